@@ -40,7 +40,7 @@ def build(folder: Path) -> Path | None:
 
 
 def remove_old() -> None:
-    """Removes what was built in place before."""
+    """Remove what was built in place before."""
     for pattern in ("_native*.so", "_native*.pyd"):
         for old in PACKAGE.glob(pattern):
             old.unlink()

@@ -39,7 +39,7 @@ from groupgt.store.files import write_text
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
-    """Adds an option for each setting, or only for the given names; `overriding` options have no default."""
+    """Add an option for each setting, or only for the given names; `overriding` options have no default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
     others = {"default": None, "show_default": False} if overriding else {}
     return together(*(option_of(setting, **others) for setting in settings))
@@ -145,7 +145,7 @@ WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "s
 
 
 def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any]) -> Across:
-    """Compares the data sets of a result folder with a baseline; raises `ConfigError` for options that do not apply."""
+    """Compare the data sets of a result folder with a baseline; raise `ConfigError` for options that do not apply."""
     for option in typed_parameters():
         if option.name == "pairs" or option.name not in {*WITH_ACROSS, *settings}:
             is_option = isinstance(option, click.Option)
@@ -160,7 +160,7 @@ def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings:
 
 
 def _as_typed(settings: dict[str, Any], compare: dict[str, Any]) -> dict[str, Any]:
-    """Returns settings from the command line, falling back on the experiment's settings."""
+    """Return settings from the command line, falling back on the experiment's settings."""
     return {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
 
 
@@ -171,7 +171,7 @@ def _comparison(
     settings: dict[str, Any],
     others: Sequence[Path] = (),
 ) -> Comparison:
-    """Compares the runs with the baseline; raises `ConfigError` if there is only one run."""
+    """Compare the runs with the baseline; raise `ConfigError` if there is only one run."""
     inputs.check(also_read=others)
     metrics: list[str] = []
     if inputs.reopened is not None:

@@ -63,14 +63,14 @@ REPORTS = {"--junit": "junit", "--summary": "summary_path"}
 
 
 def _named_in(args: list[str]) -> dict[str, Path]:
-    """Returns the report files named in arguments, which may be invalid."""
+    """Return the report files named in arguments, which may be invalid."""
     following = {option: Path(value) for option, value in pairwise(args) if option in REPORTS and value}
     joined = (arg.partition("=") for arg in args)
     return following | {option: Path(value) for option, _, value in joined if option in REPORTS and value}
 
 
 def _is_report(path: Path) -> bool:
-    """Returns whether a file is missing, empty, or looks like a report that `groupgt run` has written."""
+    """Return whether a file is missing, empty, or looks like a report that `groupgt run` has written."""
     try:
         with path.open("rb") as file:
             return file.read(5).startswith((b"<?xml", b"## ")) if path.stat().st_size else True
@@ -80,7 +80,7 @@ def _is_report(path: Path) -> bool:
 
 @contextmanager
 def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = None) -> Iterator[None]:
-    """Writes any error that ends a run to its reports; removes reports that cannot be written."""
+    """Write any error that ends a run to its reports; remove reports that cannot be written."""
     try:
         yield
     except (click.exceptions.Exit, BrokenPipeError):
@@ -220,7 +220,7 @@ def run_command(
 
 
 def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous: bool) -> None:
-    """Prints what a run would do, what was not checked, and what the gates can detect."""
+    """Print what a run would do, what was not checked, and what the gates can detect."""
     from groupgt.report.detectable import in_experiment
     from groupgt.report.previous import will_compare
     from groupgt.report.times import could_resume

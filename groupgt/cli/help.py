@@ -83,7 +83,7 @@ EXAMPLES = {
 
 
 def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
-    """Writes commands as they are typed."""
+    """Write commands as they are typed."""
     if examples:
         with formatter.section("Examples"):
             formatter.write_text("\b\n" + "\n".join(f"groupgt {example}" for example in examples))
@@ -93,19 +93,19 @@ class Command(click.Command):
     """A command that groups the options in its help text, and never overwrites a file that it reads."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Checks the files that the command writes before it runs."""
+        """Check the files that the command writes before it runs."""
         from groupgt.cli.output import check_outputs
 
         check_outputs(ctx)
         return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes what the command does, followed by examples."""
+        """Write what the command does, followed by examples."""
         super().format_help_text(ctx, formatter)
         write_examples(formatter, EXAMPLES.get(self.name or "", ()))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the command's own options, followed by each option group."""
+        """Write the command's own options, followed by each option group."""
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         if len(options) <= UNGROUPED_OPTIONS:
             super().format_options(ctx, formatter)

@@ -1,4 +1,4 @@
-"""Command input: `input_options` adds input options to a command and passes their values as one `Inputs` object.
+"""Command input: `input_options` adds input options to a command and pass their values as one `Inputs` object.
 
 `Inputs` stores command-line values; ground truth, labeller and lengths are loaded when a command first needs them.
 """
@@ -94,7 +94,7 @@ class Inputs:
         return ResultFolder.opened(self.truth_path, self.dataset_name, self.systems)
 
     def _check_folder(self) -> None:
-        """Raises `ConfigError` if runs are missing, or if options do not apply to the type of input."""
+        """Raise `ConfigError` if runs are missing, or if options do not apply to the type of input."""
         if self.reopened is not None and self.run_paths:
             raise ConfigError(f"{self.truth_path}: a result folder contains runs; select them with --system")
         if self.takes_folder and self.reopened is None:
@@ -108,7 +108,7 @@ class Inputs:
                     raise ConfigError(f"{option}: requires a result folder, but {self.truth_path} is not one")
 
     def check(self, also_read: Sequence[Path | None] = ()) -> None:
-        """Checks options and paths, including those in `also_read`, before any file is read or overwritten."""
+        """Check options and paths, including those in `also_read`, before any file is read or overwritten."""
         self._check_folder()
         _ = self.engine, self.policy, self.scores
         if self.assume_random and self.audit is None:
@@ -137,7 +137,7 @@ class Inputs:
         return dict(_pairs("--columns", "ROLE=NAME, such as doc_id=chunk", self.column_texts))
 
     def columns_of(self, *paths: Any) -> dict[str, str]:
-        """The columns from --columns that any of these files has."""
+        """Return the columns from --columns that any of these files has."""
         names = {name for path in paths if self.columns for name in column_names(path) or ()}
         return {role: name for role, name in self.columns.items() if name in names}
 
@@ -211,11 +211,11 @@ class Inputs:
         return self.truth_at(self.truth_path, self.truth_format)
 
     def truth_at(self, path: Any, format: str | None) -> GroundTruth:
-        """Reads ground truth from a path and applies --policy and --where."""
+        """Read ground truth from a path and apply --policy and --where."""
         return self._chosen(as_ground_truth(path, self.policy, format, self.engine, self.columns_of(path)))
 
     def _chosen(self, truth: GroundTruth) -> GroundTruth:
-        """Filters ground truth by --where."""
+        """Filter ground truth by --where."""
         values: dict[str, list[str]] = {}
         for column, value in _pairs("--where", "COLUMN=VALUE, such as split=test", self.conditions):
             values.setdefault(column, []).append(value.strip())
@@ -231,7 +231,7 @@ class Inputs:
         return self.labeller_of(self.labeller_name, self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str] = ()) -> Labeller:
-        """Creates a labeller with the options of `--with`; its verdicts share the experiment cache."""
+        """Create a labeller with the options of `--with`; its verdicts share the experiment cache."""
         chosen: dict[str, str] = {}
         for key, value in _pairs("--with", "OPTION=VALUE, such as min_overlap=0.5", options):
             if key in chosen:
@@ -327,7 +327,7 @@ class Inputs:
     def request_for(
         self, metrics: Sequence[str | Metric] = (), convention: ConventionChoice = AUTO, k: Sequence[int] = ()
     ) -> Request:
-        """Creates a request with the given metrics and all other settings from the command line."""
+        """Create a request with the given metrics and all other settings from the command line."""
         return Request.of(
             metrics,
             convention=convention,
@@ -348,28 +348,28 @@ class Inputs:
         )
 
     def evaluations(self, request: Request) -> list[Evaluation]:
-        """Evaluates every run according to a request."""
+        """Evaluate every run according to a request."""
         runs = self.named_runs  # two runs of one name are reported before the ground truth is read
         return evaluate_each(request, self.truth, runs)
 
     def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
-        """Evaluates every run according to a request; returns evaluations by run name."""
+        """Evaluate every run according to a request; return evaluations by run name."""
         return {evaluation.name: evaluation for evaluation in self.evaluations(request)}
 
 
 def typed(parameter: str) -> bool:
-    """Returns whether a parameter of the current command was set on the command line rather than by default."""
+    """Return whether a parameter of the current command was set on the command line rather than by default."""
     context = click.get_current_context(silent=True)
     return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 
 
 def typed_parameters() -> list[click.Parameter]:
-    """Returns the parameters of the current command that were set on the command line."""
+    """Return the parameters of the current command that were set on the command line."""
     return [parameter for parameter in click.get_current_context().command.params if typed(parameter.name or "")]
 
 
 def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None], expected: str) -> list[N]:
-    """Parses distinct, comma-separated numbers; raises `ConfigError` for each text that `read` cannot parse."""
+    """Parse distinct, comma-separated numbers; raise `ConfigError` for each text that `read` cannot parse."""
     faults = Faults()
     numbers: dict[N, None] = {}
     for text in (part.strip() for parts in texts for part in parts.split(",")):
@@ -383,7 +383,7 @@ def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None
 
 
 def is_result_folder(path: Path) -> bool:
-    """Returns whether a path is a result folder, a folder of result folders, or the file `latest` in one."""
+    """Return whether a path is a result folder, a folder of result folders, or the file `latest` in one."""
     from groupgt.store.stamped import LAST, LATEST
 
     # URLs are passed as text.
@@ -392,7 +392,7 @@ def is_result_folder(path: Path) -> bool:
 
 
 def name_and_path(run: Path | str) -> tuple[str, Path | str]:
-    """Splits `NAME=PATH` into name and path; the name is empty if the text is itself a path or URL."""
+    """Split `NAME=PATH` into name and path; the name is empty if the text is itself a path or URL."""
     text = str(run)
     name, _, path = text.partition("=")
     if is_url(text) or not name or not path or {"/", os.sep} & set(name) or Path(text).exists():
@@ -413,7 +413,7 @@ def _parts(texts: Sequence[str]) -> list[str]:
 
 
 def input_options(*options: Decorator) -> Decorator:
-    """Adds options to a command and passes their values to it as an `Inputs` object, the first argument."""
+    """Add options to a command and pass their values to it as an `Inputs` object, the first argument."""
     names = {each.name for each in fields(Inputs)}
 
     def decorate(command: Any) -> Any:

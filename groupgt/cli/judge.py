@@ -188,7 +188,7 @@ def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
 
 
 def _existing(path: Path | None) -> GroundTruth | None:
-    """Returns the ground truth in a file, or None if it contains none."""
+    """Return the ground truth in a file, or None if it contains none."""
     if path is None:
         return None
     try:
@@ -199,7 +199,7 @@ def _existing(path: Path | None) -> GroundTruth | None:
 
 
 def _population(path: Path) -> Mapping[str, str | None]:
-    """Returns the queries in a file of queries or of ground truth, with their texts if there are any."""
+    """Return the queries in a file of queries or of ground truth, with their texts if there are any."""
     texts: dict[str, str] = {}
     faults = []
     try:
@@ -232,7 +232,7 @@ def _texts(base: GroundTruth | None, path: Path | None) -> dict[str, str]:
 def _opinions(
     paths: tuple[Path, Path], texts: dict[str, str]
 ) -> tuple[dict[str, list[Act]], dict[str, Mapping[str, QueryState]], dict[str, str]]:
-    """Returns the acts and states of two annotators, and the queries that both finished with different groups."""
+    """Return the acts and states of two annotators, and the queries that both finished with different groups."""
     acts: dict[str, list[Act]] = {}
     for path in paths:
         for by, annotator_acts in read_acts(Source.at(path)).items():
@@ -274,7 +274,7 @@ def _serve(session: Session, port: int, save: Callable[[], None], *, browser: bo
 
 
 def _written_to(out: Path, folder: Path) -> dict[str, list[Act]]:
-    """Returns the acts of everyone whose journal in this folder was begun for this file."""
+    """Return the acts of everyone whose journal in this folder was begun for this file."""
     usual = folder.with_suffix(".jsonl").name
     acts = read_folder(folder)
     return {by: mine for by, mine in acts.items() if mine and (mine[0].get("out") or usual) == out.name}
@@ -299,7 +299,7 @@ def _write(
     unsettled: list[str] | None = None,
     silent: bool = False,
 ) -> None:
-    """Writes the ground truth from journals; queries of the base in `path` without an answer stay as they are."""
+    """Write the ground truth from journals; queries of the base in `path` without an answer stay as they are."""
     copied: list[str] = []
     truth = truth_of(acts, base=base, spans=spans, unsettled=unsettled, copied=copied)
     lines = _lines(path, copied) if copied and base is not None and base.shape == truth.shape else {}
@@ -319,7 +319,7 @@ def _write(
 
 
 def _lines(path: Path | None, qids: list[str]) -> dict[str, str]:
-    """Returns the lines of these queries in a file of JSON lines; nothing from a file of another format."""
+    """Return the lines of these queries in a file of JSON lines; nothing from a file of another format."""
     wanted, lines = set(qids), {}
     for _, line in Source.at(path).located_lines() if path is not None else ():
         try:

@@ -137,7 +137,7 @@ def _drop_unwritten() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line and exits; errors raised by groupgt are never shown as tracebacks."""
+    """Run the command line and exit; errors raised by groupgt are never shown as tracebacks."""
     _prepare_streams()
     # A command ends soon and produces little cyclic garbage: collect less often.
     gc.set_threshold(50_000, 20, 100)
@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> None:
-    """Runs a command and turns its errors into a message and an exit status."""
+    """Run a command and turn its errors into a message and an exit status."""
     try:
         cli.main(arguments, standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -179,7 +179,7 @@ def _run(arguments: list[str] | None) -> None:
 
 
 def say(text: str) -> None:
-    """Prints an error or warning; the import is deferred because help texts do not need it."""
+    """Print an error or warning; the import is deferred because help texts do not need it."""
     from groupgt.cli.output import say
 
     say(text)

@@ -27,7 +27,7 @@ CLICKS = (bool, int, float)
 
 
 def option_of(option: Option, **others: Any) -> Decorator:
-    """Makes an option of a command from the declaration of an option; `others` go to click instead."""
+    """Make an option of a command from the declaration of an option; `others` go to click instead."""
     shell, kind = option.shell or Shell(), plain_type(option.hint)
     names = [shell.flag or f"--{option.name.replace('_', '-')}", *filter(None, [shell.into])]
     facts: dict[str, Any] = {"help": shell.help or option.description, "metavar": shell.metavar}
@@ -43,7 +43,7 @@ def option_of(option: Option, **others: Any) -> Decorator:
 
 
 def options_in(declared: Any, *order: str | Decorator) -> Decorator:
-    """Makes options of those in a class that have a `Shell`: first in this order, between others, then the rest."""
+    """Make options of those in a class that have a `Shell`: first in this order, between others, then the rest."""
     options = {name: option for name, option in options_of(declared).items() if option.shell is not None}
     placed = [option_of(options.pop(item)) if isinstance(item, str) else item for item in order]
     return together(*placed, *map(option_of, options.values()))

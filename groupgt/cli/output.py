@@ -27,12 +27,12 @@ from groupgt.store.files import write_atomically
 
 
 def show(text: str) -> None:
-    """Prints a result on standard output, wrapped to fit the terminal."""
+    """Print a result on standard output, wrapped to fit the terminal."""
     click.echo(wrapped(printable(text), screen().width))
 
 
 def show_prose(text: str) -> None:
-    """Prints paragraphs, wrapped to the terminal width."""
+    """Print paragraphs, wrapped to the terminal width."""
     width = screen().width
     if width is not None:
         text = "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
@@ -40,7 +40,7 @@ def show_prose(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Prints a message or warning on standard error."""
+    """Print a message or warning on standard error."""
     line = f"groupgt: {printable(Hide().message(text))}"
     if _is_colored(sys.stderr):
         if text.startswith("warning:"):
@@ -51,12 +51,12 @@ def say(text: str) -> None:
 
 
 def show_beside(text: str, style: str) -> None:
-    """Prints a line beside a table; data for other programs stays alone on standard output."""
+    """Print a line beside a table; data for other programs stays alone on standard output."""
     (say if style in ("json", "csv") else show)(text)
 
 
 def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "") -> None:
-    """Prints a document with the terminal's width and colors; details are included on request."""
+    """Print a document with the terminal's width and colors; details are included on request."""
     click.echo(document(items, style, title, screen()), color=True)
 
 
@@ -65,7 +65,7 @@ WIDE, DETAILS, COLOR = "groupgt.wide", "groupgt.details", "groupgt.color"
 
 
 def screen() -> Screen:
-    """Returns the properties of standard output, including --wide, --color and --details."""
+    """Return the properties of standard output, including --wide, --color and --details."""
     options = _display_options()
     width = None
     if sys.stdout.isatty() and not options.get(WIDE):
@@ -84,7 +84,7 @@ def _display_options() -> Mapping[str, Any]:
 
 
 def _is_colored(stream: Any) -> bool:
-    """Returns whether to use color: --color first, then NO_COLOR and FORCE_COLOR, then only on a terminal."""
+    """Return whether to use color: --color first, then NO_COLOR and FORCE_COLOR, then only on a terminal."""
     color = _display_options().get(COLOR, "auto")
     if color != "auto":
         return bool(color == "always")
@@ -102,12 +102,12 @@ class Bar:
         self.bar: Any = None
 
     def doing(self, what: str) -> None:
-        """Prints the current step."""
+        """Print the current step."""
         if sys.stderr.isatty():
             say(what)
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Prints a summary of the planned work and starts the bar."""
+        """Print a summary of the planned work and start the bar."""
         if not sys.stderr.isatty() or not queries:
             return
         from tqdm import tqdm
@@ -119,7 +119,7 @@ class Bar:
         self.bar = tqdm(total=queries, unit="q", dynamic_ncols=True, leave=False)
 
     def started(self, task: str) -> None:
-        """Shows the current retrieval."""
+        """Show the current retrieval."""
         if self.bar is not None:
             self.bar.set_description(printable(task))
 
@@ -129,7 +129,7 @@ class Bar:
             self.bar.update(queries)
 
     def ended(self) -> None:
-        """Removes the bar."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
@@ -145,7 +145,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def together(*options: Decorator) -> Decorator:
-    """Combines options into one decorator, in the order in which help shows them."""
+    """Combine options into one decorator, in the order in which help shows them."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -201,7 +201,7 @@ class _Output(click.Option):
 
 
 def output_option(help: str, **options: Any) -> Decorator:
-    """Adds the `--output` option, which has the same names in all commands."""
+    """Add the `--output` option, which has the same names in all commands."""
     return written_option("-o", "--output", "--out", "output", cls=_Output, help=help, **options)
 
 
@@ -211,7 +211,7 @@ def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> 
 
 
 def _display_option(key: str, **options: Any) -> Decorator:
-    """Adds a display option whose value is stored in the context and not passed to the command."""
+    """Add a display option whose value is stored in the context and not passed to the command."""
 
     def store(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
         context.meta[key] = value
@@ -241,24 +241,24 @@ details_option = _display_option(DETAILS, is_flag=True, help="Show additional ta
 
 
 def show_json(value: Any) -> None:
-    """Prints JSON."""
+    """Print JSON."""
     click.echo(printable(json_text(value), as_json=True))
 
 
 def show_csv(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints CSV; since CSV has no escapes, control characters are escaped only on a terminal."""
+    """Print CSV; since CSV has no escapes, control characters are escaped only on a terminal."""
     text = csv_text(headers, rows).rstrip("\n")
     # With `color`, click does not remove escape sequences.
     click.echo(printable(text) if sys.stdout.isatty() else text, color=True)
 
 
 def show_result(result: Result, style: str) -> None:
-    """Prints a result as JSON, CSV or formatted text."""
+    """Print a result as JSON, CSV or formatted text."""
     prepared(result, style)()
 
 
 def prepared(result: Result, style: str) -> Callable[[], None]:
-    """Returns a function that prints a result; anything that may raise an error is computed beforehand."""
+    """Return a function that prints a result; anything that may raise an error is computed beforehand."""
     if style == "json":
         return partial(show_json, result.to_dict())
     if style == "csv":
@@ -267,7 +267,7 @@ def prepared(result: Result, style: str) -> Callable[[], None]:
 
 
 def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str, keep: int = 1) -> None:
-    """Prints rows as JSON, CSV or a table; the first `keep` columns identify each row."""
+    """Print rows as JSON, CSV or a table; the first `keep` columns identify each row."""
     if style == "json":
         show_json([dict(zip(headers, row)) for row in rows])
     elif style == "csv":
@@ -277,7 +277,7 @@ def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str,
 
 
 def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Raises `ConfigError` for files that a command would write, but cannot, or also reads, or writes twice."""
+    """Raise `ConfigError` for files that a command would write, but cannot, or also reads, or writes twice."""
     files: list[tuple[bool, Any]] = [(False, path) for path in also_read]
     for parameter in context.command.params:
         if isinstance(parameter.type, _File):
@@ -297,7 +297,7 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
 
 
 def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
-    """Writes a table to a file atomically; does nothing if `path` is None."""
+    """Write a table to a file atomically; do nothing if `path` is None."""
     if path is not None:
         headers, rows = table()
         write_atomically(path, lambda part: write_rows(part, headers, rows, path.suffix))

@@ -149,7 +149,7 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
 def _of_rankings(
     inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None, shown: Sequence[str]
 ) -> Drawable:
-    """Returns figures of the rankings in a result folder, measured with the settings of the run."""
+    """Return figures of the rankings in a result folder, measured with the settings of the run."""
     from groupgt.comparison.systems import Systems
     from groupgt.report.data import drawable
 

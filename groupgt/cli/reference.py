@@ -63,7 +63,7 @@ def _list_kinds(style: str) -> None:
 
 
 def _list_kind(kind: str, style: str) -> None:
-    """Lists all plug-ins of a kind with descriptions, requirements, and reasons why any could not be loaded."""
+    """List all plug-ins of a kind with descriptions, requirements, and reasons why any could not be loaded."""
     rows: list[dict[str, Any]] = []
     for name in names(kind):
         try:
@@ -85,7 +85,7 @@ def _packages(extras: Sequence[str]) -> str:
 
 
 def _show_plugin(kind: str, name: str, style: str) -> None:
-    """Shows the description, requirements and options of a plug-in."""
+    """Show the description, requirements and options of a plug-in."""
     plugin = plugin_named(kind, name)
     options = list(options_of(plugin.options).values())
     meaning = (getdoc(plugin.options) or "") if plugin.options is not None else ""
@@ -128,7 +128,7 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
 
 
 def _default(option: Option) -> str:
-    """Formats the default of an option as it is written in a file."""
+    """Format the default of an option as it is written in a file."""
     if option.needed:
         return "(needed)"
     return "(none)" if option.default in ("", None, [], {}) else json.dumps(option.default).strip('"')

@@ -232,7 +232,7 @@ def convert_command(
 
 
 def import_autorag(project: Path, target: Path) -> None:
-    """Writes an experiment for an AutoRAG project and reports what it reproduces and what it leaves out."""
+    """Write an experiment for an AutoRAG project and report what it reproduces and what it leaves out."""
     from groupgt.results.autorag import import_project
 
     if target.exists():
@@ -248,7 +248,7 @@ def import_autorag(project: Path, target: Path) -> None:
 
 
 def _truth_format_of(out: Path) -> str:
-    """Returns the format for the file extension of --output; raises `ConfigError` if it is unknown."""
+    """Return the format for the file extension of --output; raise `ConfigError` if it is unknown."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
         endings = listed(f".{name}" for name in TRUTH_ENDINGS)
@@ -261,7 +261,7 @@ def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -
 
 
 def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int, before: str = "") -> None:
-    """Writes a file atomically; reports what was written (prefixed by `before`) and what the format cannot store."""
+    """Write a file atomically; report what was written (prefixed by `before`) and what the format cannot store."""
     lost_columns: list[str] = []
     written = write_folder if format == "beir" else write_atomically
     written(out, lambda part: lost_columns.extend(write(part)))

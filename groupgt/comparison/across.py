@@ -36,7 +36,7 @@ class Beside:
     def contrasts(
         self, metric: str | None = None, among: Bools | None = None, only: str | None = None
     ) -> dict[str, Contrast]:
-        """Compares each system with its counterpart on one metric, over all or some queries, as one family of tests.
+        """Compare each system with its counterpart on one metric, over all or some queries, as one family of tests.
 
         With `only`, the family is a single system.
         """
@@ -53,19 +53,19 @@ class Beside:
         return self._computed[key]
 
     def means(self, name: str, metric: str) -> tuple[float, float]:
-        """Returns the means of the counterpart and of the system over queries that count for both."""
+        """Return the means of the counterpart and of the system over queries that count for both."""
         before, now = self.before[name][metric], self.now[name][metric]
         both = ~np.isnan(before) & ~np.isnan(now)
         return mean_of(before[both]), mean_of(now[both])
 
 
 def texts_of(truth: GroundTruth) -> dict[str, str]:
-    """Returns the texts of queries that have a text."""
+    """Return the texts of queries that have a text."""
     return {qid: text for qid, text in zip(truth.qids, truth.texts or ()) if text}
 
 
 def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
-    """Returns the queries whose text differs between two data sets; texts that exist in only one are ignored.
+    """Return the queries whose text differs between two data sets; texts that exist in only one are ignored.
 
     >>> reworded(["q1", "q2"], {"q1": "Who?", "q2": "When?"}, {"q1": "Who?", "q2": "Where?"})
     ['q2']
@@ -89,7 +89,7 @@ class Changes:
 
     @classmethod
     def of(cls, truth: GroundTruth, other: GroundTruth) -> Changes:
-        """Compares two versions query by query, ignoring the order of queries, groups and alternatives, and names."""
+        """Compare two versions query by query, ignoring the order of queries, group and alternatives, and names."""
         if truth.digest == other.digest:
             return cls()
         both = [qid for qid in truth.qids if qid in other]
@@ -104,7 +104,7 @@ class Changes:
 
 
 def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], frozenset[str]]:
-    """Returns the judgments of a query in a form that ignores group names and the order of groups and alternatives."""
+    """Return the judgments of a query in a form that ignores group names and the order of groups and alternatives."""
     groups = []
     for group in truth[qid]:
         described = dict(group) if isinstance(group, Mapping) else {"alternatives": group}
@@ -162,7 +162,7 @@ class Across(Beside, Result):
 
 
 def shared_queries(datasets: Mapping[str, Measured], baseline: str) -> dict[str, Shared]:
-    """Returns the queries that each other data set shares with the baseline, matched by id and text.
+    """Return the queries that each other data set shares with the baseline, matched by id and text.
 
     Raises `ConfigError` if the baseline is unknown, or if a data set shares fewer than two queries with it.
     """
@@ -197,7 +197,7 @@ def across(
     primary: str | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Across:
-    """Compares every system on every data set with its own result on the baseline, for some or all metrics.
+    """Compare every system on every data set with its own result on the baseline, for some or all metrics.
 
     Raises the same errors as `shared_queries`, and `ConfigError` for an unknown metric.
     """
@@ -231,7 +231,7 @@ def across(
 def _chosen(
     metrics: Mapping[str, Metric], requested: Sequence[str], primary: str | None, convention: str
 ) -> tuple[dict[str, Metric], str]:
-    """Returns the requested metrics (default: all), plus the primary one, and its text; raises `ConfigError`."""
+    """Return the requested metrics (default: all), plus the primary one, and its text; raise `ConfigError`."""
     texts = {metric: text for text, metric in metrics.items()}
 
     def text_of(name: str) -> str:
@@ -248,11 +248,11 @@ def _chosen(
 
 
 def mean_length(texts: Mapping[str, str]) -> float:
-    """Returns the mean length of the texts in characters."""
+    """Return the mean length of the texts in characters."""
     return sum(map(len, texts.values())) / max(len(texts), 1)
 
 
 def _places(qids: Sequence[str], order: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Returns the index of each query in `order` among `qids`."""
+    """Return the index of each query in `order` among `qids`."""
     index = {qid: place for place, qid in enumerate(qids)}
     return np.array([index[qid] for qid in order], dtype=np.int64)

@@ -71,7 +71,7 @@ class Comparison(Systems, Result):
     """
 
     def __getitem__(self, system: str) -> OfSystem:
-        """Returns the rows of one system, keyed by metric."""
+        """Return the rows of one system, keyed by metric."""
         rows = {row.metric: row for row in self.rows if row.system == system}
         if not rows:
             raise ConfigError(
@@ -103,11 +103,11 @@ class Comparison(Systems, Result):
         return self._teller.footer()
 
     def summary(self) -> str:
-        """Returns short Markdown for a pull request: the verdict and any significant differences from the baseline."""
+        """Return short Markdown for a pull request: the verdict and any significant differences from the baseline."""
         return self._teller.summary()
 
     def to_metrics(self) -> dict[str, float]:
-        """Returns the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+        """Return the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
         The names are defined in `groupgt.report.tracking`; undefined means are left out.
         """
@@ -120,14 +120,14 @@ class Comparison(Systems, Result):
     def to_html(
         self, path: str | os.PathLike[str], *, metric: str | None = None, corpus: Mapping[str, str] | None = None
     ) -> None:
-        """Writes this comparison as a page, in a single HTML file.
+        """Write this comparison as a page, in a single HTML file.
 
         `metric` decides which system is best (default: the first); `corpus` maps ids to texts.
         """
         write_bytes(Path(path), self._teller.page(metric=metric, corpus=corpus))
 
     def to_latex(self, *, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
-        """Returns a LaTeX table of systems × metrics, with the best in bold and superscripts for significance.
+        """Return a LaTeX table of systems × metrics, with the best in bold and superscripts for significance.
 
         Args:
             digits: Number of digits after the decimal point.
@@ -151,7 +151,7 @@ class Comparison(Systems, Result):
         return replace(self, values={name: self.values[name] for name in names}, evaluations=evaluations)
 
     def power(self, *, difference: float | None = None, power: float = 0.8) -> PowerAnalysis:
-        """Returns the minimum detectable difference and the queries needed to detect a difference. Needs SciPy.
+        """Return the minimum detectable difference and the queries needed to detect a difference. Needs SciPy.
 
         Args:
             difference: The difference to detect (default: the observed one).
@@ -175,7 +175,7 @@ class Comparison(Systems, Result):
 
 
 def baseline_of(names: Sequence[str], baseline: str | None) -> str:
-    """Returns the baseline, by default the first run; raises `ConfigError` if no run has this name."""
+    """Return the baseline, by default the first run; raise `ConfigError` if no run has this name."""
     if baseline is None:
         return names[0]
     if baseline not in names:
@@ -191,7 +191,7 @@ def comparison_of(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Comparison:
-    """Compares evaluations on the same ground truth, for some or all of their metrics.
+    """Compare evaluations on the same ground truth, for some or all of their metrics.
 
     `primary` decides which system is best; if it is not among `metrics`, the first metric does.
     """
@@ -242,7 +242,7 @@ def compare(
     ] = (),
     **options: Unpack[RequestOptions],
 ) -> Comparison:
-    """Compares several runs with a baseline and tests the differences for significance.
+    """Compare several runs with a baseline and test the differences for significance.
 
     Each mean and each delta has a bootstrap confidence interval. Raises `DataError`, `MetricError` or `ConfigError`.
 
@@ -283,7 +283,7 @@ def power(
     alpha: float = 0.05,
     **options: Unpack[RequestOptions],
 ) -> PowerAnalysis:
-    """Returns the minimum detectable difference and the number of queries needed to detect a difference.
+    """Return the minimum detectable difference and the number of queries needed to detect a difference.
 
     Both are computed from the per-query differences between each run and the baseline. Needs SciPy. Raises `DataError`,
     `MetricError` or `ConfigError`.

@@ -139,7 +139,7 @@ Values = Mapping[str, Mapping[str, Floats]]
 
 
 def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
-    """Returns the values of some metrics for the marked queries only."""
+    """Return the values of some metrics for the marked queries only."""
     return {name: {text: columns[text][queries] for text in metrics} for name, columns in values.items()}
 
 
@@ -150,7 +150,7 @@ def rows_of(
     settings: Settings,
     contrasts: Mapping[Key, Contrast] | None = None,
 ) -> list[Row]:
-    """Computes a row for each system and metric; without `contrasts`, the comparisons on each metric form a family."""
+    """Compute a row for each system and metric; without `contrasts`, the comparisons on each metric form a family."""
     if contrasts is None:
         twos = [(name, baseline) for name in values if name != baseline]
         contrasts = contrasts_of(values, metrics, twos, settings)
@@ -172,7 +172,7 @@ def rows_of(
 def mean_intervals(
     values: Values, metrics: Mapping[str, Metric], settings: Settings
 ) -> dict[tuple[str, str], Interval]:
-    """Returns the confidence interval for the mean of each system and metric."""
+    """Return the confidence interval for the mean of each system and metric."""
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] for name, text in keys]
     bounds = _bounds(values, metrics)
@@ -190,12 +190,12 @@ def mean_intervals(
 
 
 def comparisons(contrasts: Iterable[Contrast | None]) -> int:
-    """Counts the comparisons in a family that have a p-value."""
+    """Count the comparisons in a family that have a p-value."""
     return sum(contrast is not None and not math.isnan(contrast.raw_p_value) for contrast in contrasts)
 
 
 def _bounds(values: Mapping[K, Mapping[str, Floats]], metrics: Mapping[str, Metric]) -> dict[str, Bounds]:
-    """Returns the bounds of each metric's values, which may be infinite."""
+    """Return the bounds of each metric's values, which may be infinite."""
     bounds = {}
     for text, metric in metrics.items():
         columns = [each[text] for each in values.values()]
@@ -205,7 +205,7 @@ def _bounds(values: Mapping[K, Mapping[str, Floats]], metrics: Mapping[str, Metr
 
 
 def drop(delta: float, *, higher_is_better: bool) -> float:
-    """Returns the loss, which is positive if the system is worse than the baseline."""
+    """Return the loss, which is positive if the system is worse than the baseline."""
     return -delta if higher_is_better else delta
 
 
@@ -216,7 +216,7 @@ def contrasts_of(
     settings: Settings,
     together: Together | None = None,
 ) -> dict[tuple[K, K, str], Contrast]:
-    """Compares pairs of systems on some metrics, with the same random draws for all.
+    """Compare pairs of systems on some metrics, with the same random draws for all.
 
     The comparisons on one metric form a family, whose p-values are corrected together, by `together` if given.
     """
@@ -335,7 +335,7 @@ def raw_p_values(columns: Sequence[Floats], settings: Settings) -> Floats:
 
 
 def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
-    """Groups columns defined on the same queries; returns their indices and values, shape (n, C)."""
+    """Group columns defined on the same queries; return their indices and values, shape (n, C)."""
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
         groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)
@@ -347,7 +347,7 @@ def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floa
 
 
 def _spread(differences: Floats) -> float:
-    """Returns the standard deviation (n − 1); NaN for fewer than two queries, 0 for a rounding error."""
+    """Return the standard deviation (n − 1); NaN for fewer than two queries, 0 for a rounding error."""
     if len(differences) < 2:
         return math.nan
     centred = differences - mean_of(differences)

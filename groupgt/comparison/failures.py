@@ -60,7 +60,7 @@ class Failures:
         return self.completion > 0
 
     def only(self, system: str) -> list[str]:
-        """Returns the queries that are complete only for this system."""
+        """Return the queries that are complete only for this system."""
         place = self.systems.index(system)
         return self._names(self.solved[:, place] & (self.solved.sum(axis=1) == 1))
 
@@ -80,18 +80,18 @@ class Failures:
         return {name: int(self.solved[self.counted, place].sum()) for place, name in enumerate(self.systems)}
 
     def between(self, first: str, second: str) -> dict[str, int]:
-        """Returns the number of queries complete for both systems, for only one, and for neither."""
+        """Return the number of queries complete for both systems, for only one, and for neither."""
         a, b = (self.solved[self.counted, self.systems.index(name)] for name in (first, second))
         parts = {"both": a & b, "only_first": a & ~b, "only_second": ~a & b, "neither": ~a & ~b}
         return {name: int(part.sum()) for name, part in parts.items()}
 
     def lost(self, system: str, than: str) -> list[str]:
-        """Returns the queries that are complete for `than` but not for `system`."""
+        """Return the queries that are complete for `than` but not for `system`."""
         complete, other = (self.solved[:, self.systems.index(name)] for name in (system, than))
         return self._names(other & ~complete)
 
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
-        """Returns groups covered by the fewest systems, latest first in ties: `qid`, `group`, `systems`, `ranks`."""
+        """Return groups covered by the fewest systems, latest first in ties: `qid`, `group`, `systems`, `ranks`."""
         met = (self.first > 0).sum(axis=1)
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
         candidates = np.flatnonzero(self.unmet)
@@ -105,11 +105,11 @@ class Failures:
         return unmet
 
     def text_of(self, qid: str) -> str | None:
-        """Returns the text of a query, or None if it is unknown."""
+        """Return the text of a query, or None if it is unknown."""
         return self.truth.texts[self.truth.index[qid]] if self.truth.texts else None
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
-        """Returns headers and one row per query and system, for `--failures`."""
+        """Return headers and one row per query and system, for `--failures`."""
         first = ["run", "qid", "cutoff", "groups", "covered", "missed"]
         headers = [*first, "first_hits", "completion_rank", "solved", "redundancy"]
         cutoff = "all" if self.cutoff is None else str(self.cutoff)
@@ -126,7 +126,7 @@ class Failures:
         return headers, rows
 
     def to_dict(self, most: int = 20) -> dict[str, Any]:
-        """Returns the complete queries by system and the hardest groups, as plain Python."""
+        """Return the complete queries by system and the hardest groups, as plain Python."""
         return {
             "cutoff": None if self.cutoff is None else str(self.cutoff),
             "queries": int(self.counted.sum()),
@@ -179,7 +179,7 @@ class Headroom:
 
 
 def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | None = None) -> Failures:
-    """Collects the groups that each system covers within a cutoff; all evaluations share one ground truth.
+    """Collect the groups that each system covers within a cutoff; all evaluations share one ground truth.
 
     >>> import groupgt
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]]}
@@ -204,19 +204,19 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
 
 
 def completion_within(hits: Hits, cut: Cut) -> Ints:
-    """Returns the rank at which each query is complete, shape (Q,), or 0 if it is not complete within the cutoff."""
+    """Return the rank at which each query is complete, shape (Q,), or 0 if it is not complete within the cutoff."""
     last = hits.completion_ranks
     return np.where(last <= cut.top, last, 0)
 
 
 def solved_within(evaluation: Evaluation, cutoff: int | Budget | None) -> Bools:
-    """Marks the queries that are complete within a cutoff, shape (Q,)."""
+    """Mark the queries that are complete within a cutoff, shape (Q,)."""
     hits = evaluation.labelled.hits
     return completion_within(hits, Cut.at(hits, cutoff)) > 0
 
 
 def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
-    """Computes the best single system's score and the oracle's score for each metric (default: all)."""
+    """Compute the best single system's score and the oracle's score for each metric (default: all)."""
     measured = list(evaluations.values())
     union = _union(measured, failures)
     headroom = []
@@ -234,7 +234,7 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
 
 
 def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float, float, float, float]:
-    """Returns recall.coverage, complete and size for the union of results, and the best single recall at that size."""
+    """Return recall.coverage, complete and size for the union of results, and the best single recall at that size."""
     judgments, counted = failures.truth.judgments, failures.counted
     met = (failures.first > 0).any(axis=1)
     covered = total(judgments.group_query, met * judgments.weight, len(counted))
@@ -250,7 +250,7 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
 
 
 def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
-    """Counts each query's distinct results within the cutoff across all systems, shape (Q,).
+    """Count each query's distinct results within the cutoff across all systems, shape (Q,).
 
     Returns NaN if the results stay on a cluster or are too many to read again.
     """
@@ -270,7 +270,7 @@ def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None)
 def hardest_of(
     evaluations: Sequence[Evaluation], k: int, worst: int = 20, texts: Mapping[str, str] | None = None
 ) -> HardestGroups:
-    """Finds the groups that the fewest runs cover within k; all runs share one ground truth."""
+    """Find the groups that the fewest runs cover within k; all runs share one ground truth."""
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     return HardestGroups(failures_of(by_name, k), by_name, worst, texts or {})
 
@@ -297,7 +297,7 @@ def misses(
     worst: Annotated[int, Doc("Number of queries to list or, for several runs, number of groups.")] = 20,
     **options: Unpack[OneRunOptions],
 ) -> Misses | HardestGroups:
-    """Lists the groups not covered in the top k results, worst queries first.
+    """List the groups not covered in the top k results, worst queries first.
 
     For several runs, `{name: run}`, it returns the groups that the fewest runs cover, as `HardestGroups`. Raises
     `DataError` or `ConfigError`.

@@ -47,7 +47,7 @@ def intervals(
     seed: int,
     added: ArrayLike = 0.0,
 ) -> Floats:
-    """Returns the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
+    """Return the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
     `bounds` is one pair for all columns, or one pair per column; they may be infinite. `added` is added to the variance
     of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same
@@ -78,13 +78,13 @@ def intervals(
 
 
 def _largest(mean: Floats, ends: Ends) -> Floats:
-    """Returns the largest possible variance for this mean, (mean − low)(high − mean); infinite without bounds."""
+    """Return the largest possible variance for this mean, (mean − low)(high − mean); infinite without bounds."""
     largest: Floats = (mean - ends[0]) * (ends[1] - mean)
     return largest
 
 
 def _share(mean: Floats, variance: Floats, ends: Ends) -> Floats:
-    """Returns φ, the variance as a share of its largest possible value, or 1 if that value is 0."""
+    """Return φ, the variance as a share of its largest possible value, or 1 if that value is 0."""
     largest = _largest(mean, ends)
     share: Floats = np.divide(variance, largest, out=np.ones_like(variance), where=largest > 0)
     return share
@@ -93,7 +93,7 @@ def _share(mean: Floats, variance: Floats, ends: Ends) -> Floats:
 def _quantiles(
     values: Floats, mean: Floats, added: Floats, ends: Ends, level: float, resamples: int, seed: int
 ) -> Floats:
-    """Returns the quantile of |T*| for each column."""
+    """Return the quantile of |T*| for each column."""
     count, width = values.shape
     place = math.ceil(level * (resamples + 1)) - 1
     quantiles = np.full(width, np.inf)
@@ -121,7 +121,7 @@ def _quantiles(
 
 
 def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: Ends) -> Floats:
-    """Returns the ends of the interval that contains every μ with |T(μ)| ≤ q, shape (C, 2)."""
+    """Return the ends of the interval that contains every μ with |T(μ)| ≤ q, shape (C, 2)."""
     roots = around(mean, quantile * np.sqrt(variance / count))
     bounded = np.flatnonzero(np.isfinite(ends[0]))
     low, high = ends[0][bounded], ends[1][bounded]
@@ -138,7 +138,7 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
 
 
 def unseen(differences: Floats, bound: Floats) -> Floats:
-    """Returns the amount to add to each column's variance, shape (C,), if few of its n queries differ.
+    """Return the amount to add to each column's variance, shape (C,), if few of its n queries differ.
 
     If none of 40 queries differs, the 41st still might. Two more differences are therefore assumed, one in each
     direction, as large as the largest observed difference (or a finite `bound` if there is none). Their squares ÷
@@ -165,7 +165,7 @@ def delta_intervals(
     resamples: int,
     seed: int,
 ) -> Floats:
-    """Returns confidence intervals for the means of columns of differences, shape (C, 2), that agree with their test.
+    """Return confidence intervals for the means of columns of differences, shape (C, 2), that agree with their test.
 
     Each column has its own alpha; `rejected` marks the columns whose difference is significant. The interval contains
     every mean that the test does not reject; a test that is not inverted has none (NaN). Where p is exact, `intervals`
@@ -187,13 +187,13 @@ def delta_intervals(
 
 
 def within(ends: Floats, bounds: Floats) -> Floats:
-    """Replaces ends that a test leaves open by the bounds of the metric; without bounds, there is no interval (NaN)."""
+    """Replace ends that a test leaves open by the bounds of the metric; without bounds, there is no interval (NaN)."""
     closed = np.where(np.isinf(ends), bounds, ends)
     return np.where(np.isfinite(closed).all(axis=1, keepdims=True), closed, np.nan)
 
 
 def agreeing(ends: Floats, mean: Floats, rejected: Bools) -> Floats:
-    """Adjusts the ends to exclude 0 where the difference is significant, and to include it elsewhere."""
+    """Adjust the ends to exclude 0 where the difference is significant, and to include it elsewhere."""
     low, high = np.minimum(ends[:, 0], mean), np.maximum(ends[:, 1], mean)
     smallest = np.nextafter(0.0, 1.0)
     low = np.where(rejected, np.where(mean > 0, np.maximum(low, smallest), low), np.minimum(low, 0.0))

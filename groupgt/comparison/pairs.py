@@ -62,7 +62,7 @@ class Pair:
 
 
 def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:
-    """Compares all pairs of systems on every metric."""
+    """Compare all pairs of systems on every metric."""
     contrasts = contrasts_of_pairs(values, metrics, list(combinations(values, 2)), settings)
     return [Pair(*key, against) for key, against in contrasts.items()]
 
@@ -70,7 +70,7 @@ def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) 
 def contrasts_of_pairs(
     values: Values, metrics: Mapping[str, Metric], twos: Sequence[tuple[str, str]], settings: Settings
 ) -> dict[Key, Contrast]:
-    """Compares pairs of systems; the pairs on one metric are decided together."""
+    """Compare pairs of systems; the pairs on one metric are decided together."""
     names = list(dict.fromkeys(name for two in twos for name in two))
     tables = {text: np.stack([values[name][text] for name in names], axis=1) for text in metrics if names}
     is_estimated = any(table.ndim > 2 for table in tables.values())
@@ -220,7 +220,7 @@ def _critical(largest: Sequence[Floats], alpha: float) -> float:
 
 
 def _ends(differences: Floats, critical: float) -> Floats:
-    """Returns the mean ± t · s ÷ √n of each column, with the t that corresponds to the critical T."""
+    """Return the mean ± t · s ÷ √n of each column, with the t that corresponds to the critical T."""
     is_defined = ~np.isnan(differences)
     counts = is_defined.sum(axis=0)
     known = np.maximum(counts, 2)
@@ -234,7 +234,7 @@ def _ends(differences: Floats, critical: float) -> Floats:
 
 
 def by_range(values: Floats, columns: Sequence[Floats], raw: Floats, alpha: float) -> Decided:
-    """Returns p-values of the studentized range, shape (C,), and the ends of the intervals, shape (C, 2).
+    """Return p-values of the studentized range, shape (C,), and the ends of the intervals, shape (C, 2).
 
     `values` of shape (n, S) are those of all systems; p is undefined where the t test is (`raw` is NaN).
     """
@@ -261,7 +261,7 @@ def by_range(values: Floats, columns: Sequence[Floats], raw: Floats, alpha: floa
 
 @lru_cache(maxsize=1024)
 def _range_quantile(alpha: float, width: int, degrees: int) -> float:
-    """Returns the quantile of the studentized range at 1 − alpha, which lies between those of one pair and of all."""
+    """Return the quantile of the studentized range at 1 − alpha, which lies between those of one pair and of all."""
     from scipy import optimize, stats
 
     low, high = (math.sqrt(2) * float(stats.t.isf(alpha / 2 / count, degrees)) for count in (1, math.comb(width, 2)))

@@ -75,7 +75,7 @@ class Power:
 
 
 def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -> float:
-    """Returns the probability that a two-sided paired t test at alpha detects a true difference.
+    """Return the probability that a two-sided paired t test at alpha detects a true difference.
 
     The probability is P(|T'| > t), where T' follows a noncentral t distribution with n − 1 degrees of freedom and
     noncentrality √n · difference ÷ spread, and t is the 1 − alpha/2 quantile of Student's t. The randomization test has
@@ -115,7 +115,7 @@ class Differences:
         return cls(contrast.differ / contrast.pairs, contrast.size, contrast.alike, contrast.spread)
 
     def power(self, difference: float, queries: int, alpha: float, test: str) -> float:
-        """Returns the probability that a test at alpha detects a true difference.
+        """Return the probability that a test at alpha detects a true difference.
 
         If the difference is too large for the share of differing queries, a larger share is assumed.
         """
@@ -128,19 +128,19 @@ class Differences:
         return _power_of_counts(share, min(mean / share, 1.0), queries, alpha, test)
 
     def detectable(self, queries: int, alpha: float, target: float, test: str) -> float | None:
-        """Returns the smallest difference that this many queries detect with the target power, if any."""
+        """Return the smallest difference that this many queries detect with the target power, if any."""
         largest = self.size if self.alike else math.inf
         return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), target, largest)
 
     def needed(self, difference: float, alpha: float, target: float, test: str) -> int | None:
-        """Returns the fewest queries that detect a difference with the target power; None if 10^9 are not enough."""
+        """Return the fewest queries that detect a difference with the target power; None if 10^9 are not enough."""
         if abs(difference) < SLACK or (self.alike and abs(difference) > self.size * (1 + SLACK)):
             return None
         return fewest_queries(lambda queries: self.power(difference, queries, alpha, test), target)
 
 
 def smallest_difference(power_at: Callable[[float], float], target: float, largest: float = math.inf) -> float | None:
-    """Returns the smallest difference, up to `largest`, that reaches the target power; None if there is none."""
+    """Return the smallest difference, up to `largest`, that reaches the target power; None if there is none."""
     low, high = 0.0, min(1.0, largest)
     while power_at(high) < target:
         low, high = high, min(high * 2, largest)
@@ -153,7 +153,7 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
 
 
 def fewest_queries(power_at: Callable[[int], float], target: float) -> int | None:
-    """Returns the fewest queries, found by bisection, that reach the target power; None if 10^9 are not enough."""
+    """Return the fewest queries, found by bisection, that reach the target power; None if 10^9 are not enough."""
     low, high = 1, 2
     while power_at(high) < target:
         low, high = high, high * 2
@@ -166,7 +166,7 @@ def fewest_queries(power_at: Callable[[int], float], target: float) -> int | Non
 
 
 def _power_of_counts(share: float, balance: float, queries: int, alpha: float, test: str) -> float:
-    """Returns the power for differences of one size: Σ_m P(m differ) · P(wins and losses are far enough apart).
+    """Return the power for differences of one size: Σ_m P(m differ) · P(wins and losses are far enough apart).
 
     The number m of differing queries is binomial: each of n queries differs with probability `share`. The number of
     wins is binomial too: each differing query is a win with probability (1 + balance) ÷ 2.
@@ -190,7 +190,7 @@ def _power_of_counts(share: float, balance: float, queries: int, alpha: float, t
 
 
 def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float:
-    """Returns the probability that enough queries differ for a test at alpha to detect any difference."""
+    """Return the probability that enough queries differ for a test at alpha to detect any difference."""
     differing = np.arange(1, min(queries, MOST_NEEDED) + 1)
     if test == "bootstrap":
         enough = next((m for m in differing.tolist() if _bootstrap_gaps(queries, m, alpha)), 0)
@@ -200,7 +200,7 @@ def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float
 
 
 def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
-    """Returns the minimum gap between wins and losses that a test detects, for each number of differing queries.
+    """Return the minimum gap between wins and losses that a test detects, for each number of differing queries.
 
     The gap exceeds `differing` if none is large enough. The bootstrap test uses the gaps for the t test, which are
     similar.
@@ -223,14 +223,14 @@ def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
 
 
 def _even_with(gaps: Floats, differing: Ints) -> Ints:
-    """Rounds gaps up to positive integers with the same parity as the number of differing queries."""
+    """Round gaps up to positive integers with the same parity as the number of differing queries."""
     integers = np.maximum(np.ceil(gaps * (1 - TIE)).astype(np.int64), 1)
     return integers + (integers - differing) % 2
 
 
 @lru_cache(maxsize=4096)
 def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ...]:
-    """Returns the gaps between wins and losses that the bootstrap test detects.
+    """Return the gaps between wins and losses that the bootstrap test detects.
 
     Even the widest gap may be undetectable: with 11 wins and one tie, a third of all resamples have no variance, so
     their t is infinite.
@@ -243,7 +243,7 @@ def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ..
 
 
 def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
-    """Returns the share of resamples of the centred differences with t at least as extreme as the observed t."""
+    """Return the share of resamples of the centred differences with t at least as extreme as the observed t."""
     binom = scipy_stats("power").binom
     # The number drawn of those that differ, and the wins among them.
     counts = np.arange(int(binom.isf(NEGLIGIBLE, queries, differing / queries)) + 1)[:, None]
@@ -267,7 +267,7 @@ def power_of(
     by: str = "",
     value: str = "",
 ) -> list[Power]:
-    """Computes the power for each system; `difference` defaults to the observed difference.
+    """Compute the power for each system; `difference` defaults to the observed difference.
 
     If p-values are corrected, alpha is divided by the number of comparisons per metric. Raises `ConfigError`.
     """
@@ -314,7 +314,7 @@ def power_of(
 
 
 def alpha_of(rows: Sequence[Row], metric: str, settings: Settings) -> float:
-    """Returns alpha for a single comparison on a metric, divided by the family size if p-values are corrected."""
+    """Return alpha for a single comparison on a metric, divided by the family size if p-values are corrected."""
     count = comparisons(row.against for row in rows if row.metric == metric) if settings.corrects != "none" else 1
     return settings.alpha / max(count, 1)
 
@@ -368,7 +368,7 @@ class AuditPower(Result):
 
     @classmethod
     def of(cls, systems: Systems) -> AuditPower:
-        """Computes the widths for audited systems; raises `ConfigError` without an audit."""
+        """Compute the widths for audited systems; raise `ConfigError` without an audit."""
         if systems.audit is None:
             raise ConfigError("audit_power: expected systems with an audit: audit=HUMAN, or --audit")
         level, rows = systems.settings.confidence, []

@@ -46,7 +46,7 @@ class Settings:
         return self.correction or "holm"
 
     def of_pairs(self, *, is_estimated: bool = False) -> str:
-        """Returns how all pairs are decided together; estimates from an audit or annotators are corrected."""
+        """Return how all pairs are decided together; estimates from an audit or annotators are corrected."""
         methods = {} if is_estimated or self.correction is not None else OF_PAIRS
         return methods.get(self.test, self.corrects)
 

@@ -40,7 +40,7 @@ class Slice:
 def slices_of(
     values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings, slicer: Slicer
 ) -> list[Slice]:
-    """Compares systems within every slice; for each metric, systems × values of a column form a family."""
+    """Compare systems within every slice; for each metric, systems × values of a column form a family."""
     slices: list[Slice] = []
     left_out = too_many(slicer)
     names = [name for name in values if name != baseline]
@@ -62,7 +62,7 @@ def slices_of(
 
 
 def too_many(slicer: Slicer) -> dict[str, int]:
-    """Returns the columns with too many slices to compare systems within each, and their slice counts."""
+    """Return the columns with too many slices to compare systems within each, and their slice counts."""
     counts = {by: len(set(slicer.texts(by))) for by in slicer.by}
     return {by: count for by, count in counts.items() if count > MOST_SLICES}
 
@@ -79,7 +79,7 @@ class Extreme:
 
 
 def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, higher_is_better: bool) -> Iterator[Extreme]:
-    """Yields, for each system and column, the slices with the largest gain and the largest loss on one metric."""
+    """Yield, for each system and column, the slices with the largest gain and the largest loss on one metric."""
     for row in rows:
         if row.metric != metric or row.against is None:
             continue

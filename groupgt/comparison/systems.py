@@ -52,7 +52,7 @@ Basis = Literal["", "audit", "annotators"]
 
 
 def shared(func: Callable[[Any], T]) -> cached_property[T]:
-    """Makes a cached property that `Systems.by` shares between tables that differ only in their primary metric."""
+    """Make a cached property that `Systems.by` shares between tables that differ only in their primary metric."""
 
     @wraps(func)
     def once(table: Systems) -> T:
@@ -98,7 +98,7 @@ class Systems:
 
     @classmethod
     def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
-        """Builds a table from evaluations on one ground truth; the primary metric defaults to the first."""
+        """Build a table from evaluations on one ground truth; the primary metric defaults to the first."""
         first = next(iter(evaluations.values()))
         check_aggregates(first.metrics, "a page or figure")
         return cls(
@@ -112,7 +112,7 @@ class Systems:
         )
 
     def by(self, metric: str | None = None, **more: Any) -> Self:
-        """Copies the table with all evaluated metrics and `metric` as the primary one; `more` sets other fields."""
+        """Copy the table with all evaluated metrics and `metric` as the primary one; `more` sets other fields."""
         requested = metric or self.primary
         if not self.evaluations:
             parsed = parse_metric(requested, self.convention)
@@ -131,7 +131,7 @@ class Systems:
         return other
 
     def only(self, names: Collection[str]) -> Self:
-        """Copies the table with the named systems and the baseline; raises `ConfigError` for unknown systems."""
+        """Copy the table with the named systems and the baseline; raise `ConfigError` for unknown systems."""
         for name in names:
             if name not in self.values:
                 near = near_names(name, self.names)
@@ -231,21 +231,21 @@ class Systems:
         }
 
     def mean(self, name: str) -> float | None:
-        """Returns a system's mean for the primary metric."""
+        """Return a system's mean for the primary metric."""
         return self.means[name][self.primary]
 
     def ends(self, name: str) -> tuple[float, float] | tuple[None, None]:
-        """Returns the confidence interval for a system's mean of the primary metric."""
+        """Return the confidence interval for a system's mean of the primary metric."""
         return self.intervals.get((name, self.primary)) or (None, None)
 
     def best_mean(self, metric: str) -> float | None:
-        """Returns the best mean that any system reaches for a metric."""
+        """Return the best mean that any system reaches for a metric."""
         means = [mean for name in self.names if (mean := self.means[name][metric]) is not None]
         choose = max if self.metrics[metric].higher_is_better else min
         return choose(means) if means else None
 
     def is_best(self, name: str, metric: str) -> bool:
-        """Returns whether a system has the best mean for a metric, alone or tied."""
+        """Return whether a system has the best mean for a metric, alone or tied."""
         mean = self.means[name][metric]
         return mean is not None and mean == self.best_mean(metric)
 
@@ -260,11 +260,11 @@ class Systems:
         return [name for name in self.names if self.is_best(name, self.primary)]
 
     def queries_of(self, name: str) -> int:
-        """Returns the number of queries in a system's mean for the primary metric."""
+        """Return the number of queries in a system's mean for the primary metric."""
         return int((~np.isnan(plain_of(self.tested[name][self.primary]))).sum())
 
     def solved(self, evaluation: Evaluation) -> Bools:
-        """Marks the queries that are complete within the cutoff, shape (Q,)."""
+        """Mark the queries that are complete within the cutoff, shape (Q,)."""
         return solved_within(evaluation, self.cutoff)
 
     @property
@@ -333,7 +333,7 @@ class Systems:
         return headroom_of(self.evaluations, self.failures, list(self._compared))
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
-        """Returns slices in which a system gains although it loses overall, or vice versa."""
+        """Return slices in which a system gains although it loses overall, or vice versa."""
         opposite = []
         for row in self.rows:
             for part in self.slices if row.against is not None else ():
@@ -371,7 +371,7 @@ class Systems:
         return contrasts_of_pairs(self.tested, self._chosen(metrics), twos, self.settings)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """Yields slice indices with contrasts for the pairs in `others` on the primary metric; none if too many."""
+        """Yield slice indices with contrasts for the pairs in `others` on the primary metric; none if too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]
@@ -405,7 +405,7 @@ class Systems:
         return bool(self.lead) and all(contrast.standing == "better" for contrast in self.lead.values())
 
     def between(self, first: str, second: str) -> Contrast | None:
-        """Returns the contrast between two systems on the primary metric, or None if it was not computed."""
+        """Return the contrast between two systems on the primary metric, or None if it was not computed."""
         if second == self.baseline:
             return self.against_baseline.get(first)
         if first == self.baseline:
@@ -430,12 +430,12 @@ class Systems:
 
 
 def interval(ends: Interval) -> Interval | None:
-    """Returns the interval, or None if it is undefined."""
+    """Return the interval, or None if it is undefined."""
     return None if math.isnan(ends[0]) else ends
 
 
 def finite(value: float) -> float | None:
-    """Returns the number, or None if it is not finite.
+    """Return the number, or None if it is not finite.
 
     >>> finite(0.5), finite(math.nan), finite(math.inf)
     (0.5, None, None)

@@ -49,7 +49,7 @@ def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 @lru_cache(maxsize=4)
 def _kept_counts(n: int, count: int, seed: int) -> Floats:
-    """Returns all rows for a few queries, cached for every metric of a table and every slice of the same size."""
+    """Return all rows for a few queries, cached for every metric of a table and every slice of the same size."""
     rows = np.concatenate(list(_counts(n, count, seed)))
     rows.setflags(write=False)
     return rows
@@ -94,14 +94,14 @@ def _source(seed: int, purpose: int, n: int) -> np.random.PCG64:
 
 
 def _blocks(count: int, width: int) -> Iterator[int]:
-    """Yields the number of rows to draw at a time; block size does not affect the random words used for a row."""
+    """Yield the number of rows to draw at a time; block size does not affect the random words used for a row."""
     size = max(1, AT_ONCE // max(width, 1))
     for start in range(0, count, size):
         yield min(size, count - start)
 
 
 def on_grid(values: Floats) -> Floats:
-    """Rounds each column to multiples of a power of two (2^-40 of its largest value, or more), shape (n, C).
+    """Round each column to multiples of a power of two (2^-40 of its largest value, or more), shape (n, C).
 
     Any sum of n such values is then exact in any order. Sums that would be equal in exact arithmetic (three times 1/3,
     and 1) may differ by up to `slack_of`.
@@ -116,13 +116,13 @@ def on_grid(values: Floats) -> Floats:
 
 
 def slack_of(values: Floats) -> Floats:
-    """Returns the maximum rounding error of each column's sum, shape (C,)."""
+    """Return the maximum rounding error of each column's sum, shape (C,)."""
     slack: Floats = len(values) * step_of(values)
     return slack
 
 
 def step_of(values: Floats) -> Floats:
-    """Returns 2^-40 of the largest value, rounded up to a power of two, or more if the sum would exceed 52 bits."""
+    """Return 2^-40 of the largest value, rounded up to a power of two, or more if the sum would exceed 52 bits."""
     highest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
     exact = np.frexp(highest)
     largest = exact[1] - (exact[0] == 0.5)
@@ -161,7 +161,7 @@ class Inference:
 
 
 def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
-    """Returns the p-value of each column, computed by a test from `TESTS`.
+    """Return the p-value of each column, computed by a test from `TESTS`.
 
     >>> p_values("randomization", np.array([[0.1], [0.2], [0.3], [0.0]]), 10_000, 0).tolist()
     [0.25]
@@ -170,7 +170,7 @@ def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Float
 
 
 def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Tests each column, shape (n, C), with a test from `TESTS` that can then be inverted at up to `alpha`.
+    """Test each column, shape (n, C), with a test from `TESTS` that can then be inverted at up to `alpha`.
 
     Without queries, p is NaN. Columns without differences have p = 1 and, unless p is exact, no interval (NaN).
     """
@@ -196,25 +196,25 @@ def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: floa
 
 
 def place_of(alphas: Floats, resamples: int) -> Ints:
-    """Returns the number of extreme draws needed for p = (1 + as far) ÷ (1 + resamples) to exceed alpha, shape (C,)."""
+    """Return the number of extreme draws needed for p = (1 + as far) ÷ (1 + resamples) to exceed alpha, shape (C,)."""
     return np.floor(alphas * (1 + resamples) * (1 + SLACK)).astype(np.int64)
 
 
 def _at(ordered: Floats, places: Ints) -> Floats:
-    """Returns each column's value at a position counted from 1, or −inf at position 0."""
+    """Return each column's value at a position counted from 1, or −inf at position 0."""
     picked = np.take_along_axis(ordered, np.maximum(places - 1, 0)[None, :], axis=0)[0]
     return np.where(places > 0, picked, -np.inf)
 
 
 def _smallest(values: Floats, count: int) -> Floats:
-    """Returns the smallest values of each column in ascending order, shape (count, C)."""
+    """Return the smallest values of each column in ascending order, shape (count, C)."""
     if count < len(values):
         values = np.partition(values, count - 1, axis=0)[:count]
     return np.sort(values, axis=0)
 
 
 def randomization(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Runs Fisher's randomization test, which flips signs at random; p is the share of sums at least as far from 0.
+    """Run Fisher's randomization test, which flips signs at random; p is the share of sums at least as far from 0.
 
     With fewer than 15 differing queries m, all 2^m sign patterns are counted; otherwise, `resamples` patterns are drawn
     at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth
@@ -265,7 +265,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Runs the bootstrap test for a mean of 0; p is the share of centred resamples with t at least as far from 0.
+    """Run the bootstrap test for a mean of 0; p is the share of centred resamples with t at least as far from 0.
 
     More precisely, p = (1 + as far) ÷ (1 + resamples), undefined (NaN) if all differences are equal. Sources: Efron &
     Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
@@ -304,12 +304,12 @@ def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0
 
 
 def zeroed(variance: Floats, noise: Floats) -> Floats:
-    """Replaces variances that are rounding errors with 0."""
+    """Replace variances that are rounding errors with 0."""
     return np.where(variance <= noise, 0.0, variance)
 
 
 def in_errors(away: Floats | Ints, error: Floats, noise: Floats | float) -> Floats:
-    """Returns |away| ÷ the standard error; infinite for a difference beyond the noise if the error is 0."""
+    """Return |away| ÷ the standard error; infinite for a difference beyond the noise if the error is 0."""
     size = np.abs(away)
     infinite = np.where(size > np.sqrt(noise), np.inf, 0.0)
     t: Floats = np.divide(size, error, out=infinite, where=error > 0)
@@ -317,12 +317,12 @@ def in_errors(away: Floats | Ints, error: Floats, noise: Floats | float) -> Floa
 
 
 def around(middle: Floats, half: Floats) -> Floats:
-    """Returns the ends of each interval, shape (C, 2)."""
+    """Return the ends of each interval, shape (C, 2)."""
     return np.stack([middle - half, middle + half], axis=1)
 
 
 def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Runs Student's paired t test with SciPy; p is undefined (NaN) if all differences are equal. Source: Student 1908.
+    """Run Student's paired t test with SciPy; p is undefined (NaN) if all differences are equal. Source: Student 1908.
 
     Inversion: the mean ± the quantile of Student's t × the standard error.
     """
@@ -341,7 +341,7 @@ def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) 
 
 
 def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Runs Wilcoxon's signed-rank test with SciPy, which omits queries without a difference. Source: Wilcoxon 1945.
+    """Run Wilcoxon's signed-rank test with SciPy, which omits queries without a difference. Source: Wilcoxon 1945.
 
     The test is not inverted, because it compares ranks, not means.
     """
@@ -355,7 +355,7 @@ def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0)
 
 
 def scipy_stats(what: str) -> ModuleType:
-    """Imports `scipy.stats`; raises a `ConfigError` that explains how to install it."""
+    """Import `scipy.stats`; raise a `ConfigError` that explains how to install it."""
     try:
         from scipy import stats
     except ImportError:
@@ -400,17 +400,17 @@ def corrected(correction: str, values: Floats) -> Floats:
 
 
 def holm(values: Floats) -> Floats:
-    """Applies Holm's 1979 correction: the i-th smallest p times (number − i + 1), never decreasing, at most 1."""
+    """Apply Holm's 1979 correction: the i-th smallest p times (number − i + 1), never decreasing, at most 1."""
     return _stepped(values, np.arange(len(values), 0, -1), np.maximum.accumulate)
 
 
 def bonferroni(values: Floats) -> Floats:
-    """Applies the Bonferroni correction: each p is multiplied by the number of p-values, up to 1."""
+    """Apply the Bonferroni correction: each p is multiplied by the number of p-values, up to 1."""
     return np.minimum(values * len(values), 1.0)
 
 
 def benjamini_hochberg(values: Floats) -> Floats:
-    """Applies the 1995 correction by Benjamini and Hochberg: the i-th smallest p times number ÷ i, at most 1.
+    """Apply the 1995 correction by Benjamini and Hochberg: the i-th smallest p times number ÷ i, at most 1.
 
     No result exceeds the next larger one. The method controls the false discovery rate, the expected share of false
     positives among significant differences, rather than the probability of any false positive.
@@ -428,7 +428,7 @@ def _stepped(values: Floats, factors: Floats | Ints, monotonic: Callable[[Floats
 
 
 def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> float:
-    """Returns the alpha that decides each raw p in a family, so that intervals agree with the decisions.
+    """Return the alpha that decides each raw p in a family, so that intervals agree with the decisions.
 
     For m comparisons with R rejections, it is alpha for `none`, alpha ÷ m for `bonferroni`, alpha ÷ (m − R) for `holm`
     (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A raw p is rejected if and only if it is at most this value.

@@ -111,7 +111,7 @@ class Agreement(Result):
         return 2 * self.both / calls if calls else math.nan
 
     def group_rows(self) -> Grid:
-        """Returns headers and one row per group, with its agreement counts."""
+        """Return headers and one row per group, with its agreement counts."""
         has_annotators = any("annotator" in group for group in self.groups)
         names = ["qid", *(["annotator"] if has_annotators else []), "group", "both", "only_first", "only_second"]
         return names, [[group[name] for name in names] for group in self.groups]
@@ -129,7 +129,7 @@ def agree(
     parts: bool = False,
     **options: Unpack[LabelOptions],
 ) -> Agreement:
-    """Compares two labellers on the results of a run, or two annotators (`other_truth`).
+    """Compare two labellers on the results of a run, or two annotators (`other_truth`).
 
     For two labellers, every result is paired with every group of its query. For two annotators, each result for a query
     judged by both is relevant to one, to both or to neither. Without a run, the items are the documents judged by both
@@ -171,7 +171,7 @@ def agree(
 
 
 def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
-    """Returns the documents judged by both, if both include non-relevant judgments; otherwise by either."""
+    """Return the documents judged by both, if both include non-relevant judgments; otherwise by either."""
     ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
@@ -208,7 +208,7 @@ class _Judgments:
         return cls(read, labeller, hits.query[relevant], hits.rank[relevant], group, hits.length)
 
     def codes(self, numbers: Ints) -> Ints:
-        """Encodes the (number, rank) of every hit as a single number."""
+        """Encode the (number, rank) of every hit as a single number."""
         return numbers * self.span + self.rank
 
     @property
@@ -218,7 +218,7 @@ class _Judgments:
 
 
 def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
-    """Compares two labellers on pairs of results and groups; group numbers do not depend on the labeller."""
+    """Compare two labellers on pairs of results and group; group numbers do not depend on the labeller."""
     truth, length = first.truth, first.length
     one, two = (np.unique(side.codes(side.group)) for side in (first, second))
     relevant = np.bincount(truth.group_of[truth.is_relevant], minlength=len(truth.group_query)) > 0
@@ -241,7 +241,7 @@ def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
 
 
 def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
-    """Compares two annotators on results; each group is listed with the other annotator's labels for its hits."""
+    """Compare two annotators on results; each group is listed with the other annotator's labels for its hits."""
     one, two = (np.unique(side.codes(side.query)) for side in (first, second))
     rows: list[dict[str, Any]] = []
     for annotator, (side, others) in enumerate(((first, two), (second, one)), 1):
@@ -262,7 +262,7 @@ def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
 
 
 def _counts(first: Ints, second: Ints, items: int) -> tuple[int, int, int, int]:
-    """Counts the items as in `COUNTS` from the distinct hits of both sides."""
+    """Count the items as in `COUNTS` from the distinct hits of both sides."""
     both = len(np.intersect1d(first, second, assume_unique=True))
     return both, len(first) - both, len(second) - both, items - len(first) - len(second) + both
 

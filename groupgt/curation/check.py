@@ -65,7 +65,7 @@ def check(
     threshold: Annotated[float, Doc("Minimum similarity of near-duplicates.")] = 0.9,
     **options: Unpack[LabelOptions],
 ) -> Check:
-    """Counts errors and suspicious data in ground truth and runs without scoring them.
+    """Count errors and suspicious data in ground truth and run without scoring them.
 
     Raises `DataError` or `ConfigError`.
 
@@ -96,7 +96,7 @@ def checked(
     texts: Mapping[str, str],
     threshold: float | None = None,
 ) -> Check:
-    """Checks loaded ground truth and runs; with a `threshold`, also searches for near-duplicates."""
+    """Check loaded ground truth and run; with a `threshold`, also search for near-duplicates."""
     findings = {name: check_truth(truth)}
     if blank := warn_of_blank(truth, texts):
         findings[name].append(_finding("judged passages with no contents", blank))
@@ -112,7 +112,7 @@ def checked(
 
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
-    """Reports sizes and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
+    """Report sizes and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
     judgments, populations = truth.judgments, Populations(truth.judgments)
     equal, nested = _redundant_groups(truth)
     # The relevant rows that belong to sets needed together, and these sets.
@@ -154,7 +154,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
 
 
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
-    """Reports sizes and mismatches: queries on only one side, repeats, ties, queries without hits.
+    """Report sizes and mismatches: queries on only one side, repeats, ties, queries without hits.
 
     Repeats are counted among all results, however the results are stored.
     """
@@ -190,7 +190,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
 
 
 def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
-    """Counts the alternatives that no search can find because they are missing from the corpus."""
+    """Count the alternatives that no search can find because they are missing from the corpus."""
     absent = list(dict.fromkeys(doc for doc in _plain_ids(truth) if doc not in corpus))
     finding = _finding("ids of the ground truth that are not in the corpus", absent)
     folded = {fold(doc): doc for doc in corpus} if absent else {}
@@ -200,14 +200,14 @@ def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
 
 
 def _plain_ids(truth: GroundTruth) -> list[str]:
-    """Returns the alternatives that are ids, not texts or spans."""
+    """Return the alternatives that are ids, not texts or spans."""
     if not truth.forms:
         return truth.ids
     return [name for name, form in zip(truth.ids, truth.forms) if form is None]
 
 
 def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:
-    """Counts unjudged passages that are nearly identical to a relevant alternative of a query."""
+    """Count unjudged passages that are nearly identical to a relevant alternative of a query."""
     lines = [
         f"{candidate.qid}: {candidate.candidate} ≈ {candidate.alternative} ({candidate.similarity:.2f})"
         for candidate in nearly_equal_passages(truth, corpus, threshold)
@@ -228,7 +228,7 @@ def _cut(name: str) -> str:
 
 
 def _spread(counts: Ints) -> str:
-    """Formats the minimum, maximum and median of counts."""
+    """Format the minimum, maximum and median of counts."""
     if not len(counts):
         return ""
     if counts.min() == counts.max():
@@ -237,7 +237,7 @@ def _spread(counts: Ints) -> str:
 
 
 def _sizes(groups: Ints) -> str:
-    """Formats the number of queries per number of groups, or the spread if there are many sizes."""
+    """Format the number of queries per number of groups, or the spread if there are many sizes."""
     counts = [(count, size) for size, count in enumerate(np.bincount(groups).tolist()) if count]
     if len(counts) > SIZES:
         return _spread(groups)
@@ -245,7 +245,7 @@ def _sizes(groups: Ints) -> str:
 
 
 def _shared_documents(truth: GroundTruth) -> list[str]:
-    """Returns the ids of documents that belong to several groups of a query."""
+    """Return the ids of documents that belong to several groups of a query."""
     judgments = truth.judgments
     relevant = judgments.alternative_group >= 0
     documents, groups = judgments.alternative_document[relevant], judgments.alternative_group[relevant]
@@ -256,7 +256,7 @@ def _shared_documents(truth: GroundTruth) -> list[str]:
 
 
 def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
-    """Returns queries with two equal groups, and queries with a group inside a larger one."""
+    """Return queries with two equal groups, and queries with a group inside a larger one."""
     groups_by_query: dict[int, list[frozenset[tuple[str, ...]]]] = {}
     for group in truth.relevant_groups.tolist():
         names = frozenset(truth.members_of(group))

@@ -25,7 +25,7 @@ class GroupPair:
 
 
 def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
-    """Finds the best matching of groups for every query that both annotators judged; most disagreement first.
+    """Find the best matching of groups for every query that both annotators judged; most disagreement first.
 
     Each pair counts the query's judged passages that are in both groups, only in the first, only in the second, or in
     neither. The matching maximizes the number of shared passages; groups without shared passages are not matched.
@@ -48,14 +48,14 @@ def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
 
 
 def _groups(truth: GroundTruth, qid: str) -> tuple[list[set[str]], list[str]]:
-    """Returns the relevant passages and the labels of each group of a query."""
+    """Return the relevant passages and the labels of each group of a query."""
     groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == truth.index[qid]].tolist()
     members = [{truth.ids[alternative] for alternative in truth.relevant_in(group)} for group in groups]
     return members, list(map(truth.group_label, groups))
 
 
 def judged_ids(truth: GroundTruth, qid: str) -> list[str]:
-    """Returns the ids judged for a query, repeated for each group."""
+    """Return the ids judged for a query, repeated for each group."""
     return [truth.ids[row] for row in np.flatnonzero(truth.query_of == truth.index[qid]).tolist()]
 
 
@@ -77,7 +77,7 @@ def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tupl
 
 
 def _assigned(value: Ints) -> dict[int, int]:
-    """Finds the assignment of rows to columns with the largest sum, by shortest augmenting paths (Kuhn 1955)."""
+    """Find the assignment of rows to columns with the largest sum, by shortest augmenting paths (Kuhn 1955)."""
     if value.shape[0] > value.shape[1]:
         return {row: column for column, row in _assigned(value.T).items()}
     rows, columns = value.shape

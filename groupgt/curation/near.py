@@ -31,7 +31,7 @@ class Candidate:
 
 
 def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float = 0.9) -> list[Candidate]:
-    """Finds unjudged passages with a similarity of at least `threshold` to a relevant alternative.
+    """Find unjudged passages with a similarity of at least `threshold` to a relevant alternative.
 
     The similarity is RapidFuzz's ratio of normalized texts: 1 − (insertions and deletions) ÷ (both lengths). Candidates
     are sorted by query and group, most similar first. Raises `ConfigError` if RapidFuzz is not installed.
@@ -70,7 +70,7 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
 
 
 def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dict[int, str]:
-    """Returns the texts of relevant alternatives by index; raises `DataError` if any has no text."""
+    """Return the texts of relevant alternatives by index; raise `DataError` if any has no text."""
     faults = Faults()
     texts: dict[int, str] = {}
     for alternative in np.flatnonzero(truth.is_relevant).tolist():
@@ -96,7 +96,7 @@ class Passages:
         self.normalized = list(map(Normalization(), corpus.values()))
 
     def similar_to(self, texts: Sequence[str], threshold: float) -> dict[str, list[tuple[str, float]]]:
-        """Returns the passages that are at least this similar to each text, with their scores, best first.
+        """Return the passages that are at least this similar to each text, with their scores, best first.
 
         Raises `ConfigError` if RapidFuzz is not installed.
         """

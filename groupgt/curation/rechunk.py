@@ -74,7 +74,7 @@ class Rechunked(Result):
         return [row for row in self.rows if row.lost]
 
     def counts(self) -> dict[str, int]:
-        """Returns the numbers of all, mapped and lost alternatives, and of dropped queries."""
+        """Return the numbers of all, mapped and lost alternatives, and of dropped queries."""
         alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
             alternatives.setdefault((row.number, row.old), []).append(row)
@@ -89,7 +89,7 @@ class Rechunked(Result):
         }
 
     def carried_rows(self) -> Grid:
-        """Returns headers and one row for each pair of an alternative and a new chunk that replaces it."""
+        """Return headers and one row for each pair of an alternative and a new chunk that replaces it."""
         rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in self.rows]
         return ["query", "group", "alternative", "chunk", "share", "lost"], rows
 
@@ -128,7 +128,7 @@ def rechunk(
     ] = False,
     **options: Unpack[TruthOptions],
 ) -> Rechunked:
-    """Maps ground truth from `old` chunks to `new` ones, or to the spans of the old chunks if `new` is omitted.
+    """Map ground truth from `old` chunks to `new` ones, or to the spans of the old chunks if `new` is omitted.
 
     An alternative is lost if no chunk replaces it. If a group loses all its relevant alternatives, an error is raised,
     because the query would otherwise require less than before. Raises `DataError` or `ConfigError`.
@@ -175,14 +175,14 @@ class Share(NamedTuple):
 
 
 def _places_in(table: Any, option: str) -> Any:
-    """Returns the spans from a table of chunks, or None if there is no table or it contains only texts."""
+    """Return the spans from a table of chunks, or None if there is no table or it contains only texts."""
     if isinstance(table, Mapping):
         return None if all(isinstance(cell, str) for cell in table.values()) else Sources().chunks(table, option)
     return None if table is None else Sources(corpus=table).chunks(None, option)
 
 
 def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
-    """Converts ground truth to spans; errors mention the old chunks instead of a labeller."""
+    """Convert ground truth to spans; errors mention the old chunks instead of a labeller."""
     try:
         return labeller.truth(truth)
     except DataError as error:
@@ -192,7 +192,7 @@ def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
 
 
 def _names_in(old_places: Any, placed: GroundTruth) -> list[str]:
-    """Returns the names that alternatives had before they were converted to spans."""
+    """Return the names that alternatives had before they were converted to spans."""
     names = {} if old_places is None else {str(span): name for name, span in reversed(old_places.spans().items())}
     return [names.get(name, name) for name in placed.ids]
 
@@ -200,7 +200,7 @@ def _names_in(old_places: Any, placed: GroundTruth) -> list[str]:
 def _through_places(
     truth: GroundTruth, old_places: Any, new_places: Any, min_overlap: float, unit: str
 ) -> tuple[GroundTruth, list[str], list[Share]]:
-    """Returns the ground truth as spans, the original alternative names, and their shares in new chunks."""
+    """Return the ground truth as spans, the original alternative names, and their shares in new chunks."""
     if new_places is None or (old_places is None and truth.forms is None):
         lacking = "new chunks (--to)" if new_places is None else "old chunks (--from)"
         what = "have no spans (doc, start, end) or were not given"
@@ -218,7 +218,7 @@ def _through_places(
 
 
 def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> list[Share]:
-    """Computes shares by text for every sufficient chunk, or for the best chunk if none is sufficient."""
+    """Compute shares by text for every sufficient chunk, or for the best chunk if none is sufficient."""
     options_from(text.Options, {"method": method, "threshold": threshold})
     sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
@@ -245,7 +245,7 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 
 
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
-    """Returns (chunk, text) pairs that could reach the threshold, and some that come close.
+    """Return (chunk, text) pairs that could reach the threshold, and some that come close.
 
     A chunk that contains a text contains its rarest word; a chunk that lacks at most n words of a text contains
     at least one of any n + 1. With `partial_ratio`, spelling may differ in every word, so all chunks are candidates.
@@ -268,7 +268,7 @@ def _candidates(chunks: list[str], texts: list[str], method: str, threshold: flo
 
 
 def _best(text: Ints, score: Floats) -> Bools:
-    """Marks the first row with the highest score above 0 for each text."""
+    """Mark the first row with the highest score above 0 for each text."""
     order = np.lexsort((-score, text))
     _, first = np.unique(text[order], return_index=True)
     best = np.zeros(len(score), dtype=np.bool_)
@@ -279,7 +279,7 @@ def _best(text: Ints, score: Floats) -> Bools:
 def _carried(
     truth: GroundTruth, old_names: list[str], shares: Sequence[Share], method: str, *, drop_lost: bool
 ) -> Rechunked:
-    """Builds ground truth from sufficient chunks; raises `DataError` for a lost group unless `drop_lost` is set."""
+    """Build ground truth from sufficient chunks; raise `DataError` for a lost group unless `drop_lost` is set."""
     shares_of: dict[int, list[Share]] = defaultdict(list)
     for share in shares:
         shares_of[share.alternative].append(share)
@@ -338,7 +338,7 @@ def _lost_text(row: Carried) -> str:
 
 
 def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]]) -> GroundTruth:
-    """Replaces the alternatives of all groups, keeping everything else but excluded ids; empty groups are left out."""
+    """Replace the alternatives of all groups, keeping everything else but excluded ids; empty groups are left out."""
     groups = iter(groups)
     rows = [
         [

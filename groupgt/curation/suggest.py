@@ -55,18 +55,18 @@ def suggest(
 
 
 def rows_of(candidates: Sequence[Candidate]) -> list[list[Any]]:
-    """Returns one unreviewed row per candidate, with the columns of `HEADERS`."""
+    """Return one unreviewed row per candidate, with the columns of `HEADERS`."""
     return [["", *vars(candidate).values(), check_of(vars(candidate))] for candidate in candidates]
 
 
 def check_of(row: Mapping[str, Any]) -> str:
-    """Computes a checksum of a row, to verify that a reviewed row still contains the original proposal."""
+    """Compute a checksum of a row, to verify that a reviewed row still contains the original proposal."""
     text = json.dumps([str(row[name]) for name in PROPOSED], ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
-    """Adds the accepted candidates from a reviewed file to the ground truth; also counts marked and unmarked rows.
+    """Add the accepted candidates from a reviewed file to the ground truth; also counts marked and unmarked rows.
 
     A candidate joins the group of the alternative that it resembles, with the same grade. Raises `DataError` for
     invalid marks, and for rows that do not (or no longer) match the ground truth.
@@ -108,7 +108,7 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
 
 
 def _resembled(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
-    """Returns the index of the alternative that a row resembles, or a description of the mismatch."""
+    """Return the index of the alternative that a row resembles, or a description of the mismatch."""
     qid, name, label = str(row["qid"]), str(row["alternative"]), str(row["group"])
     if qid not in truth.index:
         return f"query {qid!r} is not in the ground truth"

@@ -19,12 +19,12 @@ class Marks:
         self.truth, self.hits = evaluation.truth, evaluation.labelled.hits
 
     def groups(self, query: int) -> list[int]:
-        """Returns the groups of a query that have a relevant alternative."""
+        """Return the groups of a query that have a relevant alternative."""
         groups: list[int] = self.truth.relevant_groups[views.part_of(self.truth.judgments.group_query, query)].tolist()
         return groups
 
     def of(self, query: int) -> list[tuple[int, int, list[int]]]:
-        """Returns (rank, kind, groups) of a query's judged results; groups are counted from 0 within the query."""
+        """Return (rank, kind, group) of a query's judged results; group are counted from 0 within the query."""
         rows = [hit for hit in self.hits.of_query(query) if not hit.part]
         marks: list[tuple[int, int, list[int]]] = []
         covered: set[int] = set()
@@ -41,5 +41,5 @@ class Marks:
         return marks
 
     def met(self, query: int) -> dict[int, int]:
-        """Returns the rank of the first hit for each covered group."""
+        """Return the rank of the first hit for each covered group."""
         return {group: rank for rank, kind, groups in self.of(query) if kind == FIRST for group in groups}

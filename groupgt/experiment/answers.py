@@ -37,29 +37,29 @@ class Progress(Protocol):
     """Callbacks that report the progress of a run."""
 
     def doing(self, what: str) -> None:
-        """Called when a step other than retrieval begins."""
+        """Report the beginning of a step other than retrieval."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Called before retrieval with the numbers of systems, retrievals, cached retrievals and queries to run."""
+        """Report, before retrieval, the numbers of systems, retrievals, cached retrievals and queries to run."""
 
     def started(self, task: str) -> None:
-        """Called when a retrieval starts."""
+        """Report the start of a retrieval."""
 
     def answered(self, queries: int) -> None:
-        """Called when `queries` more queries have been answered."""
+        """Report that `queries` more queries have been answered."""
 
     def ended(self) -> None:
-        """Called when retrieval has finished or was aborted."""
+        """Report that retrieval has finished or was aborted."""
 
     def left(self, left: Left) -> None:
-        """Called before retrieval if an interrupted run left answers that this run does not use."""
+        """Report, before retrieval, that an interrupted run left answers that this run does not use."""
 
 
 class Silence:
     """Progress callbacks that do nothing."""
 
     def doing(self, *_: Any, **__: Any) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     planned = started = answered = ended = left = doing
 
@@ -112,7 +112,7 @@ class SystemAnswers:
         return needed(self.experiment, self.data)
 
     def begin(self, changes: Sequence[str], only: Sequence[str], verdicts: VerdictStore, *, resume: bool) -> None:
-        """Identifies the run by its tasks and what was typed, and continues an interrupted one if asked to.
+        """Identify the run by its tasks and what was typed, and continue an interrupted one if asked to.
 
         Raises `ConfigError` if there is none; if there is one and it is not continued, `progress` is told.
         """
@@ -131,7 +131,7 @@ class SystemAnswers:
                 self.keeper.discard(task)
 
     def retrieve(self, changes: Sequence[str], jobs: int) -> None:
-        """Runs all missing retrievals in `jobs` processes; stops if a system with `on_error: fail` fails."""
+        """Run all missing retrievals in `jobs` processes; stop if a system with `on_error: fail` fails."""
         kept = {task: self.keeper.kept(task) for task in self.tasks}
         self.done = {task: done for task, done in kept.items() if done is not None}
         self.cached = len(self.done)
@@ -154,7 +154,7 @@ class SystemAnswers:
     def _retrieved(
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
     ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-        """Yields each task with its results or error, using one process or several."""
+        """Yield each task with its results or error, using one process or several."""
         if jobs > 1 and len(tasks) > 1:
             from groupgt.experiment.workers import in_parallel
 
@@ -171,7 +171,7 @@ class SystemAnswers:
                 yield task, error
 
     def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
-        """Returns what was reused from earlier runs, and the time this run spent in external code and services."""
+        """Return what was reused from earlier runs, and the time this run spent in external code and services."""
         seconds: dict[str, float] = defaultdict(float)
         for task, done in self.done.items():
             if task.system.is_requeried:
@@ -193,7 +193,7 @@ class SystemAnswers:
         )
 
     def finish(self) -> None:
-        """Marks results as written, so that later runs use these retrievals only if `reuse` is set."""
+        """Mark results as written, so that later runs use these retrievals only if `reuse` is set."""
         for task, done in self.done.items():
             if task.system.is_requeried and (done.earlier is None or done.earlier.interrupted):
                 self.keeper.finish(task, done)
@@ -208,7 +208,7 @@ class SystemAnswers:
             self._fail(task, placed(error, task.dataset, task.name, RetrieverError))
 
     def _fail(self, task: Task, error: GroupgtError) -> None:
-        """Records why a system failed; raises the error if the system has `on_error: fail`."""
+        """Record why a system failed; raise the error if the system has `on_error: fail`."""
         if task.system.config.on_error == "fail":
             raise error from None
         self.failed[task.dataset, task.name] = error
@@ -216,7 +216,7 @@ class SystemAnswers:
     # --- Access.
 
     def answers(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
-        """Returns the results and timing of a system, fusing inputs if needed; raises the error of a failed system."""
+        """Return the results and timing of a system, fusing inputs if needed; raise the error of a failed system."""
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
         system, data = self.experiment.systems[name], self.data[dataset]
@@ -252,13 +252,13 @@ class SystemAnswers:
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
 
     def _falling(self, name: str, answers: Answers) -> Answers:
-        """Returns results with scores of which the highest is the best, as fusions need them."""
+        """Return results with scores of which the highest is the best, as fusions need them."""
         if answers.scores is None or self.experiment.systems[name].config.scores == "descending":
             return answers
         return replace(answers, scores={qid: [-score for score in row] for qid, row in answers.scores.items()})
 
     def lacks_input(self, dataset: str, name: str) -> bool:
-        """Returns whether a system can be skipped because one of its inputs was skipped."""
+        """Return whether a system can be skipped because one of its inputs was skipped."""
         return any(
             (dataset, below) in self.failed
             and (self.experiment.systems[below].config.on_error == "skip" or self.lacks_input(dataset, below))
@@ -266,7 +266,7 @@ class SystemAnswers:
         )
 
     def run_of(self, dataset: str, name: str, engine: Engine | None = None) -> Run:
-        """Reads stored results with the given engine, without changing them; each file is read once."""
+        """Read stored results with the given engine, without changing them; each file is read once."""
         engine = engine or Engine()
         key = (dataset, name, engine.name)
         if key in self._stored:
@@ -288,7 +288,7 @@ class SystemAnswers:
         return run
 
     def _stored_answers(self, dataset: str, name: str) -> Answers:
-        """Returns results read from files in the form that fusion needs."""
+        """Return results read from files in the form that fusion needs."""
         run = self.run_of(dataset, name)
         rankings = dict(all_rankings(run, self.experiment.policy))
         nothing: tuple[list[str], Sequence[float] | None] = ([], None)
@@ -300,12 +300,12 @@ class SystemAnswers:
 
 
 def _queries(task: Task) -> int:
-    """Returns the number of queries that a task runs, counting repeats."""
+    """Return the number of queries that a task runs, counting repeats."""
     return len(task.data.truth) + task.repeats(singly=task.system.options.asks_singly())
 
 
 def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answers:
-    """Removes ids that the ground truth excludes and cuts each ranking to the given depth."""
+    """Remove ids that the ground truth excludes and cut each ranking to the given depth."""
     scores = answers.scores
     ids: dict[str, list[str]] = {}
     kept_scores: dict[str, list[float]] = {}
@@ -321,7 +321,7 @@ def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answe
 
 
 def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:
-    """Adds up the times of all inputs and of the fusion itself, query by query."""
+    """Add up the times of all inputs and of the fusion itself, query by query."""
     timings = [timing for timing in inputs if timing is not None]
     if len(timings) < len(inputs):
         return None
@@ -336,7 +336,7 @@ def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusi
 
 
 def _summed(columns: Sequence[Sequence[float]], fusion_ms: float) -> list[float]:
-    """Adds up times by position, or adds up medians if the inputs used different batch sizes."""
+    """Add up times by position, or add up medians if the inputs used different batch sizes."""
     if not all(columns):
         return []
     if len({len(column) for column in columns}) > 1:

@@ -30,7 +30,7 @@ class Rule:
 
     @classmethod
     def of(cls, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> Rule:
-        """Builds the rule from an experiment file; the metrics must be valid but need not be evaluated."""
+        """Build the rule from an experiment file; the metrics must be valid but need not be evaluated."""
         best, primary = section.best, section.primary or next(iter(metrics))
         texts = [primary] if best.strategy == "primary" else list(best.metrics or metrics)
         parsed = [metrics[text] if text in metrics else parse_metric(text, convention) for text in texts]
@@ -48,18 +48,18 @@ class Rule:
         return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms per query (median)"
 
     def means_of(self, evaluation: Evaluation) -> list[float]:
-        """Returns the means that this rule compares."""
+        """Return the means that this rule compares."""
         return [evaluation.deciding[evaluation.text_of(text)] for text in self.texts]
 
     def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
-        """Returns the systems with the highest score, in their given order; empty if no system has a score."""
+        """Return the systems with the highest score, in their given order; empty if no system has a score."""
         higher = [metric.higher_is_better for metric in self.metrics]
         values = scores(self.strategy, list(means.values()), higher) if means else []
         greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
         return [name for name, value in zip(means, values) if value == greatest]
 
     def is_quick(self, timing: Timing | None) -> bool:
-        """Returns whether the median latency of single queries is known and within the limit."""
+        """Return whether the median latency of single queries is known and within the limit."""
         if self.max_latency_ms is None:
             return True
         latency = None if timing is None else timing.latency_p50_ms
@@ -67,7 +67,7 @@ class Rule:
 
 
 def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> None:
-    """Adds an error to the document for each problem in `evaluate.best`."""
+    """Add an error to the document for each problem in `evaluate.best`."""
     path, best = ("evaluate", "best"), section.best
     if best.max_latency_ms is not None and section.timed == 0:
         document.fault((*path, "max_latency_ms"), "max_latency_ms needs timed queries, but evaluate.timed is 0")
@@ -85,7 +85,7 @@ def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metr
 def best_systems(
     rule: Rule, evaluations: Mapping[str, Mapping[str, Evaluation]], timings: Mapping[tuple[str, str], Timing]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Returns the best systems per data set and overall (by macro mean); more than one if there is a tie."""
+    """Return the best systems per data set and overall (by macro mean); more than one if there is a tie."""
     best: dict[str, list[str]] = {}
     means_everywhere: dict[str, list[list[float]]] = {}
     for dataset, by_system in evaluations.items():
@@ -103,7 +103,7 @@ def best_systems(
 
 
 def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[bool]) -> list[float]:
-    """Returns the score of each system from its means, shape (systems, metrics); higher is better.
+    """Return the score of each system from its means, shape (systems, metrics); higher is better.
 
     `primary` and `mean`: the average of the means. `rank`: Σ 1 ÷ rank of the system on each metric; tied systems share
     the average of their ranks. `normalized_mean`: the average of (m − min) ÷ (max − min) over systems, 0 if all are

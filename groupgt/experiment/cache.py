@@ -62,16 +62,16 @@ class Task:
     # --- Number of calls.
 
     def repeats(self, *, singly: bool | None) -> int:
-        """Returns how many queries are repeated one by one for timing; 0 if every call has a single query anyway."""
+        """Return how many queries are repeated one by one for timing; 0 if every call has a single query anyway."""
         return 0 if singly else min(self.experiment.config.evaluate.repeats(self.system.kind), len(self.data.queries))
 
     def calls(self, *, singly: bool | None) -> int:
-        """Returns the number of calls to the retriever."""
+        """Return the number of calls to the retriever."""
         size = 1 if singly else self.options.batch_size()
         return math.ceil(len(self.data.queries) / size) + self.repeats(singly=singly)
 
     def check_timed(self, *, singly: bool | None) -> None:
-        """Raises `ConfigError` if a gate limits single-query latency but no query is run on its own."""
+        """Raise `ConfigError` if a gate limits single-query latency but no query is run on its own."""
         if singly or self.repeats(singly=singly):
             return
         experiment = self.experiment
@@ -154,7 +154,7 @@ class Done:
 def needed(
     experiment: Experiment, data: Mapping[str, RetrievalInputs], pairs: Iterable[tuple[str, str]] | None = None
 ) -> list[Task]:
-    """Returns each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
+    """Return each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
 
     Each retriever is asked for enough extra results to make up for ids that the ground truth excludes.
     """
@@ -180,7 +180,7 @@ def needed(
 
 @lru_cache(maxsize=1)
 def _our_code() -> str:
-    """Computes a digest of the code that affects results: built-in retrievers and the corpus reader."""
+    """Compute a digest of the code that affects results: built-in retrievers and the corpus reader."""
     files = {*Path(base.__file__).parent.glob("*.py"), Path(corpus_reader.__file__)}
     return key_of({file.name: sha256(file) for file in sorted(files)})
 
@@ -206,7 +206,7 @@ class ThisRun:
 
     @classmethod
     def of(cls, tasks: Iterable[Task], changes: Sequence[str], only: Sequence[str]) -> ThisRun:
-        """Identifies a run by the resolved options, queries and corpora of its tasks, and by what was typed."""
+        """Identify a run by the resolved options, queries and corpora of its tasks, and by what was typed."""
         keys = sorted(task.part_key for task in tasks)
         return cls(key_of({"tasks": keys, "changes": sorted(changes), "only": sorted(only)}))
 
@@ -227,28 +227,28 @@ class AnswerCache:
 
     @classmethod
     def of(cls, experiment: Experiment, *, refresh: bool = False, reuse: bool = False) -> AnswerCache:
-        """Creates the cache configured for an experiment."""
+        """Create the cache configured for an experiment."""
         folder = experiment.config.cache
         return cls(None if folder is None else Cache(experiment.at(folder)), refresh, reuse)
 
     def verdicts(self) -> VerdictStore:
-        """Creates the store of labeller verdicts for one run."""
+        """Create the store of labeller verdicts for one run."""
         folder = None if self.cache is None else self.cache.folder / "verdicts"
         return VerdictStore(folder, self.refresh, self.reuse)
 
     def takes_any(self, task: Task) -> bool:
-        """Returns whether a task may use the results of any earlier run with its key."""
+        """Return whether a task may use the results of any earlier run with its key."""
         return not self.refresh and (self.reuse or not task.system.is_requeried)
 
     def kept(self, task: Task) -> Done | None:
-        """Returns the cached results of a task, or None if they cannot be used."""
+        """Return the cached results of a task, or None if they cannot be used."""
         done = self.read(task) if self.takes_any(task) else None
         if done is None or not task.system.kind.is_foreign:
             return done
         return replace(done, seconds=0.0, earlier=Earlier(len(done.answers.ids), done.made))
 
     def read(self, task: Task) -> Done | None:
-        """Reads the entry for a task; returns None if it is damaged or does not match the task's queries."""
+        """Read the entry for a task; return None if it is damaged or does not match the task's queries."""
         entry = None if self.cache is None else self.cache.read(task.key)
         if entry is None:
             return None
@@ -262,7 +262,7 @@ class AnswerCache:
             return None
 
     def write(self, task: Task, done: Done) -> None:
-        """Stores the results of a task; raises `DataError` if writing fails."""
+        """Store the results of a task; raise `DataError` if writing fails."""
         if self.cache is not None:
             about = {
                 **task.about,
@@ -274,12 +274,12 @@ class AnswerCache:
             self.cache.write(task.key, about, rows_of(done.answers))
 
     def discard(self, task: Task) -> None:
-        """Removes what an earlier run of this process left of a task, as this run does not continue it."""
+        """Remove what an earlier run of this process left of a task, as this run does not continue it."""
         if self.cache is not None:
             self.cache.discard(task.part_key, self.writer)
 
     def finish(self, task: Task, done: Done) -> None:
-        """Stores the results of a task and removes its partial results; warns if storing fails."""
+        """Store the results of a task and remove its partial results; warn if storing fails."""
         try:
             self.write(task, done)
         except DataError as error:
@@ -301,13 +301,13 @@ DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueEr
 
 
 def rows_of(answers: Answers) -> list[Any]:
-    """Converts results to cache rows."""
+    """Convert results to cache rows."""
     scores = answers.scores
     return [[qid, ids, None if scores is None else scores[qid]] for qid, ids in answers.ids.items()]
 
 
 def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
-    """Converts cache rows to results; raises various errors if they do not match the queries."""
+    """Convert cache rows to results; raise various errors if they do not match the queries."""
     ids = {qid: names for qid, names, _ in rows}
     scores = {qid: values for qid, _, values in rows if values is not None}
     if list(ids) != list(qids):
@@ -316,7 +316,7 @@ def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
 
 
 def timing_of(task: Task, written: Mapping[str, Any]) -> Timing:
-    """Converts a cached timing."""
+    """Convert a cached timing."""
     return Timing(**{**written, "dataset": task.dataset, "system": task.name})
 
 
@@ -330,7 +330,7 @@ class Used:
 
     @classmethod
     def by(cls, path: Path, secrets: dict[str, str]) -> Used:
-        """Finds the entries that an experiment file uses; runs no user code, but raises errors in the file or data."""
+        """Find the entries that an experiment file uses; run no user code, but raise errors in the file or data."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
             experiment = load(path, allow_code=True, secrets=secrets)

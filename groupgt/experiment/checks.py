@@ -45,7 +45,7 @@ class Checks:
         self.policy = Policy()
 
     def walk(self) -> None:
-        """Runs all checks."""
+        """Run all checks."""
         config = self.config
         if config.groupgt is not None:
             self._requirement(config.groupgt)
@@ -136,7 +136,7 @@ class Checks:
             self.document.unknown(("compare", "baseline"), compare.baseline, self.families.valid_names)
 
     def _labeller(self, labeller: LabellerConfig) -> None:
-        """Checks the labeller, its options, and the files it refers to for every data set."""
+        """Check the labeller, its options, and the files it refers to for every data set."""
         path: KeyPath = ("evaluate", "labeller")
         plugin = self._plugin("labeller", path, labeller)
         if plugin is not None and plugin.runs_code and "version" in labeller.with_:
@@ -148,7 +148,7 @@ class Checks:
                 self.document.require((*path, "with", key), labeller.with_[key], dataset)
 
     def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
-        """Finds the plugin for a section and checks its options; returns None if there is no such plugin."""
+        """Find the plugin for a section and check its options; return None if there is no such plugin."""
         plugin: Plugin | None = self.code.plugin(kind, section.use, (*path, "use"))
         for fault in read_options(plugin.options, section.with_)[1] if plugin is not None else ():
             self.document.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
@@ -173,7 +173,7 @@ class Checks:
                 self.document.fault(("evaluate", "tokenizer"), str(error))
 
     def _output(self) -> None:
-        """Checks the result and cache folders, and that results can be written in the requested formats."""
+        """Check the result and cache folders, and that results can be written in the requested formats."""
         config, document = self.config, self.document
         for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
             if folder is not None and (not folder.strip() or "\0" in folder) and document.is_sound(*path):
@@ -185,7 +185,7 @@ class Checks:
                 document.fault(("output", "formats", config.output.formats.index("runs")), what)
 
     def _convention(self) -> None:
-        """Sets the convention from the file, or from the ground truth shape if all data sets have the same one."""
+        """Set the convention from the file, or from the ground truth shape if all data sets have the same one."""
         named = self.config.convention
         if named != "auto":
             self.convention = named
@@ -206,7 +206,7 @@ class Checks:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
 
     def _metrics(self) -> bool:
-        """Checks the metrics and all references to them; returns whether all metrics are valid."""
+        """Check the metrics and all references to them; return whether all metrics are valid."""
         section, document, convention = self.config.evaluate, self.document, self.convention
         are_valid = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
         for position, text in enumerate(section.metrics):
@@ -234,7 +234,7 @@ class Checks:
         return are_valid
 
     def _metric(self, path: KeyPath, text: str, *, are_valid: bool) -> bool:
-        """Checks that a text names one of the experiment's metrics, or any valid metric if some of them are invalid."""
+        """Check that a text names one of the experiment's metrics, or any valid metric if some of them are invalid."""
         try:
             metric = parse_metric(text, self.convention)
         except GroupgtError as error:

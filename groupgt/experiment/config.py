@@ -106,7 +106,7 @@ class SystemConfig:
     ] = "fail"
 
     def serves(self, dataset: str) -> bool:
-        """Returns whether the systems of this entry run on a data set."""
+        """Return whether the systems of this entry run on a data set."""
         return not self.only or dataset in self.only
 
 
@@ -144,7 +144,7 @@ class Best:
 
 
 def _with_keys(options: Iterable[Option]) -> Callable[[type[S]], type[S]]:
-    """Adds a key for each option to a section that has none of this name."""
+    """Add a key for each option to a section that has none of this name."""
 
     def extended(section: type[S]) -> type[S]:
         keys = [(each.name, each.hint, each.default) for each in options if each.name not in options_of(section)]
@@ -195,11 +195,11 @@ class Evaluate:
         return {each.name: getattr(self, each.name) for each in MEASURING if each.name != "k"}
 
     def repeats(self, kind: RetrieverPlugin) -> int:
-        """Returns how many queries a retriever that takes batches runs a second time, one by one."""
+        """Return how many queries a retriever that takes batches runs a second time, one by one."""
         return self.timed if self.timed is not None else TIMED if kind.cheap else 0
 
     def __post_init__(self) -> None:
-        """Splits metrics that were given on one line: `metrics: recall, mrr`."""
+        """Split metrics that were given on one line: `metrics: recall, mrr`."""
         names = [name for text in self.metrics for name in split_names(text) or [text]]
         object.__setattr__(self, "metrics", names)
 
@@ -217,7 +217,7 @@ class Compare:
     metrics: Annotated[Texts, Doc("The metrics to compare (default: all).")] = field(default_factory=list)
 
     def settings(self, seed: int) -> Settings:
-        """Returns the comparison settings with the given seed."""
+        """Return the comparison settings with the given seed."""
         return Settings(**{option.name: getattr(self, option.name) for option in SETTINGS}, seed=seed)
 
 
@@ -270,7 +270,7 @@ class Gate:
         return self.max_drop is not None or self.min_gain is not None
 
     def reads_test(self, *, is_beyond: bool) -> bool:
-        """Returns True if the verdict depends on the significance test.
+        """Return True if the verdict depends on the significance test.
 
         Whatever the test says, a gate on gains fails beyond its bound, and a gate on drops passes within it.
         """

@@ -42,12 +42,12 @@ class Detectable:
 
 
 def has_limits(metric: Metric, *, is_gain: bool) -> bool:
-    """Returns True if it is known how far a query can still drop or gain: to 0, or to 1 with a bounded metric."""
+    """Return True if it is known how far a query can still drop or gain: to 0, or to 1 with a bounded metric."""
     return metric.definition.bounded or metric.higher_is_better != is_gain
 
 
 def share_of_changes(runs: Sequence[Floats]) -> float:
-    """Returns the share of queries that differ between two runs, or `BOTH_WAYS` without two runs that differ.
+    """Return the share of queries that differ between two runs, or `BOTH_WAYS` without two runs that differ.
 
     >>> share_of_changes([np.array([1.0, 0.0, 1.0, np.nan]), np.array([1.0, 1.0, 1.0, 1.0])]) == 1 / 3
     True
@@ -64,7 +64,7 @@ def share_of_changes(runs: Sequence[Floats]) -> float:
 def detectable(
     gate: Gate, values: Floats, metric: Metric, settings: Settings, comparisons: int = 1, share: float = BOTH_WAYS
 ) -> Detectable:
-    """Simulates a gate on a drop or a gain on values of an earlier run, shape (n,), without NaN.
+    """Simulate a gate on a drop or a gain on values of an earlier run, shape (n,), without NaN.
 
     In each simulated run, n queries are drawn with replacement. A drop of X takes all of a query's value with
     probability X ÷ mean (a gain: what it lacks to the best value), and a `share` of the queries changes up or down by

@@ -96,29 +96,29 @@ class Experiment:
         return written
 
     def at(self, path: str) -> Path:
-        """Resolves a path from the file; relative paths are relative to the file's folder."""
+        """Resolve a path from the file; relative paths are relative to the file's folder."""
         return self.document.resolved(path)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yields every (data set, system) pair to evaluate."""
+        """Yield every (data set, system) pair to evaluate."""
         for dataset in self.config.datasets:
             for name in self.chosen:
                 if self.systems[name].config.serves(dataset):
                     yield dataset, name
 
     def stages(self, system: str, dataset: str) -> list[Stage]:
-        """Returns the stages that are listed under a system."""
+        """Return the stages that are listed under a system."""
         return list(stages_of(self.systems[system].config, self.systems, dataset))
 
     def options(self, system: str, dataset: str) -> Any:
-        """Returns the options of a system for one data set, with absolute paths and `{dataset}` filled in."""
+        """Return the options of a system for one data set, with absolute paths and `{dataset}` filled in."""
         options = self.systems[system].options
         paths = {name: getattr(options, name).replace("{dataset}", dataset) for name in self.paths_of(system)}
         # A URL does not change.
         return replace(options, **{name: path if is_url(path) else str(self.at(path)) for name, path in paths.items()})
 
     def shown_options(self, system: str) -> dict[str, Any]:
-        """Returns the options of a system with defaults but without secrets."""
+        """Return the options of a system with defaults but without secrets."""
         options, paths = self.systems[system].options, self.systems[system].paths
         written = {
             field.name: self.document.as_written(getattr(options, field.name), paths.get(field.name, ()))
@@ -128,7 +128,7 @@ class Experiment:
         return shown
 
     def paths_of(self, system: str) -> list[str]:
-        """Returns the names of options that are set to file paths or to existing folders."""
+        """Return the names of options that are set to file paths or to existing folders."""
         options = self.systems[system].options
         return [
             option.name
@@ -147,7 +147,7 @@ def load(
     dry: bool = False,
     secrets: dict[str, str] | None = None,
 ) -> Experiment:
-    """Reads and checks an experiment file; raises `ConfigError` with the line and column of every error.
+    """Read and check an experiment file; raise `ConfigError` with the line and column of every error.
 
     `changes` are settings such as `evaluate.k=[5]`; `only` lists patterns for the systems to report. User code requires
     `allow_code`; otherwise it is an error, or is skipped with `dry`. Adds environment variable values to `secrets`.
@@ -179,7 +179,7 @@ def load(
 
 
 def _chosen(document: Document, families: Families, only: Sequence[str], baseline: str | None) -> list[str]:
-    """Selects the systems to report, including the baseline that they are compared with."""
+    """Select the systems to report, including the baseline that they are compared with."""
     names = list(families.systems)
     if not only:
         return names
@@ -202,7 +202,7 @@ MISPLACED = "options go under `with`, or under `matrix` with a list of values"
 
 
 def _validated(document: Document) -> Config | None:
-    """Reads the configuration and reports what is invalid; the rest is checked without it."""
+    """Read the configuration and report what is invalid; the rest is checked without it."""
     config: Config | None
     config, faults = read_section(Config, document.value, as_yaml, EMPTY)
     for fault in faults:
@@ -214,7 +214,7 @@ def _validated(document: Document) -> Config | None:
 
 
 def _misplaced(path: KeyPath, document: Document) -> str:
-    """Returns where an unknown key belongs; empty if no section has such a key, or its own section a similar one."""
+    """Return where an unknown key belongs; empty if no section has such a key, or its own section a similar one."""
     if is_option(path, document):
         return MISPLACED
     *above, key = map(str, path)

@@ -46,11 +46,11 @@ class Here:
         self.singly: bool | None = options.asks_singly()
 
     def ask(self, queries: Queries, k: int) -> Reply:
-        """Returns results, and milliseconds per call."""
+        """Return results, and milliseconds per call."""
         return ask(self.system, self.retriever, queries, k)
 
     def close(self) -> None:
-        """Does nothing, since there is no process to end (see `Fresh.close`)."""
+        """Do nothing, since there is no process to end (see `Fresh.close`)."""
 
 
 class Fresh:
@@ -77,18 +77,18 @@ class Fresh:
             raise
 
     def ask(self, queries: Queries, k: int) -> Reply:
-        """Returns results, and milliseconds per call."""
+        """Return results, and milliseconds per call."""
         reply: Reply = self._call(list(queries), queries.ids, k)
         return reply
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self.child.kill()
         self.child.join()
         self.channel.close()
 
     def _call(self, *message: Any) -> Any:
-        """Sends a message and returns the reply; raises errors reported by the other process."""
+        """Send a message and return the reply; raise errors reported by the other process."""
         try:
             self.channel.send(message)
             # Processes that user code has started may hold the channel open.
@@ -116,7 +116,7 @@ class Fresh:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Prepares the start of processes, which leave Ctrl-C to this one.
+    """Prepare the start of processes, which leave Ctrl-C to this one.
 
     They do not run the user's script a second time, and find no modules in the current folder before user code may run.
     """
@@ -132,7 +132,7 @@ def starting() -> Iterator[None]:
 
 
 def restore_path(safe: str | None) -> None:
-    """Sets the variable `SAFE_PATH` to what it was."""
+    """Set the variable `SAFE_PATH` to what it was."""
     if safe is None:
         os.environ.pop(SAFE_PATH, None)
     else:
@@ -180,7 +180,7 @@ def shared_process() -> Iterator[dict[str, str]]:
 
 
 def working_folder() -> str | None:
-    """Returns the current folder, or None if it no longer exists."""
+    """Return the current folder, or None if it no longer exists."""
     try:
         return os.getcwd()
     except OSError:  # it was removed
@@ -191,7 +191,7 @@ def working_folder() -> str | None:
 
 
 def _serve(channel: Connection[Any, Any], folder: Path, safe: str | None) -> None:
-    """Builds a retriever as requested, then answers queries until the parent process ends this one."""
+    """Build a retriever as requested, then answer queries until the parent process ends this one."""
     begin_process(safe)
     os.dup2(2, 1)  # what user code prints is no output of groupgt
     sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]

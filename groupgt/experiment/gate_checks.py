@@ -31,7 +31,7 @@ class GateChecks:
     convention: str
 
     def check(self, number: int, gate: Gate) -> None:
-        """Checks one gate: the names it refers to must exist, and it must have exactly one bound."""
+        """Check one gate: the names it refers to must exist, and it must have exactly one bound."""
         document, path = self.document, ("gate", number)
         systems = self.families.systems
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.config.datasets)
@@ -82,7 +82,7 @@ class GateChecks:
             self.document.fault((*path, "metric"), f"{gate.metric} {UNTIMED}")
 
     def _is_queried_singly(self, name: str) -> bool:
-        """Returns whether a system runs any query on its own, judging by the file alone."""
+        """Return whether a system runs any query on its own, judging by the file alone."""
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
             return True
@@ -93,7 +93,7 @@ class GateChecks:
         return not system.is_stored and all(self._is_timed(below) for below in system.inputs)
 
     def _drop(self, path: KeyPath, matched: Sequence[System], datasets: Sequence[str]) -> None:
-        """Checks that a gate on a drop or a gain has a baseline on each of its data sets."""
+        """Check that a gate on a drop or a gain has a baseline on each of its data sets."""
         name = self.config.baseline
         if name is None:
             if self.document.is_sound("compare"):
@@ -111,7 +111,7 @@ class GateChecks:
 
 
 def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:
-    """Checks a gate's slice against the data; adds an error for each value that no query has."""
+    """Check a gate's slice against the data; add an error for each value that no query has."""
     for column, value in gate.slice.items():
         values = [text for name, text, _ in slicer if name == column]
         if str(value) not in values:

@@ -23,7 +23,7 @@ from groupgt.model.hits import Bools, Floats
 
 
 def judged(outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> list[GateResult]:
-    """Evaluates every gate on all matching systems and data sets that were run."""
+    """Evaluate every gate on all matching systems and data sets that were run."""
     results: list[GateResult] = []
     for number, gate in enumerate(outcome.experiment.config.gate, 1):
         # A pattern is matched against all systems, so that a system that is not run does not affect the others.
@@ -38,7 +38,7 @@ def judged(outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> list[
 
 
 def members(gate: Gate, truth: GroundTruth) -> Bools:
-    """Returns a mask of the queries in a gate's slice, shape (Q,)."""
+    """Return a mask of the queries in a gate's slice, shape (Q,)."""
     mask = np.ones(len(truth), dtype=np.bool_)
     for column, text, inside in Slicer(truth, list(gate.slice)) if gate.slice else ():
         if text != str(gate.slice[column]):
@@ -47,7 +47,7 @@ def members(gate: Gate, truth: GroundTruth) -> Bools:
 
 
 def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> GateResult | None:
-    """Evaluates one gate on one system and data set; returns None for the latency of results read from files.
+    """Evaluate one gate on one system and data set; return None for the latency of results read from files.
 
     `blank` is the result to fill in; like any result without a value, it counts as not passed.
     """
@@ -87,7 +87,7 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
 
 
 def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome) -> GateResult:
-    """Compares a system with the baseline; the p-value is uncorrected for a drop and corrected for a gain."""
+    """Compare a system with the baseline; the p-value is uncorrected for a drop and corrected for a gain."""
     gate, by_name, settings = blank.asks, outcome.evaluations[blank.dataset], outcome.experiment.settings
     baseline = by_name.get(outcome.experiment.config.baseline or "")
     if baseline is None:
@@ -102,7 +102,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
-    """Compares a system with its previous result; a gain is corrected over all comparisons with the previous run."""
+    """Compare a system with its previous result; a gain is corrected over all comparisons with the previous run."""
     gate, system, text = blank.asks, blank.system, evaluation.text_of(blank.metric)
     if against is None:
         return replace(blank, problem="no previous run", passed=True)
@@ -119,7 +119,7 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
 def _relative(
     blank: GateResult, baseline: str | None, evaluation: Evaluation, family: Sequence[Contrast], settings: Settings
 ) -> GateResult:
-    """Checks the bound on a drop or a gain for the first contrast in a family."""
+    """Check the bound on a drop or a gain for the first contrast in a family."""
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
         return replace(blank, problem="few audited" if contrast.pairs else "no pair")
@@ -133,7 +133,7 @@ def _relative(
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
-    """Returns how many queries must differ for the first contrast of a family; None if enough do, or none does."""
+    """Return how many queries must differ for the first contrast of a family; None if enough do, or none does."""
     least = out_of_reach(dict(enumerate(family)), settings).get(0)
     if least is not None and counts_signs(family[0], settings):
         return fewest_differing(settings.alpha, least / least_p(family[0], settings))

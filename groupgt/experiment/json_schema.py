@@ -15,7 +15,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema_text() -> str:
-    """Returns the JSON Schema of experiment files as text; editors use it for completion and validation."""
+    """Return the JSON Schema of experiment files as text; editors use it for completion and validation."""
     definitions: dict[str, Any] = {}
     schema = schema_of(Config, definitions)
     sections = {"retriever": "SystemConfig", "labeller": "LabellerConfig", "engine": "EngineConfig"}
@@ -43,7 +43,7 @@ def schema_text() -> str:
 
 
 def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Removes titles, since they only repeat the keys."""
+    """Remove titles, since they only repeat the keys."""
     for part in [schema, *definitions.values()]:
         part.pop("title", None)
         for key in part.get("properties", {}).values():
@@ -51,7 +51,7 @@ def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
 
 
 def _describe_branches(schema: Any) -> None:
-    """Copies the description of a key to each of its alternatives, where editors look for it."""
+    """Copy the description of a key to each of its alternatives, where editors look for it."""
     for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         _describe_branches(part)
     if isinstance(schema, dict) and isinstance(text := schema.get("description"), str):
@@ -74,7 +74,7 @@ def _choose_branches(schema: Any) -> None:
 
 
 def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: str) -> None:
-    """Adds the options that a section accepts under `with` (and `matrix`) for each value of `use`."""
+    """Add the options that a section accepts under `with` (and `matrix`) for each value of `use`."""
     definitions[section]["allOf"] = []
     for name in ours(kind):
         options = definitions[f"{prefix} {name}"] = schema_of(find(kind, name).options)
@@ -97,7 +97,7 @@ def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: s
 
 
 def _tokenizers() -> dict[str, Any]:
-    """Returns a schema for tokenizer names: a fixed form for built-in tokenizers, any text for plugins."""
+    """Return a schema for tokenizer names: a fixed form for built-in tokenizers, any text for plugins."""
     names = ours("tokenizer")
     written = [name + (":.+" if options_of(find("tokenizer", name).options) else "") for name in names]
     return {

@@ -165,7 +165,7 @@ class Outcome(Result):
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def to_metrics(self) -> dict[str, float]:
-        """Returns the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+        """Return the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
         `groupgt.report.tracking` defines the names; with several data sets, each name begins with the data set.
         Undefined means are left out.
@@ -177,7 +177,7 @@ class Outcome(Result):
         return self._teller.plot(name, dataset=dataset)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes a self-contained HTML page of this experiment, identical to `report.html` in its result folder."""
+        """Write a self-contained HTML page of this experiment, identical to `report.html` in its result folder."""
         write_bytes(Path(path), self._teller.page())
 
     def __repr__(self) -> str:
@@ -218,6 +218,6 @@ class Outcome(Result):
         return self.kept.cached
 
     def timing(self, dataset: str, system: str) -> Timing | None:
-        """Returns the timing of a system on a data set, or None if it was not timed."""
+        """Return the timing of a system on a data set, or None if it was not timed."""
         matches = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
         return next(matches, None)

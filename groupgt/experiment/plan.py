@@ -49,7 +49,7 @@ def plan(
     resume: bool = False,
     allow_code: bool = False,
 ) -> Plan:
-    """Checks everything that can be checked without retrieval; raises the same errors as a run."""
+    """Check everything that can be checked without retrieval; raise the same errors as a run."""
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, dry=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
@@ -86,7 +86,7 @@ def _row(
     resumed: Mapping[tuple[str, str], int],
     faults: Faults,
 ) -> list[Any]:
-    """Describes one system on one data set, either a reported system or an input to a fusion."""
+    """Describe one system on one data set, either a reported system or an input to a fusion."""
     system = experiment.systems[name]
     by_score = any(budget.unit == SCORE for budget in data.request.budgets)
     uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use

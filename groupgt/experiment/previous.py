@@ -102,7 +102,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
 
 
 def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
-    """Returns the reason why previous ids may refer to different passages: a changed corpus or labeller input."""
+    """Return the reason why previous ids may refer to different passages: a changed corpus or labeller input."""
     experiment = outcome.experiment
     if data.corpus_digest != corpus:
         return "the corpus has changed"
@@ -115,7 +115,7 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
 
 
 def former_values(former: Former, data: Data, name: str, metric: Metric) -> Floats:
-    """Returns the previous values of a system for today's queries: stored ones if possible, otherwise measured again.
+    """Return the previous values of a system for today's queries: stored ones if possible, otherwise measured again.
 
     Raises `DataError` if there are neither.
     """
@@ -145,7 +145,7 @@ class _Pairing:
         self.again: dict[str, Evaluation] = {}
 
     def values(self, name: str, evaluation: Evaluation) -> dict[str, Floats]:
-        """Returns the previous values of a system by metric."""
+        """Return the previous values of a system by metric."""
         system = self.former.systems[name]
         metrics = self.request.metrics
         if self.request.audit is not None:
@@ -169,7 +169,7 @@ class _Pairing:
         return values
 
     def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
-        """Returns the reason why previous results cannot be measured again with a metric; empty if they can."""
+        """Return the reason why previous results cannot be measured again with a metric; empty if they can."""
         if system.run is None:
             return "its results of then are not kept"
         needs_lengths = metric.budget is not None and metric.budget.unit not in (CALLS, SCORE)
@@ -203,7 +203,7 @@ class _Pairing:
         return values
 
     def stored_values(self, name: str, metric: Metric) -> Floats:
-        """Returns stored values for queries with unchanged ground truth; raises `DataError` if they cannot be used."""
+        """Return stored values for queries with unchanged ground truth; raise `DataError` if they cannot be used."""
         column = self.former.values()[name].get(str(metric))
         if column is None:
             raise DataError("the metric was not measured then")

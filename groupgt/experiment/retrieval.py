@@ -35,7 +35,7 @@ from groupgt.store.verdicts import VerdictStore, scores_in
 
 
 def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = lambda queries: None) -> Done:
-    """Builds a system and runs all queries; raises `RetrieverError` if anything fails.
+    """Build a system and run all queries; raise `RetrieverError` if anything fails.
 
     Partial results are stored even if the run does not finish; if storing fails, a warning is issued. `answered` is
     called with the number of newly finished queries.
@@ -66,7 +66,7 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
 
 
 def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered: Callable[[int], None]) -> Done:
-    """Runs the remaining queries in batches, then repeats some queries one by one if single queries must be timed."""
+    """Run the remaining queries in batches, then repeats some queries one by one if single queries must be timed."""
     begun, queries = unfinished.begun(), task.data.queries
     spent_ms = 0.0
     answered(len(begun.answers.ids))
@@ -110,7 +110,7 @@ class Begun:
 
     @classmethod
     def left(cls, task: Task, lines: Sequence[Any]) -> Begun | None:
-        """Reads the entries of a journal; returns None if they do not match the task's queries in order."""
+        """Read the entries of a journal; return None if they do not match the task's queries in order."""
         begun, qids, at = cls(), task.data.queries.ids, ""
         try:
             for line in lines:
@@ -130,7 +130,7 @@ class Begun:
         return begun
 
     def add(self, answers: Answers, spent: Sequence[float]) -> None:
-        """Adds the results of one batch, and the milliseconds of each call."""
+        """Add the results of one batch, and the milliseconds of each call."""
         if len(spent) == len(answers.ids):
             self.single_ms += spent
         self.answers.ids.update(answers.ids)
@@ -163,7 +163,7 @@ class Unfinished:
                 self.journal = journal
 
     def begun(self) -> Begun:
-        """Returns the results of an interrupted run that this one continues, or nothing."""
+        """Return the results of an interrupted run that this one continues, or nothing."""
         begun = Begun.left(self.task, self.lines)
         if begun is None:
             self.header = {"about": self.task.about, "run": self.keeper.run.key}
@@ -172,7 +172,7 @@ class Unfinished:
         return begun
 
     def add(self, answers: Answers, spent: Sequence[float]) -> None:
-        """Adds the results of one batch; writes them immediately or every few seconds."""
+        """Add the results of one batch; write them immediately or every few seconds."""
         self.waiting.append({"rows": rows_of(answers), "spent": list(spent), "at": now()})
         if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY_S:
             self.flush()
@@ -186,7 +186,7 @@ class Unfinished:
             self.keeper.finish(self.task, done)
 
     def flush(self) -> None:
-        """Writes all pending results to the journal."""
+        """Write all pending results to the journal."""
         try:
             if self.waiting:
                 self.journal.append(*([self.header] if self.header else []), *self.waiting)
@@ -198,7 +198,7 @@ class Unfinished:
 
 
 def left_behind(keeper: AnswerCache, task: Task) -> int:
-    """Counts the results left by interrupted runs that a run continues without being asked."""
+    """Count the results left by interrupted runs that a run continues without being asked."""
     if keeper.cache is None or not keeper.takes_any(task):
         return 0
     journals = keeper.cache.left_behind(task.part_key, keeper.writer)
@@ -223,7 +223,7 @@ class Left:
 
 
 def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) -> Left | None:
-    """Finds the newest run that was killed or failed, with the same key as the run of `keeper`; None if there is none.
+    """Find the newest run that was killed or failed, with the same key as the run of `keeper`; None if there is none.
 
     Only answers of external code and services, and verdicts, belong to a run: everything else is used by all.
     """
@@ -257,7 +257,7 @@ def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) 
 
 
 def resumed(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore, left: Left) -> AnswerCache:
-    """Takes over what an interrupted run left, and returns the cache of the run that continues it."""
+    """Take over what an interrupted run left, and return the cache of the run that continues it."""
     for task in tasks:
         if keeper.cache is not None and task.system.is_requeried:
             keeper.cache.adopt(task.part_key, left.owner, keeper.writer)

@@ -38,7 +38,7 @@ class Running:
     """An experiment run in progress, with its data, system results and labeller verdicts."""
 
     def __init__(self, experiment: Experiment, progress: Progress, *, refresh: bool, reuse: bool) -> None:
-        """Reads all data sets; raises `GroupgtError` with every error in them."""
+        """Read all data sets; raise `GroupgtError` with every error in them."""
         progress.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         self.experiment, self.progress, self.verdicts = experiment, progress, cache.verdicts()
@@ -46,11 +46,11 @@ class Running:
         self.answers = SystemAnswers(experiment, self.datasets, cache, progress)
 
     def begin(self, changes: Sequence[str], only: Sequence[str], *, resume: bool) -> None:
-        """Prepares retrieval; with `resume`, continues the newest interrupted run, or raises `ConfigError`."""
+        """Prepare retrieval; with `resume`, continue the newest interrupted run, or raise `ConfigError`."""
         self.answers.begin(changes, only, self.verdicts, resume=resume)
 
     def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
-        """Retrieves in `jobs` processes, evaluates and compares; worker processes apply the same `changes` to the file.
+        """Retrieve in `jobs` processes, evaluate and compare; worker processes apply the same `changes` to the file.
 
         If a previous run is given, systems are compared with their results in that run.
         """
@@ -67,13 +67,13 @@ class Running:
         return replace(outcome, kept=self.answers.kept(judges, self.verdicts))
 
     def finish(self) -> None:
-        """Marks results as written, so that the next run queries external code and services again."""
+        """Mark results as written, so that the next run queries external code and services again."""
         self.answers.finish()
         self.verdicts.finish()
 
 
 def outcome_of(path: Path) -> Outcome:
-    """Runs an experiment file as it is, and writes no results."""
+    """Run an experiment file as it is, and write no results."""
     with shared_process() as secrets:
         running = Running(load(path, secrets=secrets), Silence(), refresh=False, reuse=False)
         running.begin((), (), resume=False)
@@ -83,7 +83,7 @@ def outcome_of(path: Path) -> Outcome:
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answers: SystemAnswers) -> Outcome:
-    """Evaluates every system on every data set; records failures of systems with `on_error: skip`."""
+    """Evaluate every system on every data set; record failures of systems with `on_error: skip`."""
     evaluations: dict[str, dict[str, Evaluation]] = {dataset: {} for dataset in experiment.config.datasets}
     failed: dict[str, dict[str, str]] = {}
     answers: dict[tuple[str, str], Answers] = {}
@@ -131,14 +131,14 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
 
 
 def _run_of(name: str, answers: Answers) -> Run:
-    """Returns live results in the order of their rankings, with the scores that they came with."""
+    """Return live results in the order of their rankings, with the scores that they came with."""
     scores = answers.scores
     lists = Lists(answers.ids) if scores is None else Lists(answers.ids, fields={SCORE: lambda: scores})
     return Run(lists, name=name, excluded=answers.excluded)
 
 
 def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, run: Run) -> Stages:
-    """Evaluates each stage of a pipeline to show where it loses groups.
+    """Evaluate each stage of a pipeline to show where it loses groups.
 
     The first stage is the system itself, unless it is named among its stages.
     """
@@ -164,7 +164,7 @@ def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, 
 
 
 def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
-    """Raises `RetrieverError` if a system returned no results at all, since zeros would hide the problem."""
+    """Raise `RetrieverError` if a system returned no results at all, since zeros would hide the problem."""
     judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
@@ -176,7 +176,7 @@ def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
 
 
 def _concluded(outcome: Outcome) -> Outcome:
-    """Adds comparisons with the baseline, the best systems, and gate results to an outcome."""
+    """Add comparisons with the baseline, the best systems, and gate results to an outcome."""
     experiment = outcome.experiment
     compare = experiment.config.compare
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
@@ -202,7 +202,7 @@ def _concluded(outcome: Outcome) -> Outcome:
 
 
 def _across(outcome: Outcome) -> Across | None:
-    """Compares every data set with the baseline data set, if it has results."""
+    """Compare every data set with the baseline data set, if it has results."""
     experiment = outcome.experiment
     by_dataset = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
     baseline = experiment.across
@@ -227,7 +227,7 @@ def _across(outcome: Outcome) -> Across | None:
 
 
 def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Comparison:
-    """Compares systems on the primary metric, with additional data; the baseline defaults to the best system."""
+    """Compare systems on the primary metric, with additional data; the baseline defaults to the best system."""
     experiment, evaluations = outcome.experiment, outcome.evaluations[dataset]
     if comparison is None:
         untested = comparison_of(evaluations, next(iter(evaluations)), Settings(seed=experiment.config.seed))

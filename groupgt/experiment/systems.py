@@ -27,7 +27,7 @@ from groupgt.retrievers.base import RetrieverPlugin
 
 
 def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str, Any], dict[str, KeyPath]]]:
-    """Expands the matrix of an entry into all combinations; the last key varies fastest.
+    """Expand the matrix of an entry into all combinations; the last key varies fastest.
 
     Yields the name and the options of each system, and the path in the file where each option is set.
 
@@ -47,7 +47,7 @@ def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str,
 
 
 def label(value: Any) -> str:
-    """Formats a value for use in a system name: normalized numbers, plain text as is, anything else as JSON.
+    """Format a value for use in a system name: normalized numbers, plain text as is, anything else as JSON.
 
     >>> [label(value) for value in (1.0, 1, 0.40, 1e-3, True, "english", [0.3, 1.0])]
     ['1', '1', '0.4', '0.001', 'true', 'english', '[0.3,1]']
@@ -62,7 +62,7 @@ def label(value: Any) -> str:
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """Returns the names that match a pattern, preferring an exact match; only `*` and `?` are special.
+    """Return the names that match a pattern, preferring an exact match; only `*` and `?` are special.
 
     >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
     (['bm25[k1=0.9]'], ['bm25'])
@@ -75,7 +75,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
-    """Returns the name of a system followed by all its direct and indirect inputs."""
+    """Return the name of a system followed by all its direct and indirect inputs."""
     names = [name]
     for member in names:
         names += [below for below in systems[member].inputs if below not in names]
@@ -92,14 +92,14 @@ class Stage(NamedTuple):
 
 
 def stages_of(config: SystemConfig, systems: Collection[str], dataset: str) -> Iterator[Stage]:
-    """Yields the stages listed under a system; raises `ConfigError` for an invalid cutoff."""
+    """Yield the stages listed under a system; raise `ConfigError` for an invalid cutoff."""
     for name, text in config.stages.items():
         source, cutoff = (text, None) if text in systems else cut_of(text.replace("{dataset}", dataset))
         yield Stage(name, source, source in systems, cutoff)
 
 
 def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtError]) -> GroupgtError:
-    """Returns an error of the given kind whose messages begin with the data set and the system."""
+    """Return an error of the given kind whose messages begin with the data set and the system."""
     start = f"system {system!r}: "
     texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
     return kind(*texts, total=error.total)
@@ -139,7 +139,7 @@ class System:
 
 
 def is_option(path: KeyPath, document: Document) -> bool:
-    """Returns whether a misplaced key in an entry is a retriever option that belongs under `with` or `matrix`."""
+    """Return whether a misplaced key in an entry is a retriever option that belongs under `with` or `matrix`."""
     if len(path) != 3 or path[0] != "systems":
         return False
     use = document.value["systems"][path[1]].get("use")
@@ -155,7 +155,7 @@ class UsersCode:
     unchecked: list[str] | None = None
 
     def check(self, path: KeyPath, what: str) -> None:
-        """Reports a check that cannot be made without user code."""
+        """Report a check that cannot be made without user code."""
         if self.allowed:
             return
         if self.unchecked is None:
@@ -164,7 +164,7 @@ class UsersCode:
             self.unchecked.append(f"{'.'.join(map(str, path))}: {what}")
 
     def plugin(self, kind: str, name: str, path: KeyPath) -> Any:
-        """Finds a plugin by name and checks its requirements; returns None if there is no such plugin."""
+        """Find a plugin by name and check its requirements; return None if there is no such plugin."""
         if not self.document.is_sound(*path):
             return None
         try:
@@ -195,7 +195,7 @@ class Families:
             self.broken.add("*")
 
     def walk(self) -> None:
-        """Checks all entries and adds the valid systems."""
+        """Check all entries and add the valid systems."""
         for family, config in self.config.systems.items():
             faults_before = self.document.faults.total
             if family not in self.broken and "*" not in self.broken:
@@ -212,13 +212,13 @@ class Families:
         return [*self.systems, *sorted(self.broken - {"*"})]
 
     def may_be(self, pattern: str) -> bool:
-        """Returns whether a name or pattern without a matching system may refer to an invalid entry."""
+        """Return whether a name or pattern without a matching system may refer to an invalid entry."""
         if not self.broken:
             return False
         return "*" in self.broken or "*" in pattern or "?" in pattern or pattern.partition("[")[0] in self.broken
 
     def near(self, name: str, names: Iterable[str]) -> str:
-        """Returns a hint for an unknown system name: the pattern of a sweep, or a similar name."""
+        """Return a hint for an unknown system name: the pattern of a sweep, or a similar name."""
         is_swept = any(system.family == name for system in self.systems.values())
         return f" (all systems of this sweep are '{name}[*')" if is_swept else near_names(name, names)
 
@@ -226,7 +226,7 @@ class Families:
         return [dataset for dataset in self.config.datasets if config.serves(dataset)]
 
     def _family(self, family: str, config: SystemConfig) -> None:
-        """Checks one entry of `systems` and all systems that it expands to."""
+        """Check one entry of `systems` and all systems that it expands to."""
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
             is_there = dataset in self.config.datasets or not self.document.is_sound("datasets", dataset)
@@ -262,7 +262,7 @@ class Families:
                 self._files(self.systems[name])
 
     def _matrix(self, path: KeyPath, config: SystemConfig) -> bool:
-        """Checks a matrix; returns whether it can be expanded."""
+        """Check a matrix; return whether it can be expanded."""
         faults_before = self.document.faults.total
         for key, values in config.matrix.items():
             if key in config.with_:
@@ -283,7 +283,7 @@ class Families:
         return self.document.faults.total == faults_before
 
     def _files(self, system: System) -> None:
-        """Checks that the paths in a system's options exist for every data set."""
+        """Check that the paths in a system's options exist for every data set."""
         kind, options = system.kind, system.options
         for option in (option for option in options_of(kind.options).values() if option.is_path):
             text = getattr(options, option.name)
@@ -305,7 +305,7 @@ class Families:
                 self.document.fault(system.paths[key], what)
 
     def _fusions(self) -> None:
-        """Checks the inputs of every fusion: they must exist, form no cycles, and run on the same data sets."""
+        """Check the inputs of every fusion: they must exist, form no cycles, and run on the same data sets."""
         faults_before = self.document.faults.total
         for name, system in list(self.systems.items()):
             if system.kind.fuse is None:
@@ -334,7 +334,7 @@ class Families:
             self._circles()
 
     def _circles(self) -> None:
-        """Reports fusions that contain themselves or are nested too deeply."""
+        """Report fusions that contain themselves or are nested too deeply."""
         levels: dict[str, int] = {}
         inputs = {name: system.inputs for name, system in self.systems.items()}
         try:

@@ -15,7 +15,7 @@ LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "b
 
 @lru_cache(maxsize=1)
 def machine() -> dict[str, Any]:
-    """Describes the machine that times are measured on."""
+    """Describe the machine that times are measured on."""
     return {
         "node": platform.node(),
         "system": platform.system(),
@@ -37,7 +37,7 @@ class Median(NamedTuple):
 
 
 def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]:
-    """Returns the more common kind of timing and its median per system; a tie favors single queries."""
+    """Return the more common kind of timing and its median per system; a tie favors single queries."""
     kinds: tuple[Kind, ...] = ("alone", "batched")
     timed = {
         kind: {name: median for name, timing in timings.items() if (median := timing.median(kind)) and median.ms}
@@ -63,7 +63,7 @@ class Timing:
     machine: dict[str, Any]
 
     def median(self, kind: Kind) -> Median | None:
-        """Returns the median for single or batched queries with its confidence interval; None if there are no times."""
+        """Return the median for single or batched queries with its confidence interval; None if there are no times."""
         values = self.single_ms if kind == "alone" else self.batched_ms
         middle = _quantile(values, 0.5)
         return None if middle is None else Median(middle, *(median_interval(values) or (middle, middle)))
@@ -89,12 +89,12 @@ class Timing:
         return _quantile(self.batched_ms, 0.95)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns all fields and latencies as plain Python."""
+        """Return all fields and latencies as plain Python."""
         return {**asdict(self), **{name: getattr(self, name) for name in LATENCIES}}
 
 
 def median_interval(values: list[float], level: float = 0.95) -> tuple[float, float] | None:
-    """Returns a distribution-free confidence interval for the population median; None for too few values.
+    """Return a distribution-free confidence interval for the population median; None for too few values.
 
     The bounds are the j-th smallest and j-th largest values, where j is the largest number such that
     P(B < j) ≤ (1 − level) / 2 for a binomial B with parameters n and ½.
@@ -113,7 +113,7 @@ def median_interval(values: list[float], level: float = 0.95) -> tuple[float, fl
 
 
 def _quantile(values: list[float], share: float) -> float | None:
-    """Returns a quantile by the nearest-rank method; None if there are no values."""
+    """Return a quantile by the nearest-rank method; None if there are no values."""
     if not values:
         return None
     return sorted(values)[math.ceil(share * len(values)) - 1]

@@ -24,7 +24,7 @@ from groupgt.store.cache import Cache
 def in_parallel(
     experiment: Experiment, changes: Sequence[str], keeper: AnswerCache, tasks: Sequence[Task], jobs: int
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-    """Yields each task with its results or error as it completes; workers stop if the caller does.
+    """Yield each task with its results or error as it completes; workers stop if the caller does.
 
     Results are returned as files: if a worker died while sending a large message, the parent process would hang.
     """
@@ -79,7 +79,7 @@ _shared: list[tuple[Experiment, dict[str, Data], AnswerCache, AnswerCache]] = []
 def _begin(
     path: Path, changes: Sequence[str], allow_code: bool, safe: str | None, keeper: AnswerCache, sent: AnswerCache
 ) -> None:
-    """Initializes a worker: reads the experiment and its data, without the warnings that were already shown."""
+    """Initialize a worker: reads the experiment and its data, without the warnings that were already shown."""
     from tqdm import tqdm
 
     begin_process(safe)
@@ -92,7 +92,7 @@ def _begin(
 
 
 def _work(dataset: str, name: str, depth: int, note: Path) -> tuple[GroupgtError | None, list[str]]:
-    """Retrieves a task and writes its results; returns the error, if any, and the warnings.
+    """Retrieve a task and write its results; return the error, if any, and the warnings.
 
     The file `note` exists while the task is running.
     """

@@ -99,7 +99,7 @@ class Document:
         return self.path.parent
 
     def resolved(self, text: str) -> Path:
-        """Makes a path in the file absolute; returns it unchanged if that fails."""
+        """Make a path in the file absolute; return it unchanged if that fails."""
         joined = os.path.join(self.folder, text)  # a Path would drop a trailing slash
         try:
             return Path(joined).resolve()
@@ -107,21 +107,21 @@ class Document:
             return Path(joined)
 
     def require(self, path: KeyPath, text: str, dataset: str = "") -> bool:
-        """Checks that a file named at a path exists for a data set; adds an error if it does not."""
+        """Check that a file named at a path exists for a data set; add an error if it does not."""
         file = self.resolved(text.replace("{dataset}", dataset))
         if not (is_there := exists(file)):
             self.fault(path, f"file not found: {file}{neighbors(file)}")
         return is_there
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:
-        """Returns the location of the value or key at a path, or of its nearest parent with a location."""
+        """Return the location of the value or key at a path, or of its nearest parent with a location."""
         places = {**self.places, **self.keys} if key else self.places
         while path and path not in places:
             path = path[:-1]
         return places.get(path, f"{self.path}:1:1")
 
     def fault(self, path: KeyPath, what: str, *, key: bool = False) -> None:
-        """Adds an error for the value or key at a path; values of environment variables are hidden."""
+        """Add an error for the value or key at a path; values of environment variables are hidden."""
         for filled_path, (raw, filled) in self.written.items():
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
                 what = what.replace(repr(filled), repr(_with_defaults(raw)))
@@ -129,17 +129,17 @@ class Document:
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
     def unknown(self, path: KeyPath, value: str, names: Collection[str], kind: str = "", also: str = "") -> None:
-        """Adds an error for an unknown name; `also` describes what else is accepted."""
+        """Add an error for an unknown name; `also` describes what else is accepted."""
         choices = [*[*names][:20], *([also] if also else [])]
         expected = f"{kind}{listed(choices)}{' …' if len(names) > 20 else ''}" if choices else "another name"
         self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
 
     def is_sound(self, *path: str | int) -> bool:
-        """Returns True if there is no schema error at, above or below a path."""
+        """Return True if there is no schema error at, above or below a path."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
     def as_written(self, value: Any, path: KeyPath) -> Any:
-        """Returns a value as written in the file, with environment variables that may be secrets left unexpanded."""
+        """Return a value as written in the file, with environment variables that may be secrets left unexpanded."""
         if isinstance(value, dict):
             return {key: self.as_written(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, list):
@@ -148,7 +148,7 @@ class Document:
         return next((self.written[path[:length]][0] for length in lengths if path[:length] in self.written), value)
 
     def place_of(self, mark: Any) -> str:
-        """Formats the location of a PyYAML mark."""
+        """Format the location of a PyYAML mark."""
         return f"{self.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.path)
 
     def sort(self) -> None:
@@ -163,12 +163,12 @@ class Document:
 
 
 def is_free(path: KeyPath) -> bool:
-    """Returns whether a path accepts any text; other paths accept only names, which are never secret."""
+    """Return whether a path accepts any text; other paths accept only names, which are never secret."""
     return not FREE.isdisjoint(path[:-1]) or bool(path and path[-1] in FREE_ENDS)
 
 
 def exists(path: Path) -> bool:
-    """Returns whether a file or folder exists, or any file matches a pattern; False for an invalid path."""
+    """Return whether a file or folder exists, or any file matches a pattern; False for an invalid path."""
     try:
         return path.exists() or (glob.has_magic(str(path)) and next(glob.iglob(str(path)), None) is not None)
     except (OSError, ValueError):
@@ -176,7 +176,7 @@ def exists(path: Path) -> bool:
 
 
 def plain_text(text: str) -> str:
-    """Returns text that is safe to print in a terminal, with Python escapes where needed.
+    """Return text that is safe to print in a terminal, with Python escapes where needed.
 
     >>> plain_text("bm25"), plain_text("a\\nb")
     ('bm25', "'a\\\\nb'")
@@ -185,7 +185,7 @@ def plain_text(text: str) -> str:
 
 
 def as_yaml(value: Any) -> str:
-    """Formats a value as YAML, approximately."""
+    """Format a value as YAML, approximately."""
     if value is None or value in ({}, []):
         return "nothing"
     if isinstance(value, bool):
@@ -196,7 +196,7 @@ def as_yaml(value: Any) -> str:
 
 
 def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
-    """Reads a single YAML 1.2 core document without aliases or tags; raises `ConfigError` for invalid YAML.
+    """Read a single YAML 1.2 core document without aliases or tags; raise `ConfigError` for invalid YAML.
 
     Only `true` and `false` are booleans, and `1e-3` is a number; `010`, `1:30` and dates stay text. `${env:X}` and
     `${env:X:-default}` are expanded; the values of environment variables are added to `secrets`.
@@ -226,7 +226,7 @@ def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
 
 
 def composed(text: str, document: Document, path: KeyPath) -> Any:
-    """Parses YAML text into the values at a path of the document; raises `ConfigError` for invalid YAML."""
+    """Parse YAML text into the values at a path of the document; raise `ConfigError` for invalid YAML."""
     try:
         node = _Loader(text, document).get_single_node()
         document.faults.stop(ConfigError)
@@ -275,7 +275,7 @@ def _indent(line: str) -> int:
 
 
 def _counts(line: str) -> bool:
-    """Returns whether a line is neither blank nor a comment."""
+    """Return whether a line is neither blank nor a comment."""
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
@@ -350,7 +350,7 @@ def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
 
 
 def _with_defaults(text: str) -> str:
-    """Replaces unset environment variables with their defaults, which are not secret; leaves all others unexpanded."""
+    """Replace unset environment variables with their defaults, which are not secret; leave all others unexpanded."""
     return _VARIABLE.sub(lambda match: match[0] if match[2] is None or match[1] in os.environ else match[2], text)
 
 
@@ -375,7 +375,7 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
 
 
 def change(document: Document, setting: str) -> None:
-    """Changes one value in a document; the text after the first `=` is parsed as YAML."""
+    """Change one value in a document; the text after the first `=` is parsed as YAML."""
     name, equals, text = setting.partition("=")
     place = f"--set {plain_text(name)}"
     parts = name.strip().split(".")
@@ -417,7 +417,7 @@ def change(document: Document, setting: str) -> None:
 
 
 def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:
-    """Returns the next key (which may contain dots) or list index, and the remaining parts."""
+    """Return the next key (which may contain dots) or list index, and the remaining parts."""
     if isinstance(holder, list) and parts[0].isdecimal():
         return int(parts[0]), list(parts[1:])
     if isinstance(holder, dict):

@@ -39,7 +39,7 @@ class Cut:
 
     @classmethod
     def at(cls, hits: Hits, cutoff: int | Budget | None) -> Cut:
-        """Returns the cut for @k, the full ranking (k is its length) or a budget (k is the number of results that fit).
+        """Return the cut for @k, the full ranking (k is its length) or a budget (k is the number of results that fit).
 
         Ideal rankings are cut only for @k. Raises `MetricError` if labelling did not measure the budget.
         """
@@ -125,13 +125,13 @@ def one_meaning(
     takes_level: bool = True,
     **facts: Any,
 ) -> Definition:
-    """Defines a metric that is the same under every convention; `facts` sets other fields of the definition."""
+    """Define a metric that is the same under every convention; `facts` sets other fields of the definition."""
     formula = Formula(function, text, explanation, source, parameters, takes_sets, takes_level)
     return Definition(name, summary, {None: formula}, **facts)
 
 
 def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:
-    """Returns numerator ÷ denominator, with 0 ÷ 0 defined as 0.
+    """Return numerator ÷ denominator, with 0 ÷ 0 defined as 0.
 
     >>> ratio(np.array([1.0, 0.0]), np.array([2, 0])).tolist()
     [0.5, 0.0]

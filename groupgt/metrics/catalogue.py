@@ -81,7 +81,7 @@ SETS["official"] = (
 
 
 def definition_of(name: str) -> Definition | None:
-    """Returns the metric with this name, whether built in, registered in this process or from an installed package."""
+    """Return the metric with this name, whether built in, registered in this process or from an installed package."""
     if name in CATALOGUE:
         return CATALOGUE[name]
     try:

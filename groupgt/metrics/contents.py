@@ -12,7 +12,7 @@ from groupgt.model.values import total
 
 
 def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
-    """Builds a metric that averages each top result's best score against any relevant alternative."""
+    """Build a metric that averages each top result's best score against any relevant alternative."""
 
     def values(hits: Hits, cut: Cut) -> Floats:
         if hits.contents is None:

@@ -57,13 +57,13 @@ class Solution:
     gains_at: Callable[[int], Sequence[float]]
 
     def gains(self, depth: int | None) -> list[float]:
-        """Returns the gains of an ideal ranking cut at `depth`."""
+        """Return the gains of an ideal ranking cut at `depth`."""
         deepest = len(self.sums) if depth is None else min(depth, len(self.sums))
         return list(self.gains_at(deepest)) if deepest else []
 
 
 def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, cut: Cut) -> Floats:
-    """Returns the largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
+    """Return the largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
 
     If `gain` is None, each group counts once with its weight (`mrr`); with `linear` or `exp`, it counts weight × gain
     of the grade, with upgrades (`ndcg`). If groups share no document, the ideal ranking is the best alternative of each
@@ -86,7 +86,7 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
 
 
 def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, Ints]:
-    """Returns the gains for queries with a closed form, and the queries without one."""
+    """Return the gains for queries with a closed form, and the queries without one."""
     relevant = np.flatnonzero(judgments.alternative_group >= 0)
     grade, group = judgments.alternative_grade[relevant], judgments.alternative_group[relevant]
     best = np.zeros(len(judgments.group_query))
@@ -97,7 +97,7 @@ def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, In
 
 
 def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Discount) -> tuple[Ints, Floats]:
-    """Returns the largest sums at depths 0, 1, … for all queries in one array, and the offset of each query in it."""
+    """Return the largest sums at depths 0, 1, … for all queries in one array, and the offset of each query in it."""
     solved: dict[Problem, Floats] = {}
     sums: list[Floats] = []
     for query in queries.tolist():
@@ -113,7 +113,7 @@ def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Dis
 
 
 def best_ranking(judgments: Judgments, query: int, gain: str | None, discount: Discount) -> Solution:
-    """Returns the ideal ranking of one query, solved once for all runs and cutoffs."""
+    """Return the ideal ranking of one query, solved once for all runs and cutoffs."""
     key = ("best ranking", query, gain, discount)
     return judgments.once(key, lambda: solve(problem_of(judgments, query, gain), discount))
 
@@ -125,7 +125,7 @@ def explain_share_of_best(
     discount: Discount,
     share: Callable[[int, float], str],
 ) -> str:
-    """Formats the sum of discounted (rank, gain) `terms` as a share of the ideal, formatted by `share` the same way."""
+    """Format the sum of discounted (rank, gain) `terms` as a share of the ideal, formatted by `share` the same way."""
     ideal = best_ranking(sheet.judgments, sheet.query, gain, discount).gains(sheet.ideal)
     both = terms, [(rank, value * sheet.scale) for rank, value in enumerate(ideal, 1)]
     text = over(*(plus(share(rank, value) for rank, value in gains) for gains in both))
@@ -134,7 +134,7 @@ def explain_share_of_best(
 
 
 def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
-    """Builds the `Problem` for one query."""
+    """Build the `Problem` for one query."""
     of_groups, part = part_of(judgments.group_query, query), part_of(judgments.alternative_query, query)
     grades = judgments.alternative_grade[part]
     gains = np.ones(len(grades)) if gain is None else gain_of(grades, gain, judgments)
@@ -145,7 +145,7 @@ def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
 
 
 def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tuple[Document, ...]:
-    """Returns the gains of each document, in position order."""
+    """Return the gains of each document, in position order."""
     order = np.lexsort((gains, groups, document, place))
     order = order[groups[order] >= 0]
     starts = np.flatnonzero(changes(place[order], document[order])).tolist()
@@ -154,7 +154,7 @@ def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tupl
 
 
 def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Document, ...]:
-    """Returns the gains of each document, using plain Python, which is faster for few documents."""
+    """Return the gains of each document, using plain Python, which is faster for few documents."""
     documents: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for group, gain, *place in zip(groups.tolist(), gains.tolist(), *(column.tolist() for column in places)):
         if group >= 0:
@@ -163,7 +163,7 @@ def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Docume
 
 
 def solve(problem: Problem, discount: Discount) -> Solution:
-    """Finds the best ranking at every depth: exactly up to 4,096 states, greedily beyond."""
+    """Find the best ranking at every depth: exactly up to 4,096 states, greedily beyond."""
     levels: list[set[float]] = [set() for _ in problem.weights]
     for group, gain in set(chain.from_iterable(problem.documents)):
         levels[group].add(gain)
@@ -216,7 +216,7 @@ def _exact(problem: Problem, discount: Discount) -> Solution:
 
 
 def _dominates(better: Document, document: Document) -> bool:
-    """Returns whether one document gains at least as much as another in every group, and more in some."""
+    """Return whether one document gains at least as much as another in every group, and more in some."""
     gains = dict(better)
     return better != document and all(gains.get(group, 0.0) >= gain for group, gain in document)
 
@@ -271,7 +271,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
     sums = list(accumulate(sums, max))
 
     def gains_at(depth: int) -> list[float]:
-        """Returns the gains of the shortest ranking that reaches the sum, traced back from its end."""
+        """Return the gains of the shortest ranking that reaches the sum, traced back from its end."""
         rank = 1 + sums.index(sums[depth - 1])
         state = int(np.argmax(layers[rank]))
         steps: list[float] = []
@@ -287,7 +287,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
 
 
 def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Sequence[int], strides: Ints) -> Ints:
-    """Returns the distinct documents, encoded as states, without dominated ones."""
+    """Return the distinct documents, encoded as states, without dominated ones."""
     place = [{gain: at for at, gain in enumerate(gains)} for gains in levels]
     codes = [sum(int(strides[group]) * place[group][gain] for group, gain in pairs) for pairs in problem.documents]
     present = np.zeros(math.prod(shape), dtype=np.bool_)

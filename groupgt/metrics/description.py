@@ -11,7 +11,7 @@ from groupgt.metrics.language import Metric
 
 
 def as_dict(definition: Definition) -> dict[str, Any]:
-    """Converts a definition to plain Python values."""
+    """Convert a definition to plain Python values."""
     return {
         "name": definition.name,
         "summary": definition.summary,
@@ -35,7 +35,7 @@ def as_dict(definition: Definition) -> dict[str, Any]:
 
 
 def details(definition: Definition) -> str:
-    """Formats a definition as text: formulas by convention, parameters, sources and caveats."""
+    """Format a definition as text: formulas by convention, parameters, sources and caveats."""
     shown = as_dict(definition)
     lines = [f"{definition.name}: {definition.summary}"]
     for formula in shown["formulas"]:

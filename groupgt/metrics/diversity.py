@@ -30,7 +30,7 @@ BETA = Parameter("beta", 0.5, "a number above 0 and below 1", lambda value: 0 < 
 
 
 def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount, weight: Floats | None = None) -> Floats:
-    """Returns Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), with terms multiplied by any weight, shape (Q,)."""
+    """Return Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), with terms multiplied by any weight, shape (Q,)."""
     rows, nth = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     query, rank = rows.query[within], rows.rank[within]
@@ -98,7 +98,7 @@ def p_ia(hits: Hits, cut: Cut) -> Floats:
 
 
 def greedy_ideal(judgments: Judgments, alpha: float, *, weighted: bool = False) -> IdealGains:
-    """Computes ndeval's ideal, which always takes the document with the largest Σ_g (1−α)^(hits of g so far).
+    """Compute ndeval's ideal, which always takes the document with the largest Σ_g (1−α)^(hits of g so far).
 
     Ties go to the greatest id. If `weighted`, each group's term is multiplied by its weight.
     """
@@ -121,7 +121,7 @@ def _greedy(judgments: Judgments, alpha: float, weight: Floats | None) -> IdealG
 
 
 def _joined(parts: Sequence[IdealGains]) -> IdealGains:
-    """Joins gains and sorts them by query; each query's ranks must be in order."""
+    """Join gains and sort them by query; each query's ranks must be in order."""
     query = np.concatenate([part.query for part in parts])
     order = np.argsort(query, kind="stable")
     rank, gain = np.concatenate([part.rank for part in parts]), np.concatenate([part.gain for part in parts])
@@ -143,7 +143,7 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None
 def _step_by_step(
     judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool
 ) -> Iterator[IdealGains]:
-    """Computes gains if groups share documents, where the best document depends on the previous ones.
+    """Compute gains if groups share documents, where the best document depends on the previous ones.
 
     Gains with weights other than 1 are summed exactly, so that equal gains compare equal whatever the group order.
     """
@@ -167,7 +167,7 @@ def _step_by_step(
 
 
 def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
-    """Returns the distinct numbers below `size`, ascending, and the index of each number in them, without sorting."""
+    """Return the distinct numbers below `size`, ascending, and the index of each number in them, without sorting."""
     used = np.zeros(size, dtype=np.bool_)
     used[numbers] = True
     return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
@@ -205,7 +205,7 @@ def _greedy_all(
 
 
 def _exact_totals(key: Ints, terms: Floats) -> Floats:
-    """Sums the terms of each key with a single rounding; rows are sorted by key, and no key is missing."""
+    """Sum the terms of each key with a single rounding; rows are sorted by key, and no key is missing."""
     starts = np.flatnonzero(np.diff(key, prepend=-1)).tolist()
     listed = terms.tolist()
     return np.array([fsum(listed[low:high]) for low, high in pairwise([*starts, len(listed)])])
@@ -249,7 +249,7 @@ class _Crowd:
         self.bounds[self.places] = self.gains_of(np.arange(len(self.groups)))
 
     def gains_of(self, sets: Ints) -> Floats:
-        """Returns the current gain of one document from each of the given sets."""
+        """Return the current gain of one document from each of the given sets."""
         sizes = self.sizes[sets]
         local = np.repeat(np.arange(len(sets)), sizes)
         cells = np.arange(len(local)) + np.repeat(self.starts[sets] - np.cumsum(sizes) + sizes, sizes)
@@ -260,7 +260,7 @@ class _Crowd:
         return _exact_totals(local, part) if self.exact else total(local, part[np.lexsort((hits, local))], len(sets))
 
     def ideal(self, query: int) -> IdealGains:
-        """Returns the gains of the documents in their best order, except those too small to change the sum."""
+        """Return the gains of the documents in their best order, except those too small to change the sum."""
         gains: list[float] = []
         least = float(self.bounds.max()) * LEAST
         while (gain := float(self.bounds[place := int(self.bounds.argmax())])) > least:
@@ -276,7 +276,7 @@ class _Crowd:
         return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
 
     def take(self, place: int) -> None:
-        """Takes the document at a position, replaces it with the next one in its set, and lowers related bounds."""
+        """Take the document at a position, replace it with the next one in its set, and lower related bounds."""
         at = int(self.set_at[place])
         stack, gain = self.stacks[at], self.bounds[place]
         self.bounds[stack.pop()] = -np.inf
@@ -298,13 +298,13 @@ Share = Callable[[int, float], str]
 
 
 def _terms(sheet: Sheet, alpha: float, share: Share, *, weighted: bool = False) -> str:
-    """Formats the gain of each hit of each group, in rank order: a power of (1 − α), times the weight if `weighted`."""
+    """Format the gain of each hit of each group, in rank order: a power of (1 − α), times the weight if `weighted`."""
     hits = sorted((hit.rank, hit.nth, group.weight) for group in sheet.groups for hit in group.hits)
     return plus(share(rank, (1 - alpha) ** (nth - 1) * (weight if weighted else 1.0)) for rank, nth, weight in hits)
 
 
 def _explain_share(sheet: Sheet, alpha: float, share: Share, depth: int | None, *, weighted: bool = False) -> str:
-    """Formats a query's terms as a share of the terms in the greedy ideal, cut at `depth`."""
+    """Format a query's terms as a share of the terms in the greedy ideal, cut at `depth`."""
     ideal = greedy_ideal(sheet.judgments, alpha, weighted=weighted)
     scale = sheet.scale if weighted else 1.0
     looked_at = (ideal.query == sheet.query) & (ideal.rank <= (len(ideal.rank) if depth is None else depth))

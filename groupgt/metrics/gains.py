@@ -18,7 +18,7 @@ GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade �
 
 
 def _discounted(hits: Hits, cut: Cut, rows: views.Rows, gain: Floats | None) -> Floats:
-    """Returns Σ gain · 1/log2(rank + 1) over the top results, shape (Q,)."""
+    """Return Σ gain · 1/log2(rank + 1) over the top results, shape (Q,)."""
     within = rows.rank <= cut.top[rows.query]
     terms = ideals.log2(rows.rank[within])
     return total(rows.query[within], terms if gain is None else gain[within] * terms, hits.size)
@@ -52,7 +52,7 @@ def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
 
 
 def _upgrades(hits: Hits, gain: str) -> tuple[views.Rows, Floats]:
-    """Returns the gain that each relevant result adds: Σ_groups weight × (gain − best earlier gain, if above 0)."""
+    """Return the gain that each relevant result adds: Σ_groups weight × (gain − best earlier gain, if above 0)."""
     rows = views.relevant_hits(hits)
     judgments = hits.judgments
     gains = gain_of(rows.grade, gain, judgments)
@@ -82,7 +82,7 @@ def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
 
 
 def _novelty_ideal(judgments: Judgments) -> Floats:
-    """Returns the discounted sum of the best grade of each group, highest first, not cut at k."""
+    """Return the discounted sum of the best grade of each group, highest first, not cut at k."""
     best = np.zeros(len(judgments.group_query))
     chosen = judgments.alternative_group >= 0
     np.maximum.at(best, judgments.alternative_group[chosen], judgments.alternative_grade[chosen])

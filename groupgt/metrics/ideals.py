@@ -26,7 +26,7 @@ def _log2_table() -> Floats:
 
 
 def log2(rank: Ints) -> Floats:
-    """Returns 1 ÷ log2(rank + 1)."""
+    """Return 1 ÷ log2(rank + 1)."""
     table = _log2_table()
     if not rank.size or int(rank.max()) < TABLE:
         result: Floats = table[rank]
@@ -37,12 +37,12 @@ def log2(rank: Ints) -> Floats:
 
 
 def inverse(rank: Ints) -> Floats:
-    """Returns 1 ÷ rank."""
+    """Return 1 ÷ rank."""
     return 1.0 / rank
 
 
 def power(base: float, exponent: Ints) -> Floats:
-    """Returns base ** exponent, computed once per distinct exponent and with identical results on every processor."""
+    """Return base ** exponent, computed once per distinct exponent and with identical results on every processor."""
     if not exponent.size:
         return np.zeros(0)
     highest = int(exponent.max())
@@ -53,7 +53,7 @@ def power(base: float, exponent: Ints) -> Floats:
 
 
 def geometric_sum(base: float, discount: Callable[[Ints], Floats], k: Ints) -> Floats:
-    """Returns Σ_{r=1..k} base^(r−1) · discount(r) for each k, shape (Q,); 0 ≤ base ≤ 1.
+    """Return Σ_{r=1..k} base^(r−1) · discount(r) for each k, shape (Q,); 0 ≤ base ≤ 1.
 
     `discount` is `log2` or `inverse`. Terms up to r = 65,536 are added one by one; the Euler–Maclaurin formula covers
     the rest, so that k = 10^12 costs no more than k = 10^5 and memory does not depend on k.
@@ -70,7 +70,7 @@ def geometric_sum(base: float, discount: Callable[[Ints], Floats], k: Ints) -> F
 
 
 def _tail(base: float, logarithmic: bool, k: float) -> float:
-    """Returns Σ_{r=65,537..k} of the same terms: ∫ f + (f(k) − f(a)) ÷ 2 + (f'(k) − f'(a)) ÷ 12, a = 65,536."""
+    """Return Σ_{r=65,537..k} of the same terms: ∫ f + (f(k) − f(a)) ÷ 2 + (f'(k) − f'(a)) ÷ 12, a = 65,536."""
     if base == 0.0:
         return 0.0
     decay = math.log(base)
@@ -113,7 +113,7 @@ class IdealGains:
     gain: Floats
 
     def discounted(self, judgments: Judgments, discount: Discount, depth: Ints | None) -> Floats:
-        """Returns Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order as for runs."""
+        """Return Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order as for runs."""
         terms = self.gain * discount(self.rank)
         if depth is not None:
             # Deeper ranks add 0.
@@ -130,7 +130,7 @@ def descending(query: Ints, gain: Floats) -> IdealGains:
 
 
 def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
-    """Returns the gains of each query's relevant documents, highest grade first."""
+    """Return the gains of each query's relevant documents, highest grade first."""
 
     def make() -> IdealGains:
         grade = judgments.document_grade
@@ -141,7 +141,7 @@ def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
 
 
 def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
-    """Returns each grade's gain, the grade (`linear`) or 2^grade − 1 (`exp`); raises `MetricError` if too high."""
+    """Return each grade's gain, the grade (`linear`) or 2^grade − 1 (`exp`); raise `MetricError` if too high."""
     if gain == "linear":
         return grade
     highest = judgments.once("highest grade", lambda: float(judgments.alternative_grade.max(initial=0.0)))
@@ -158,12 +158,12 @@ def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
 
 
 def exponential(grade: float) -> float:
-    """Computes 2^grade − 1 accurately, even for tiny grades."""
+    """Compute 2^grade − 1 accurately, even for tiny grades."""
     return math.expm1(grade * math.log(2)) if abs(grade) < 1e-3 else 2.0**grade - 1.0
 
 
 def share_of(reached: Floats, ideal: Floats) -> Floats:
-    """Computes reached ÷ ideal, capped at 1; a ranking within rounding error of the ideal gets exactly 1."""
+    """Compute reached ÷ ideal, capped at 1; a ranking within rounding error of the ideal gets exactly 1."""
     share = ratio(reached, ideal)
     share[(ideal > 0) & (reached >= ideal * (1 - 1e-15))] = 1.0
     return share

@@ -95,7 +95,7 @@ class Metric:
         return f"Metric({str(self)!r})"
 
     def short(self, convention: str | None) -> str:
-        """Returns the canonical text, omitting the metric's convention if it equals `convention`."""
+        """Return the canonical text, omitting the metric's convention if it equals `convention`."""
         named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
         level = [] if self.level is None else [f"level={_number_text(self.level)}"]
         values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *level, *named])
@@ -104,7 +104,7 @@ class Metric:
         return f"{self.name}{shown}{f'({values})' if values else ''}{cutoff}"
 
     def label(self, text: str, convention: str | None) -> str:
-        """Returns the name used in tables: the name as requested if it is an alias, otherwise `short`.
+        """Return the name used in tables: the name as requested if it is an alias, otherwise `short`.
 
         >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
         ('AP', 'ndcg@10')
@@ -113,16 +113,16 @@ class Metric:
         return self.short(convention) if is_ours or not text else text
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
-        """Returns one value per query, shape (Q,); callers mask the values of queries without groups."""
+        """Return one value per query, shape (Q,); callers mask the values of queries without groups."""
         check_sets([self], hits.judgments.alternative_set is not None)
         return self.formula.function(hits.at_level(self.level), cut or self.cut(hits), **dict(self.parameters))
 
     def cut(self, hits: Hits) -> Cut:
-        """Returns the cutoff of this metric for each query."""
+        """Return the cutoff of this metric for each query."""
         return Cut.at(hits, self.cutoff)
 
     def explanation(self, hits: Hits, query: int) -> str | None:
-        """Returns the worked example for one query as an expression, or None if the metric has none."""
+        """Return the worked example for one query as an expression, or None if the metric has none."""
         return explanations([self], hits, query)[0]
 
     @property
@@ -144,7 +144,7 @@ def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str 
 
 
 def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
-    """Raises `MetricError` if a metric does not support sets of alternatives needed together."""
+    """Raise `MetricError` if a metric does not support sets of alternatives needed together."""
     if not has_sets or all(metric.formula.takes_sets for metric in metrics):
         return
     refused = [str(metric) for metric in metrics if not metric.formula.takes_sets]
@@ -156,7 +156,7 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
 
 
 def _defined_with_sets() -> str:
-    """Lists the metrics that support sets: those with several conventions first, then by name length."""
+    """List the metrics that support sets: those with several conventions first, then by name length."""
     several: dict[str, list[str]] = {}
     others: list[str] = []
     for definition in sorted(CATALOGUE.values(), key=lambda definition: (len(definition.name), definition.name)):
@@ -169,12 +169,12 @@ def _defined_with_sets() -> str:
 
 
 def _series(texts: Sequence[str]) -> str:
-    """Joins texts, as in `a, b and c`."""
+    """Join texts, as in `a, b and c`."""
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
-    """Parses a metric; a name without a convention gets the current one.
+    """Parse a metric; a name without a convention gets the current one.
 
     Raises `MetricError`, with the expected syntax and similar names, if the text is invalid.
 
@@ -199,7 +199,7 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 
 
 def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[int] = ()) -> dict[str, Metric]:
-    """Parses metrics, keyed by text; metrics without a cutoff get one entry per k. Reports all errors together."""
+    """Parse metrics, keyed by text; metrics without a cutoff get one entry per k. Reports all errors together."""
     faults = Faults()
     if isinstance(ks, str):
         raise MetricError(f"k: expected a whole number or a list of them, found {shown(ks)}{_as_list(ks)}")
@@ -223,7 +223,7 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
 
 
 def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
-    """Returns each metric under each convention, without duplicates; see `parse_metrics` for cutoffs."""
+    """Return each metric under each convention, without duplicates; see `parse_metrics` for cutoffs."""
     metrics: dict[Metric, None] = {}
     for convention in conventions:
         metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
@@ -239,13 +239,13 @@ def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Seq
 
 
 def _takes_k(text: str, metric: Metric) -> bool:
-    """Returns whether the common cutoffs apply to a metric: it accepts a cutoff and has none of its own."""
+    """Return whether the common cutoffs apply to a metric: it accepts a cutoff and has none of its own."""
     written = ALIASES.get(text.lower(), text)
     return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in written
 
 
 def split_names(text: str) -> list[str]:
-    """Splits `recall@5,err(max_grade=3),ndcg` at commas outside brackets; bare numbers continue trec_eval's `P.5`.
+    """Split `recall@5,err(max_grade=3),ndcg` at commas outside brackets; bare numbers continue trec_eval's `P.5`.
 
     >>> split_names("recall@5, nrbp(alpha=0.1, beta=0.2), P.5,10")
     ['recall@5', 'nrbp(alpha=0.1, beta=0.2)', 'P.5', 'P.10']
@@ -258,7 +258,7 @@ def split_names(text: str) -> list[str]:
 
 
 def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
-    """Replaces named metric sets, such as `official` and `iprec11`, with their members."""
+    """Replace named metric sets, such as `official` and `iprec11`, with their members."""
     return [
         member
         for text in texts
@@ -267,7 +267,7 @@ def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
 
 
 def list_metrics() -> list[Definition]:
-    """Lists all metrics, built in and registered, with their formulas, parameters and sources.
+    """List all metrics, built in and registered, with their formulas, parameters and sources.
 
     >>> [definition.name for definition in list_metrics()][:3]
     ['precision', 'recall', 'f1']
@@ -276,7 +276,7 @@ def list_metrics() -> list[Definition]:
 
 
 def _as_list(text: str) -> str:
-    """Returns a hint on writing comma-separated whole numbers as a list."""
+    """Return a hint on writing comma-separated whole numbers as a list."""
     parts = [part.strip() for part in text.split(",")]
     return f"; write k=[{', '.join(parts)}]" if all(part.isdigit() for part in parts) else ""
 
@@ -349,7 +349,7 @@ class _Parser:
         return near_names(name, candidates) or "; `groupgt list metrics` lists them all"
 
     def expand(self, text: str) -> str:
-        """Resolves aliases regardless of case; a part that the alias already sets must not be repeated."""
+        """Resolve aliases regardless of case; a part that the alias already sets must not be repeated."""
         trec_eval, ranx, iprec = (pattern.fullmatch(text) for pattern in (IN_TREC_EVAL, _IN_RANX, _IPREC))
         if trec_eval:
             return f"{TREC_EVAL[trec_eval['name'].lower()]}@{trec_eval['k']}"
@@ -399,7 +399,7 @@ class _Parser:
         return chosen
 
     def read_pairs(self, definition: Definition, in_brackets: str | None) -> dict[str, str]:
-        """Splits the brackets at commas; raises `MetricError` for a parameter that the metric has in no convention."""
+        """Split the brackets at commas; raise `MetricError` for a parameter that the metric has in no convention."""
         if in_brackets is not None and not in_brackets.strip():
             raise self.fail("expected parameter=value within the brackets, or no brackets")
         pairs: dict[str, str] = {}

@@ -40,7 +40,7 @@ def metric(
     source: str = "",
     replace: bool = False,
 ) -> Callable[[Callable[..., Any]], Metric]:
-    """Registers a function over `Hits` as a metric, which can then be used wherever a metric can be named.
+    """Register a function over `Hits` as a metric, which can then be used wherever a metric can be named.
 
     The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It sees only
     the results within the cutoff; `hits.length` counts them. `groupgt.metrics.views` provides tables: `met_groups`,
@@ -111,7 +111,7 @@ def _check_name(name: str) -> None:
 
 
 def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
-    """Yields the function's parameters except hits and cut, with defaults and with ranges from annotations."""
+    """Yield the function's parameters except hits and cut, with defaults and with ranges from annotations."""
     hints = get_type_hints(function, include_extras=True)
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         if parameter.name == "cut":
@@ -147,7 +147,7 @@ class Custom:
     takes_cut: bool
 
     def __call__(self, hits: Hits, cut: Cut, **parameters: float | str) -> Floats:
-        """Returns metric values, shape (Q,); raises `MetricError` if the function fails or its values are invalid."""
+        """Return metric values, shape (Q,); raise `MetricError` if the function fails or its values are invalid."""
         keywords: dict[str, Any] = {**parameters, "cut": _fixed(cut)} if self.takes_cut else parameters
         try:
             with users_code():
@@ -168,7 +168,7 @@ class Custom:
 
 
 def _looked_at(hits: Hits, cut: Cut) -> Hits:
-    """Copies the hits within the cutoff, so that metrics cannot affect each other through their input."""
+    """Copy the hits within the cutoff, so that metrics cannot affect each other through their input."""
 
     def make() -> Hits:
         judgments = hits.judgments.once("own", lambda: _fixed(hits.judgments))
@@ -181,7 +181,7 @@ def _looked_at(hits: Hits, cut: Cut) -> Hits:
 
 
 def _fixed(table: Table) -> Table:
-    """Copies a dataclass with read-only views of its arrays."""
+    """Copy a dataclass with read-only views of its arrays."""
     columns = {each.name: getattr(table, each.name) for each in fields(table)}
     views: dict[str, Any] = {name: each.view() for name, each in columns.items() if isinstance(each, np.ndarray)}
     for view in views.values():
@@ -190,7 +190,7 @@ def _fixed(table: Table) -> Table:
 
 
 def _facts(definition: Definition) -> tuple[Any, ...]:
-    """Returns the properties that must match if a metric is registered again: its texts, and its function or code."""
+    """Return the properties that must match if a metric is registered again: its texts, and its function or code."""
     formula = definition.formulas[None]
     parameters = [(each.name, each.default, each.expected, each.choices) for each in formula.parameters]
     rest = dataclasses.replace(definition, formulas={})
@@ -198,7 +198,7 @@ def _facts(definition: Definition) -> tuple[Any, ...]:
 
 
 def _code_of(function: Any) -> Any:
-    """Returns a key for a function's behavior: its code, defaults and closure, or else the function itself."""
+    """Return a key for a function's behavior: its code, defaults and closure, or else the function itself."""
     function = function.function if isinstance(function, Custom) else function
     code = getattr(function, "__code__", None)
     if code is None:

@@ -37,7 +37,7 @@ def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def average_over_groups(hits: Hits, cut: Cut, *, by_hits: bool) -> Floats:
-    """Returns the mean over groups of average precision, divided `by_hits` in the group, or by all its alternatives."""
+    """Return the mean over groups of average precision, divided `by_hits` in the group, or by all its alternatives."""
     rows, nth = views.group_hits(hits, repeats=by_hits)
     within = rows.rank <= cut.top[rows.query]
     group, judgments = rows.group[within], hits.judgments
@@ -85,7 +85,7 @@ def _explain_mrr_coverage(sheet: Sheet) -> str:
 
 
 def explain_average(sheet: Sheet, *, by_hits: bool) -> str:
-    """Formats the mean that `average_over_groups` computes."""
+    """Format the mean that `average_over_groups` computes."""
     averages = [
         over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.hits if by_hits else group.grades))
         for group in (sheet.counted_groups if by_hits else sheet.groups)

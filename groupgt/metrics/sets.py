@@ -18,7 +18,7 @@ EPSILON = 0.00001
 
 
 def _count(hits: Hits, cut: Cut, rows: views.Rows) -> Ints:
-    """Counts the rows within the cutoff, shape (Q,)."""
+    """Count the rows within the cutoff, shape (Q,)."""
     return np.bincount(rows.query[rows.rank <= cut.top[rows.query]], minlength=hits.size)
 
 
@@ -43,7 +43,7 @@ def recall_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def weighted_mean(hits: Hits, rows: views.MetGroups, value: Floats | float) -> Floats:
-    """Returns the weighted mean over groups, shape (Q,), with a value for each covered group and 0 for all others."""
+    """Return the weighted mean over groups, shape (Q,), with a value for each covered group and 0 for all others."""
     judgments = hits.judgments
     # Sum in the order of groups, like the total weight: if every value is 1, the mean is exactly 1.
     values = np.zeros(len(judgments.group_query))
@@ -52,7 +52,7 @@ def weighted_mean(hits: Hits, rows: views.MetGroups, value: Floats | float) -> F
 
 
 def _f1(precision: Formula, recall: Formula) -> Formula:
-    """Combines two formulas of the same convention into their harmonic mean."""
+    """Combine two formulas of the same convention into their harmonic mean."""
 
     def values(hits: Hits, cut: Cut) -> Floats:
         p, r = precision.function(hits, cut), recall.function(hits, cut)

@@ -15,7 +15,7 @@ from groupgt.model.populations import Populations
 
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
-    """Returns one column per metric, shape (Q,); NaN where a query is undefined or skipped.
+    """Return one column per metric, shape (Q,); NaN where a query is undefined or skipped.
 
     If lower values are better, queries without results are NaN too. `present` marks queries with results, shape (Q,).
     """
@@ -32,7 +32,7 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 
 
 def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
-    """Raises `MetricError` for metrics without per-query values where such values are needed."""
+    """Raise `MetricError` for metrics without per-query values where such values are needed."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
         raise MetricError(
             f"{', '.join(texts)}: one number per run, without values per query, which {what} needs; omit it here "
@@ -41,7 +41,7 @@ def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
 
 
 def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` if the policy is incompatible with a metric."""
+    """Raise `ConfigError` if the policy is incompatible with a metric."""
     if policy.unjudged == "drop":
         if texts := [text for text, metric in metrics.items() if metric.definition.reads_texts]:
             raise ConfigError(f"unjudged=drop works on ids, but these metrics compare texts: omit {', '.join(texts)}")
@@ -64,7 +64,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
 
 
 def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for metrics and policies that need all queries at once, or texts."""
+    """Raise `ConfigError` for metrics and policies that need all queries at once, or texts."""
     texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
     if texts:
         raise ConfigError(f"per_query has no lengths, calls or texts of results: omit {', '.join(texts)}")

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def _once(view: Callable[Concatenate[Hits, P], T]) -> Callable[Concatenate[Hits, P], T]:
-    """Caches a view with its hits."""
+    """Cache a view with its hits."""
 
     @wraps(view)
     def cached(hits: Hits, /, *args: P.args, **options: P.kwargs) -> T:
@@ -36,7 +36,7 @@ class Rows:
     rank: Ints
 
     def at(self, places: Ints | Bools) -> Self:
-        """Returns the rows at the given positions."""
+        """Return the rows at the given positions."""
         if places.dtype == np.bool_:
             # Positions are faster than a mask, and all rows need no copy.
             if places.all():
@@ -45,7 +45,7 @@ class Rows:
         return type(self)(*(getattr(self, field.name)[places] for field in fields(self)))
 
     def within(self, cut: Cut) -> Self:
-        """Returns the rows within the cutoff."""
+        """Return the rows within the cutoff."""
         return self.at(self.rank <= cut.top[self.query])
 
 
@@ -81,7 +81,7 @@ class MetGroups(Rows):
 
 @_once
 def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
-    """Returns hits of relevant alternatives; with `repeats`, includes repeated hits if the policy keeps them."""
+    """Return hits of relevant alternatives; with `repeats`, include repeated hits if the policy keeps them."""
     if repeats and not hits.keep:
         return relevant_hits(hits)
     return _hit_rows(hits, hits.relevant if repeats else hits.relevant & ~hits.repeat)
@@ -100,20 +100,20 @@ def _hit_rows(hits: Hits, chosen: Bools) -> HitRows:
 
 @_once
 def relevant_documents(hits: Hits) -> HitRows:
-    """Returns the first relevant hit of each document."""
+    """Return the first relevant hit of each document."""
     rows = relevant_hits(hits)
     return rows.at(_first_row(rows.document, hits.judgments.documents) == np.arange(len(rows.document)))
 
 
 @_once
 def relevant_results(hits: Hits) -> Results:
-    """Returns the relevant results, which are the first to hit some relevant alternative."""
+    """Return the relevant results, which are the first to hit some relevant alternative."""
     return _results(hits, relevant_hits(hits))
 
 
 @_once
 def graded_results(hits: Hits) -> Results:
-    """Returns the results with a grade above 0, regardless of the policy's relevance level."""
+    """Return the results with a grade above 0, regardless of the policy's relevance level."""
     if hits.judgments.level is None:
         return relevant_results(hits)
     results = judged_results(hits)
@@ -124,19 +124,19 @@ def graded_results(hits: Hits) -> Results:
 
 @_once
 def counted_results(hits: Hits) -> Results:
-    """Returns the relevant results, including repeats if the policy keeps them."""
+    """Return the relevant results, including repeats if the policy keeps them."""
     return _results(hits, relevant_hits(hits, repeats=True)) if hits.keep else relevant_results(hits)
 
 
 @_once
 def judged_results(hits: Hits) -> Results:
-    """Returns results that are first to hit a judged alternative; `gain`, the highest grade, may be 0 or less."""
+    """Return results that are first to hit a judged alternative; `gain`, the highest grade, may be 0 or less."""
     return _results(hits, _hit_rows(hits, ~hits.repeat))
 
 
 @_once
 def met_groups(hits: Hits) -> MetGroups:
-    """Returns the covered groups, sorted by query, rank and group."""
+    """Return the covered groups, sorted by query, rank and group."""
     rows = relevant_hits(hits)
     size = len(hits.judgments.group_query)
     first = _first_row(rows.group, size)
@@ -152,7 +152,7 @@ def met_groups(hits: Hits) -> MetGroups:
 
 @_once
 def novel_results(hits: Hits) -> Results:
-    """Returns the results that cover a new group; `gain` is the highest grade among the newly covered groups."""
+    """Return the results that cover a new group; `gain` is the highest grade among the newly covered groups."""
     rows = met_groups(hits)
     starts = np.flatnonzero(changes(rows.query, rows.rank))
     gain = np.maximum.reduceat(rows.grade, starts)
@@ -161,7 +161,7 @@ def novel_results(hits: Hits) -> Results:
 
 @_once
 def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
-    """Returns distinct (group, rank) pairs, sorted by query, rank and group, with their number in the group, from 1."""
+    """Return distinct (group, rank) pairs, sorted by query, rank and group, with their number in the group, from 1."""
     if repeats and not hits.keep:
         return group_hits(hits)
     rows = relevant_hits(hits, repeats=repeats)
@@ -183,17 +183,17 @@ def _results(hits: Hits, rows: HitRows) -> Results:
 
 
 def listed(judgments: Judgments) -> Ints:
-    """Counts the relevant alternatives of each query, shape (Q,); a document in two groups counts twice."""
+    """Count the relevant alternatives of each query, shape (Q,); a document in two groups counts twice."""
     return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)
 
 
 def part_of(queries: Ints, query: int) -> slice:
-    """Returns the slice with the rows of one query, given rows sorted by query."""
+    """Return the slice with the rows of one query, given rows sorted by query."""
     return slice(*np.searchsorted(queries, [query, query + 1]).tolist())
 
 
 def query_key(hits: Hits, query: int) -> Hashable:
-    """Returns a key that is equal for runs on the same judgments whose metrics are all the same for a query."""
+    """Return a key that is equal for runs on the same judgments whose metrics are all the same for a query."""
     part, contents = part_of(hits.query, query), hits.contents
     columns: list[Ints | Floats | Bools] = [hits.rank[part], hits.alternative[part], hits.repeat[part]]
     if contents is not None:
@@ -204,7 +204,7 @@ def query_key(hits: Hits, query: int) -> Hashable:
 
 
 def changes(column: NDArray[Any], *others: NDArray[Any]) -> Bools:
-    """Marks rows that differ from the previous row in any of the columns."""
+    """Mark rows that differ from the previous row in any of the columns."""
     changed = np.ones(len(column), dtype=np.bool_)
     changed[1:] = column[1:] != column[:-1]
     for other in others:
@@ -213,7 +213,7 @@ def changes(column: NDArray[Any], *others: NDArray[Any]) -> Bools:
 
 
 def _first_row(key: Ints, size: int) -> Ints:
-    """Returns, for each row, the first row with the same key; keys are below `size`."""
+    """Return, for each row, the first row with the same key; keys are below `size`."""
     # Assigning backwards leaves the first row of each.
     rows = np.arange(len(key))
     first = np.empty(size, dtype=np.int64)

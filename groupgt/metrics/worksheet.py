@@ -41,7 +41,7 @@ class Group:
 
 
 def _table(view: Callable[[Hits], views.Results]) -> cached_property[tuple[tuple[int, float], ...]]:
-    """Builds a property for `Sheet`: (rank, grade) for each of the query's results in a view, within the cutoff."""
+    """Build a property for `Sheet`: (rank, grade) for each of the query's results in a view, within the cutoff."""
 
     def pairs(sheet: Sheet) -> tuple[tuple[int, float], ...]:
         table = view(sheet.hits)
@@ -68,7 +68,7 @@ class Sheet:
 
     @classmethod
     def of(cls, hits: Hits, query: int, cut: Cut) -> Sheet:
-        """Builds the sheet for one query of a run, with the given cut."""
+        """Build the sheet for one query of a run, with the given cut."""
         ideal = None if cut.ideal is None else int(cut.ideal[query])
         return cls(hits, query, int(cut.top[query]), int(cut.k[query]), ideal, cut.no_cut)
 
@@ -116,7 +116,7 @@ class Sheet:
         return float(self.judgments.group_weight[first] / self.judgments.weight[first])
 
     def is_relevant(self, grade: float) -> bool:
-        """Returns whether a document with this grade is relevant."""
+        """Return whether a document with this grade is relevant."""
         return bool(self.judgments.is_relevant(np.array([grade]))[0])
 
     @property
@@ -150,7 +150,7 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
 
 
 def number(value: float | str) -> str:
-    """Formats a number with up to 12 digits; text stays as it is.
+    """Format a number with up to 12 digits; text stays as it is.
 
     >>> number(2.0), number(0.1), number(-0.5)
     ('2', '0.1', '(-0.5)')
@@ -162,33 +162,33 @@ def number(value: float | str) -> str:
 
 
 def plus(terms: Iterable[float | str]) -> str:
-    """Joins terms as `a + b`, or returns `0` if there are none."""
+    """Join terms as `a + b`, or return `0` if there are none."""
     return " + ".join(map(number, terms)) or "0"
 
 
 def times(*factors: float | str) -> str:
-    """Joins factors as `a*b`, leaving out factors of 1."""
+    """Join factors as `a*b`, leaving out factors of 1."""
     return "*".join(factor for factor in map(number, factors) if factor != "1") or "1"
 
 
 def over(numerator: float | str, denominator: float | str) -> str:
-    """Formats `(numerator) / (denominator)`, or `0` if either is 0."""
+    """Format `(numerator) / (denominator)`, or `0` if either is 0."""
     parts = number(numerator), number(denominator)
     return "0" if "0" in parts else " / ".join(map(_bracketed, parts))
 
 
 def at_most_one(text: str, value: float, ideal: float) -> str:
-    """Returns the share unchanged, or `min(1, share)` if the value exceeds the ideal."""
+    """Return the share unchanged, or `min(1, share)` if the value exceeds the ideal."""
     return f"min(1, {text})" if value > ideal > 0 else text
 
 
 def log_share(rank: int, gain: float = 1.0) -> str:
-    """Formats `gain/log2(rank+1)`."""
+    """Format `gain/log2(rank+1)`."""
     return f"{number(gain)}/log2({rank}+1)"
 
 
 def rank_share(rank: int, gain: float = 1.0) -> str:
-    """Formats `gain/rank`."""
+    """Format `gain/rank`."""
     return f"{number(gain)}/{rank}"
 
 

@@ -509,7 +509,7 @@ class GroundTruth:
 
 
 def _codes(names: list[str], forms: list[Form] | None) -> Ints:
-    """Number the distinct alternatives; an id, a span and a text with the same spelling are distinct."""
+    """Assign numbers to the distinct alternatives; an id, a span and a text with the same spelling are distinct."""
     keys: Iterable[Hashable] = zip(names, map(kind_of, forms)) if forms else names
     numbers: dict[Hashable, int] = {}
     return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), np.int64, len(names))

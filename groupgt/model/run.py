@@ -226,7 +226,7 @@ class Run:
         return len(self.rankings)
 
     def __bool__(self) -> bool:
-        """Always return True, even if no rankings are in memory."""
+        """Return True, even if no rankings are in memory."""
         return True
 
     def __iter__(self) -> Iterator[str]:

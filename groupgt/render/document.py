@@ -82,7 +82,7 @@ th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }
 
 
 def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
-    """Renders items in a tabulate format, with paragraphs formatted to match.
+    """Render items in a tabulate format, with paragraphs formatted to match.
 
     `screen` limits the width of tables and lines; it applies only to the default format.
 
@@ -108,19 +108,19 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
 
 
 def bare(item: Item) -> Bare:
-    """Returns the item, unwrapped if it is a `Detail`, with every grid as a `Table`."""
+    """Return the item, unwrapped if it is a `Detail`, with every grid as a `Table`."""
     item = item.item if isinstance(item, Detail) else item
     return Table(*item) if isinstance(item, tuple) else item
 
 
 def sentence_text(sentence: Sentence) -> str:
-    """Joins a verdict sentence into one line, with a prefix for failures and warnings."""
+    """Join a verdict sentence into one line, with a prefix for failures and warnings."""
     start = {"failed": "FAILED: ", "doubt": "warning: "}.get(sentence["kind"], "")
     return start + "".join(sentence["parts"])
 
 
 def _card_text(card: Card, style: str) -> str:
-    """Renders a card; in Markdown it is a heading and paragraphs, with real minus signs."""
+    """Render a card; in Markdown it is a heading and paragraphs, with real minus signs."""
     sentence = "".join(card.sentence)
     if style not in tables.MARKDOWN:
         first = f"{card.sign} {card.word.upper()}: {sentence}" if card.word else sentence
@@ -139,7 +139,7 @@ EMOJI = {"■": "⛔"}
 
 
 def rendered(item: Bare, style: str) -> str:
-    """Renders a table, verdict, heading or text in a tabulate format."""
+    """Render a table, verdict, heading or text in a tabulate format."""
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
     if isinstance(item, Card):
@@ -161,7 +161,7 @@ def rendered(item: Bare, style: str) -> str:
 
 
 def _on_screen(items: Sequence[Bare], screen: Screen) -> Iterator[str]:
-    """Yields items in the default format, fitted to the screen width, followed by a list of hidden columns."""
+    """Yield items in the default format, fitted to the screen width, followed by a list of hidden columns."""
     left_out: list[str] = []
     for item in items:
         if isinstance(item, Verdict):
@@ -187,7 +187,7 @@ COLORS = {"■": "red", "▼": "red", "▲": "green", "✓": "green", "○": "bo
 
 
 def _card(card: Card, screen: Screen) -> str:
-    """Formats a card: the badge before the sentence, and the lines below it."""
+    """Format a card: the badge before the sentence, and the lines below it."""
     badge = card.word.upper() if screen.is_ascii else f"{card.sign} {card.word.upper()}"
     lead = f"{badge}  " if card.word else ""
     text = lead + _names_in(card.sentence, screen, " " * len(lead), len(lead))
@@ -199,7 +199,7 @@ def _card(card: Card, screen: Screen) -> str:
 
 
 def _names_in(parts: Sequence[str], screen: Screen, indent: str = "  ", taken: int = 0) -> str:
-    """Wraps a sentence and makes its names bold; `taken` columns of the first line are in use."""
+    """Wrap a sentence and make its names bold; `taken` columns of the first line are in use."""
     escaped = [printable(part) for part in parts]
     if not screen.color:
         marked = escaped
@@ -211,7 +211,7 @@ def _names_in(parts: Sequence[str], screen: Screen, indent: str = "  ", taken: i
 
 
 def _sentence(sentence: Sentence, screen: Screen) -> str:
-    """Formats a sentence with bold names, or in a single color for failures and warnings."""
+    """Format a sentence with bold names, or in a single color for failures and warnings."""
     color = {"failed": "red", "doubt": "yellow"}.get(sentence["kind"])
     if not screen.color or color is not None:
         lines = layout.wrapped(printable(sentence_text(sentence)), screen.width).split("\n")
@@ -220,7 +220,7 @@ def _sentence(sentence: Sentence, screen: Screen) -> str:
 
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
-    """Renders a table, split into parts if it is too wide; also returns the hidden columns."""
+    """Render a table, split into parts if it is too wide; also return the hidden columns."""
     cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep)
     paint = layout.paint_cell if screen.color else str
     width = screen.width
@@ -231,7 +231,7 @@ def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
 
 
 def _typeset(table: str) -> str:
-    """Replaces hyphens with minus signs in a LaTeX table, raises marks, and avoids characters missing from LaTeX fonts.
+    """Replace hyphens with minus signs in a LaTeX table, raise marks, and avoid characters missing from LaTeX fonts.
 
     >>> _typeset(r"dense & -0.0312* & – & +∞")
     'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'

@@ -57,7 +57,7 @@ class Figure:
         return self.themed("light")
 
     def themed(self, theme: str) -> dict[str, Any]:
-        """Returns the specification for a light or dark background."""
+        """Return the specification for a light or dark background."""
         return self._filled({**CONFIG, **self.config}, theme)
 
     def _filled(self, config: Mapping[str, Any], theme: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Figure:
         height: int | None = None,
         font: str = "",
     ) -> Figure:
-        """Returns a copy with a custom title (empty for none), size in pixels, or font.
+        """Return a copy with a custom title (empty for none), size in pixels, or font.
 
         A custom title also removes the lines below the title. Raises `ConfigError` if a size is not positive.
         """
@@ -96,7 +96,7 @@ class Figure:
         return replace(self, template={**changed, **sizes}, config={**self.config, **config})
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
-        """Saves the figure as .svg, .png or .pdf (needs `groupgt[plots]`), .json (specification) or .html.
+        """Save the figure as .svg, .png or .pdf (needs `groupgt[plots]`), .json (specification) or .html.
 
         Raises `ConfigError` for any other extension or a font that is not installed, and `OSError` if the file cannot
         be written.
@@ -120,7 +120,7 @@ class Figure:
         return path
 
     def table_html(self) -> str:
-        """Returns the data as an HTML table."""
+        """Return the data as an HTML table."""
         heads = "".join(f"<th>{html.escape(header)}</th>" for header in self.headers)
         rows = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>" for row in self.rows
@@ -128,12 +128,12 @@ class Figure:
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def picture_html(self) -> str:
-        """Returns the picture as HTML; requires vl-convert."""
+        """Return the picture as HTML; requires vl-convert."""
         data = base64.b64encode(_converted(self.spec, ".svg")).decode()
         return f'<img alt="{html.escape(printable(self.text))}" src="data:image/svg+xml;base64,{data}">'
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """Returns the specification for notebooks, plus a picture if vl-convert is installed.
+        """Return the specification for notebooks, plus a picture if vl-convert is installed.
 
         HTML is left out, because JupyterLab would show the table instead of the figure.
         """
@@ -151,14 +151,14 @@ Drawable = dict[str, Callable[[], Figure]]
 
 
 def check_picture(path: Path) -> None:
-    """Raises `ConfigError` if a file extension is not a figure format, or if the format requires a missing package."""
+    """Raise `ConfigError` if a file extension is not a figure format, or if the format requires a missing package."""
     check_ending(path, ENDINGS)
     if path.suffix.lower() not in (".json", ".html") and not has_converter():
         raise ConfigError(f"{path}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
 
 
 def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
-    """Returns a copy in which strings with an entry in `texts` are replaced; the data is left unchanged."""
+    """Return a copy in which strings with an entry in `texts` are replaced; the data is left unchanged."""
     if isinstance(value, str):
         return texts.get(value, value)
     if isinstance(value, Mapping):
@@ -172,12 +172,12 @@ def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
 
 
 def has_converter() -> bool:
-    """Returns whether vl-convert, which renders pictures, is installed."""
+    """Return whether vl-convert, which renders pictures, is installed."""
     return find_spec("vl_convert") is not None
 
 
 def _drawable(value: Any) -> Any:
-    """Replaces control characters, since they are invalid in SVG and crash vl-convert."""
+    """Replace control characters, since they are invalid in SVG and crash vl-convert."""
     if isinstance(value, str):
         return xml_text(value)
     if isinstance(value, Mapping):
@@ -203,23 +203,23 @@ def _cell(value: Any) -> str:
 
 
 def drawing(figure: Figure) -> Drawing:
-    """Converts a figure and its data for the report page."""
+    """Convert a figure and its data for the report page."""
     rows = [[fixed(cell) if isinstance(cell, float) else _cell(cell) for cell in row] for row in figure.rows]
     return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": rows}
 
 
 def pictured(figures: Mapping[str, Figure]) -> dict[str, Drawing]:
-    """Converts figures and their data for the report page, with the pictures shown until they are drawn."""
+    """Convert figures and their data for the report page, with the pictures shown until they are drawn."""
     return {name: {**drawing(figure), "still": still(figure)} for name, figure in figures.items()}
 
 
 def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
-    """Converts a figure without its data, which the page fills in; `texts` replaces strings that users can change."""
+    """Convert a figure without its data, which the page fills in; `texts` replaces strings that users can change."""
     return {"template": _emptied(replaced(figure.template, texts or {}))}
 
 
 def still(figure: Figure) -> str:
-    """Renders the picture shown until the page draws the figure, in page colors; empty without vl-convert."""
+    """Render the picture shown until the page draws the figure, in page colors; empty without vl-convert."""
     if not has_converter():
         return ""
     colors = {f"${name}": f"var(--{name})" for name in THEMES["light"]}
@@ -232,7 +232,7 @@ def still(figure: Figure) -> str:
 
 
 def _emptied(value: Any) -> Any:
-    """Removes rows from a template, since the page fills them in."""
+    """Remove rows from a template, since the page fills them in."""
     if isinstance(value, dict):
         if value.get("name") in FILLED:
             return {"name": value["name"], "values": []}

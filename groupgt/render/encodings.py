@@ -45,7 +45,7 @@ class About:
 def figure_of(
     name: str, title: str, about: About, body: Layer, rows: Rows, columns: Mapping[str, str], text: str
 ) -> Figure:
-    """Builds a figure, with the facts about it below the title and in its description."""
+    """Build a figure, with the facts about it below the title and in its description."""
     lines = about.lines
     spec: Layer = {
         "title": {"text": title, "subtitle": lines},
@@ -58,54 +58,54 @@ def figure_of(
 
 
 def layer(mark: Layer, encoding: Layer, where: Any = None) -> Layer:
-    """Returns a layer with one mark per row, or per row that passes the filter `where`."""
+    """Return a layer with one mark per row, or per row that passes the filter `where`."""
     rows = {} if where is None else {"transform": [{"filter": where}]}
     return {**rows, "mark": mark, "encoding": encoding}
 
 
 def points(size: int) -> Layer:
-    """Returns the mark for points of a size in square pixels."""
+    """Return the mark for points of a size in square pixels."""
     return {"type": "point", "filled": True, "size": size, "opacity": 1}
 
 
 def numeric(field: str, **options: Any) -> Layer:
-    """Encodes numbers."""
+    """Encode numbers."""
     return {"field": field, "type": "quantitative", **options}
 
 
 def nominal(field: str, **options: Any) -> Layer:
-    """Encodes names."""
+    """Encode names."""
     return {"field": field, "type": "nominal", **options}
 
 
 def across(field: str, **options: Any) -> Layer:
-    """Returns a horizontal numeric axis."""
+    """Return a horizontal numeric axis."""
     return numeric(field, scale={"zero": False}, **options)
 
 
 def down(field: str, **options: Any) -> Layer:
-    """Returns a vertical axis of names."""
+    """Return a vertical axis of names."""
     return nominal(field, title=None, **options)
 
 
 def zero_line(axis: str) -> Layer:
-    """Returns a line at zero, which means no difference."""
+    """Return a line at zero, which means no difference."""
     line = layer({"type": "rule", "color": "$soft"}, {axis: numeric("zero")})
     return {"data": {"name": "zero", "values": [{"zero": 0}]}, **line}
 
 
 def colored(field: str, values: list[str], colors: list[str]) -> Layer:
-    """Encodes categories as colors or shapes."""
+    """Encode categories as colors or shapes."""
     return nominal(field, scale={"domain": values, "range": colors})
 
 
 def legend(title: str) -> Layer:
-    """Returns a legend below the figure."""
+    """Return a legend below the figure."""
     return {"title": title or None, "orient": "bottom", "direction": "horizontal"}
 
 
 def tips(**titles: str) -> list[Layer]:
-    """Returns the tooltip for a mark."""
+    """Return the tooltip for a mark."""
     numbers = {"value", "low", "high", "delta", "latency", "share"}
     number, name = {"type": "quantitative", "format": ".4f"}, {"type": "nominal"}
     return [
@@ -115,22 +115,22 @@ def tips(**titles: str) -> list[Layer]:
 
 
 def slanted() -> Layer:
-    """Returns an axis above the figure with slanted names."""
+    """Return an axis above the figure with slanted names."""
     return {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
 
 
 def log_axis() -> Layer:
-    """Returns an axis with a logarithmic scale."""
+    """Return an axis with a logarithmic scale."""
     return {"tickCount": 6, "format": "~s", "grid": False}
 
 
 def logarithmic(field: str, title: str) -> Layer:
-    """Returns a horizontal numeric axis with a logarithmic scale."""
+    """Return a horizontal numeric axis with a logarithmic scale."""
     return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": log_axis()}
 
 
 def share_axis(title: str) -> Layer:
-    """Returns a percentage axis from 0 to 100%."""
+    """Return a percentage axis from 0 to 100%."""
     return {"type": "quantitative", "title": title, "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
 
 
@@ -165,7 +165,7 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
 
 
 def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> list[dict[str, Any]]:
-    """Adds a `label` to the last row of each `named` system, and a `side` on which to place the label."""
+    """Add a `label` to the last row of each `named` system, and a `side` on which to place the label."""
     labelled = [dict(row) for row in rows]
     for each in distinct(rows, panel):
         last = {row["system"]: row for row in labelled if row[panel] == each and row["system"] in named}
@@ -175,7 +175,7 @@ def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> lis
 
 
 def by_system(systems: Sequence[str], field: str = "system") -> Layer:
-    """Encodes systems by color and dash; all systems beyond the first few look the same."""
+    """Encode systems by color and dash; all systems beyond the first few look the same."""
     count = len(systems)
     colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
     dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]
@@ -188,7 +188,7 @@ def by_system(systems: Sequence[str], field: str = "system") -> Layer:
 
 
 def color_only(encoding: Layer) -> Layer:
-    """Returns the color of a layer whose legend belongs to another layer."""
+    """Return the color of a layer whose legend belongs to another layer."""
     color = encoding["color"]
     return {"color": {key: value for key, value in color.items() if key != "legend" or value is None}}
 
@@ -267,17 +267,17 @@ def heat_map(
 
 
 def between(row: Mapping[str, Any], number: Callable[[float | None], str]) -> str:
-    """Formats a confidence interval in parentheses, to follow a value."""
+    """Format a confidence interval in parentheses, to follow a value."""
     return "" if row.get("low") is None else f" ({number(row['low'])} to {number(row['high'])})"
 
 
 def distinct(rows: Rows, field: str) -> list[str]:
-    """Returns the distinct values of a column in order of appearance."""
+    """Return the distinct values of a column in order of appearance."""
     return list(dict.fromkeys(row[field] for row in rows))
 
 
 def last_means(rows: Rows, metric: str, systems: Sequence[str]) -> str:
-    """Describes the best system's value at the last cutoff of a metric."""
+    """Describe the best system's value at the last cutoff of a metric."""
     last = {row["system"]: row for row in rows if row["metric"] == metric}
     best = max(last.values(), key=lambda row: -1.0 if row["value"] is None else row["value"], default=None)
     if best is None:

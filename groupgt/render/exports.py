@@ -25,12 +25,12 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def json_text(value: Any) -> str:
-    """Formats JSON with full double precision; NaN and infinities become null."""
+    """Format JSON with full double precision; NaN and infinities become null."""
     return json.dumps(nulls(value), ensure_ascii=False, indent=2, allow_nan=False)
 
 
 def nulls(value: Any) -> Any:
-    """Converts a structure to plain Python: dataclasses become mappings; NaN and infinities (not in JSON) become None.
+    """Convert a structure to plain Python: dataclasses become mappings; NaN and infinities (not in JSON) become None.
 
     >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
     {'a': [None, None, 1.0]}
@@ -53,7 +53,7 @@ class _Lines(list[str]):
 
 
 def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Formats CSV with full double precision; undefined values are empty cells, and spreadsheet formulas are escaped.
+    """Format CSV with full double precision; undefined values are empty cells, and spreadsheet formulas are escaped.
 
     >>> csv_text(["qid", "map"], [["=1+1", 0.25], ["q2", None]]).splitlines()
     ['qid,map', "'=1+1,0.25", 'q2,']
@@ -68,7 +68,7 @@ def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def as_written(text: str) -> str:
-    """Returns the original text of a cell that `csv_text` escaped.
+    """Return the original text of a cell that `csv_text` escaped.
 
     >>> as_written("'=1+1"), as_written("it's"), as_written("''-2")
     ('=1+1', "it's", "'-2")
@@ -85,13 +85,13 @@ def _harmless(text: str) -> str:
 
 
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Raises `ConfigError` if a file extension is not among the known ones."""
+    """Raise `ConfigError` if a file extension is not among the known ones."""
     if path.suffix.lower() not in endings:
         raise ConfigError(f"{path}: expected a file that ends in {listed(endings)}, found {path.suffix or 'no ending'}")
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
-    """Writes rows as .csv, .jsonl or .parquet; the type of each column is inferred from its values."""
+    """Write rows as .csv, .jsonl or .parquet; the type of each column is inferred from its values."""
     ending = ending.lower()
     if ending == ".parquet":
         frame_of(headers, rows).write_parquet(path)
@@ -104,7 +104,7 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
-    """Converts rows to a polars frame; None and NaN become null, and column types are inferred from the values."""
+    """Convert rows to a polars frame; None and NaN become null, and column types are inferred from the values."""
     columns = list(zip(*rows)) or [()] * len(headers)
     series = []
     for name, cells in zip(headers, columns):
@@ -119,7 +119,7 @@ CaseKind = Literal["failure", "error", "skipped", "system-out"]
 
 
 def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], notes: Sequence[str] = ()) -> str:
-    """Formats one JUnit suite from cases (class, name, kind, text); without a text, a case has passed.
+    """Format one JUnit suite from cases (class, name, kind, text); without a text, a case has passed.
 
     The notes become the output of the suite.
 
@@ -163,5 +163,5 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], note
 
 
 def xml_text(text: str) -> str:
-    """Replaces characters that are invalid in XML, and so in SVG, with U+FFFD."""
+    """Replace characters that are invalid in XML, and so in SVG, with U+FFFD."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

@@ -169,7 +169,7 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
 def _lines(
     rows: Rows, about: About, encoding: Layer, named: Sequence[str], panel: str, mark: Layer
 ) -> tuple[list[Layer], Rows, About]:
-    """Returns layers, rows and notes for one line per system; if there are many, only `named` systems have labels."""
+    """Return layers, rows and note for one line per system; if there are many, only `named` systems have labels."""
     systems = distinct(rows, "system")
     chosen = [name for name in systems if name in named]
     if len(systems) <= FEW_LINES or not chosen:
@@ -331,7 +331,7 @@ FIGURES: dict[str, str] = {
 
 
 def check_figure(name: str, also: Sequence[str] = ()) -> None:
-    """Raises `ConfigError` for an unknown figure and suggests similar names; `also` lists further valid names."""
+    """Raise `ConfigError` for an unknown figure and suggest similar names; `also` lists further valid names."""
     names = [*FIGURES, *(each for each in also if each not in FIGURES)]
     if name not in names:
         raise ConfigError(f"unknown figure {name!r}{near_names(name, names)}; figures: {', '.join(names)}")

@@ -33,7 +33,7 @@ PAPER = Screen()
 
 
 def columns_of(text: str) -> int:
-    """Returns the width of text in terminal columns: two for wide characters, none for combining marks.
+    """Return the width of text in terminal columns: two for wide characters, none for combining marks.
 
     >>> columns_of("map"), columns_of("検索"), columns_of("e\\u0301")
     (3, 4, 1)
@@ -64,7 +64,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
-    """Wraps each line of text to at most `width` columns, with extra indentation for continuation lines.
+    """Wrap each line of text to at most `width` columns, with extra indentation for continuation lines.
 
     >>> print(wrapped("one two three\\n  four five six", 11))
     one two
@@ -111,14 +111,14 @@ class Cells:
     keep: int = 1
 
     def widths(self, padding: int = 0) -> list[int]:
-        """Returns the width of each column."""
+        """Return the width of each column."""
         return [
             max(columns_of(header) + padding, *(columns_of(row[place]) for row in self.rows), 0)
             for place, header in enumerate(self.headers)
         ]
 
     def of(self, places: Sequence[int]) -> Cells:
-        """Returns a table with only the selected columns."""
+        """Return a table with only the selected columns."""
         return replace(
             self,
             headers=[self.headers[place] for place in places],
@@ -128,7 +128,7 @@ class Cells:
 
 
 def total(widths: Sequence[int]) -> int:
-    """Returns the total width of columns and the gaps between them."""
+    """Return the total width of columns and the gaps between them."""
     return sum(widths) + len(GAP) * max(0, len(widths) - 1)
 
 
@@ -137,7 +137,7 @@ ROOM = 2
 
 
 def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
-    """Renders a table in tabulate's `simple` format; `paint` colors the cells."""
+    """Render a table in tabulate's `simple` format; `paint` colors the cells."""
     widths = cells.widths(padding)
 
     def line(texts: Sequence[str], paint: Callable[[str], str]) -> str:
@@ -152,7 +152,7 @@ def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROO
 
 
 def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
-    """Splits a table into parts of at most `width` columns; also returns the headers of hidden columns.
+    """Split a table into parts of at most `width` columns; also return the headers of hidden columns.
 
     Columns in `shed` are hidden first, one by one; then long text is shortened; only then is the table split.
     """
@@ -189,7 +189,7 @@ def _shortened(cells: Cells, width: int) -> Cells:
 
 
 def _divided(cells: Cells, width: int) -> Iterator[Cells]:
-    """Splits a table into as few parts as possible; each part begins with the columns that identify a row."""
+    """Split a table into as few parts as possible; each part begins with the columns that identify a row."""
     widths = cells.widths()
     kept = list(range(min(cells.keep, len(widths))))
     part = list(kept)

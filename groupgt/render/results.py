@@ -37,27 +37,27 @@ class Result:
         return self._teller.title
 
     def blocks(self) -> Sequence[Item]:
-        """Returns all output in reading order, for `groupgt.render.document` to render."""
+        """Return all output in reading order, for `groupgt.render.document` to render."""
         return self._teller.blocks()
 
     def csv_rows(self) -> Grid:
-        """Returns headers and rows with full double precision and None for missing values, as in `--format csv`."""
+        """Return headers and rows with full double precision and None for missing values, as in `--format csv`."""
         return self._teller.csv_rows()
 
     def to_dict(self) -> Any:
-        """Returns everything as plain Python with None for undefined values, as in `--format json`."""
+        """Return everything as plain Python with None for undefined values, as in `--format json`."""
         return nulls(self._teller.to_dict())
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """Returns only the tables, in any tabulate format."""
+        """Return only the tables, in any tabulate format."""
         return self._teller.table(style)
 
     def text(self, style: str = tables.DEFAULT) -> str:
-        """Returns the full text in any tabulate format, as shown by `print`."""
+        """Return the full text in any tabulate format, as shown by `print`."""
         return document(self.blocks(), style, self.title)
 
     def to_polars(self) -> pl.DataFrame:
-        """Returns the rows as a polars frame with null for missing values."""
+        """Return the rows as a polars frame with null for missing values."""
         return frame_of(*self._teller.frame_rows())
 
     def __str__(self) -> str:
@@ -137,22 +137,22 @@ class Teller(ABC, Generic[ResultT]):
 
     @abstractmethod
     def blocks(self) -> Sequence[Item]:
-        """Returns all output in reading order."""
+        """Return all output in reading order."""
 
     @abstractmethod
     def csv_rows(self) -> Grid:
-        """Returns headers and rows with full double precision and None for missing values."""
+        """Return headers and rows with full double precision and None for missing values."""
 
     def to_dict(self) -> Any:
-        """Returns everything to export, here the `fields`; `Result` makes it plain Python."""
+        """Return everything to export, here the `fields`; `Result` makes it plain Python."""
         return {name: getattr(self.result, name) for name in self.fields}
 
     def frame_rows(self) -> Grid:
-        """Returns headers and rows for the polars frame (default: `csv_rows`)."""
+        """Return headers and rows for the polars frame (default: `csv_rows`)."""
         return self.csv_rows()
 
     def figures(self, *args: Any, **options: Any) -> Drawable:
-        """Returns the available figures by name, here the only one; overrides may accept options for the content."""
+        """Return the available figures by name, here the only one; overrides may accept options for the content."""
         return {self.main_figure: self.figure} if self.main_figure else {}
 
     def plot(self, name: str, **options: Any) -> Figure:
@@ -162,5 +162,5 @@ class Teller(ABC, Generic[ResultT]):
         return figure_named(name, self.figures(**options))
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """Returns only the tables, in any tabulate format."""
+        """Return only the tables, in any tabulate format."""
         return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)

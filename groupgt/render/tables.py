@@ -13,7 +13,7 @@ from groupgt.render.exports import Cell
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """Formats a value with a fixed number of decimals; a missing value becomes `–`.
+    """Format a value with a fixed number of decimals; a missing value becomes `–`.
 
     >>> fixed(0.5), fixed(None), fixed(float("nan")), fixed(-0.00001)
     ('0.5000', '–', '–', '0.0000')
@@ -25,7 +25,7 @@ def fixed(value: float | None, digits: int = 4) -> str:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """Formats a difference with its sign; a missing value becomes `–`.
+    """Format a difference with its sign; a missing value becomes `–`.
 
     >>> signed(0.5), signed(-0.25), signed(0.0), signed(float("nan"))
     ('+0.5000', '-0.2500', '0.0000', '–')
@@ -35,7 +35,7 @@ def signed(value: float | None, digits: int = 4) -> str:
 
 
 def minus(text: str) -> str:
-    """Replaces the hyphens of negative numbers with minus signs.
+    """Replace the hyphens of negative numbers with minus signs.
 
     >>> minus("bm25-2 fell: -0.034, 97.5% CI -0.091 to +0.023")
     'bm25-2 fell: −0.034, 97.5% CI −0.091 to +0.023'
@@ -44,7 +44,7 @@ def minus(text: str) -> str:
 
 
 def span(interval: tuple[float, float] | None) -> str:
-    """Formats an interval for a table cell.
+    """Format an interval for a table cell.
 
     >>> span((0.25, 0.75)), span((float("nan"), float("nan")))
     ('0.2500 to 0.7500', '–')
@@ -55,7 +55,7 @@ def span(interval: tuple[float, float] | None) -> str:
 
 
 def small(value: float | None, digits: int = 4) -> str:
-    """Formats a p-value with a fixed number of decimals, or as `<0.0001` if it is smaller.
+    """Format a p-value with a fixed number of decimals, or as `<0.0001` if it is smaller.
 
     >>> small(0.0312), small(0.00001), small(0.0), small(None)
     ('0.0312', '<0.0001', '<0.0001', '–')
@@ -67,7 +67,7 @@ def small(value: float | None, digits: int = 4) -> str:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Formats a count with its noun.
+    """Format a count with its noun.
 
     >>> counted(1, "query"), counted(1200, "query"), counted(2, "system"), counted(2, "query has", "queries have")
     ('1 query', '1,200 queries', '2 systems', '2 queries have')
@@ -77,7 +77,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def part_of(count: int, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:
-    """Formats a part of a total as the subject of a sentence, with its verb.
+    """Format a part of a total as the subject of a sentence, with its verb.
 
     >>> part_of(0, 1, "group"), part_of(1, 3, "group"), part_of(2, 3, "query", "needs", "need")
     ('0 of 1 group is', '1 of 3 groups is', '2 of 3 queries need')
@@ -86,7 +86,7 @@ def part_of(count: int, total: int, one: str, verb: str = "is", verbs: str = "ar
 
 
 def listed(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:
-    """Joins the first few texts and counts the rest.
+    """Join the first few texts and count the rest.
 
     >>> listed("abcd", 2), listed("abcd", 2, ", and {} more"), listed("ab", 2), listed([])
     ('a, b and 2 more', 'a, b, and 2 more', 'a, b', 'nothing')
@@ -95,7 +95,7 @@ def listed(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") ->
 
 
 def p_text(value: float, digits: int = 4) -> str:
-    """Formats a p-value for use in a sentence.
+    """Format a p-value for use in a sentence.
 
     >>> p_text(0.0312), p_text(0.00001)
     ('p = 0.0312', 'p < 0.0001')
@@ -121,7 +121,7 @@ def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
 
 
 def check_style(style: str, *others: str) -> None:
-    """Raises `ConfigError` for an unknown format; `others` are valid in addition to tabulate's formats."""
+    """Raise `ConfigError` for an unknown format; `others` are valid in addition to tabulate's formats."""
     if style in others:
         return
     import tabulate
@@ -133,7 +133,7 @@ def check_style(style: str, *others: str) -> None:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:
-    """Renders a table; floats have four decimals and are right-aligned, and None becomes `–`.
+    """Render a table; floats have four decimals and are right-aligned, and None becomes `–`.
 
     >>> print(table(["run", "map"], [["a", 0.5]]))
     run       map
@@ -164,7 +164,7 @@ def cells_of(
     shed: Sequence[str] = (),
     keep: int = 1,
 ) -> layout.Cells:
-    """Converts a table to text cells with right-aligned numbers; `shed` and `keep` are passed on to `layout.fitted`."""
+    """Convert a table to text cells with right-aligned numbers; `shed` and `keep` are passed on to `layout.fitted`."""
     columns = [[row[column] for row in rows] for column in range(len(headers))]
     right = [_are_figures(column, is_name=place < keep) for place, column in enumerate(columns)]
     texts = [[_cell(cell, style) for cell in row] for row in rows]
@@ -193,7 +193,7 @@ _NO_FIGURE = ("", "–", "baseline", "none", "never")
 
 
 def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
-    """Returns whether all cells of a column are numbers or formatted numbers; numeric-looking names do not count."""
+    """Return whether all cells of a column are numbers or formatted numbers; numeric-looking names do not count."""
     texts = [cell for cell in cells if isinstance(cell, str) and cell not in _NO_FIGURE]
     if is_name and texts:
         return False
@@ -201,7 +201,7 @@ def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
 
 
 def snippet(text: str, size: int) -> str:
-    """Returns the beginning of a text on a single line.
+    """Return the beginning of a text on a single line.
 
     >>> snippet("Thirty days\\nof leave", 20), snippet("Thirty days of leave", 12)
     ('Thirty days of leave', 'Thirty days…')
@@ -215,7 +215,7 @@ ALTERNATIVES = 5
 
 
 def _cell(cell: Cell, style: str) -> str:
-    """Formats a cell on a single line, without control characters, and escaped in Markdown."""
+    """Format a cell on a single line, without control characters, and escaped in Markdown."""
     text = (cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else fixed(cell)).strip()
     if not text.isprintable():
         text = printable(" ".join(text.split()))

@@ -85,7 +85,7 @@ CONFIG: dict[str, Any] = {
 
 
 def without_neutral(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a configuration without background, text and line colors."""
+    """Return a configuration without background, text and line colors."""
     kept: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, Mapping):

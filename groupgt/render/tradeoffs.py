@@ -77,7 +77,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
 
 
 def _both(parameters: Sequence[str]) -> str:
-    """Joins two option labels; a system that both share is named only once.
+    """Join two option labels; a system that both share is named only once.
 
     >>> _both(["k1 of bm25", "b of bm25"]), _both(["k1 of bm25", "k of rrf"])
     ('k1 and b of bm25', 'k1 of bm25 and k of rrf')
@@ -177,7 +177,7 @@ def _free(title: str) -> Layer:
 
 
 def _spread(rows: Sequence[dict[str, Any]], least: float) -> None:
-    """Sets the label height `at` for each row: close to its value, but at least `least` below the previous label."""
+    """Set the label height `at` for each row: close to its value, but at least `least` below the previous label."""
     ordered = sorted(rows, key=lambda row: -row["value"])
     for place, row in enumerate(ordered):
         row["at"] = row["value"] if not place else min(row["value"], ordered[place - 1]["at"] - least)

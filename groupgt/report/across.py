@@ -45,11 +45,11 @@ class AcrossTeller(Teller[Across]):
         return f"against {self.result.baseline}"
 
     def blocks(self) -> list[Item]:
-        """Returns the full report, starting with the verdict."""
+        """Return the full report, starting with the verdict."""
         return [Verdict(list(sentences(self.result))), *tables(self.result)]
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per system, data set and metric."""
+        """Return headers and one row per system, data set and metric."""
         headers = [
             "system",
             "dataset",
@@ -67,7 +67,7 @@ class AcrossTeller(Teller[Across]):
         ]
 
     def to_dict(self) -> schema.Across:
-        """Returns everything as plain Python, with None for undefined values, as in results.json."""
+        """Return everything as plain Python, with None for undefined values, as in results.json."""
         result = self.result
         rows: list[schema.OnDataset] = [
             {
@@ -99,7 +99,7 @@ class AcrossTeller(Teller[Across]):
 
 
 def sentences(result: Across) -> Iterator[Sentence]:
-    """Describes differences in the primary metric; warns if different chunk sizes make that metric unfair."""
+    """Describe differences in the primary metric; warn if different chunk sizes make that metric unfair."""
     metric, sizes = result.metrics[result.primary], result.sizes
     other = Other("than on ", "", result.baseline)
     yield from changes(result.contrasts(), other, result.label, result.settings)
@@ -119,7 +119,7 @@ def _under(metric: Metric, chars: int, convention: str) -> str:
 
 
 def tables(result: Across) -> Iterator[Item]:
-    """Yields tables (primary metric first), notes on excluded queries, and the significance test used."""
+    """Yield tables (primary metric first), note on excluded queries, and the significance test used."""
     shown: list[Table] = []
     for text in sorted(result.metrics, key=lambda text: text != result.primary):
         label = result.metrics[text].label(text, result.convention)
@@ -144,7 +144,7 @@ def tables(result: Across) -> Iterator[Item]:
 
 
 def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
-    """Describes tested differences between data sets or, if there are none, each system's best and worst data set."""
+    """Describe tested differences between data sets or, if there are none, each system's best and worst data set."""
     if outcome.across is not None:
         yield from sentences(outcome.across)
         return
@@ -166,7 +166,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
-    """Groups data sets that differ only in their corpus; groups of one are left out."""
+    """Group data sets that differ only in their corpus; groups of one are left out."""
     kinds: dict[str, list[str]] = {}
     for name, dataset in experiment.config.datasets.items():
         if dataset.corpus is not None:
@@ -177,7 +177,7 @@ def sharing(experiment: Experiment) -> list[list[str]]:
 
 
 def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
-    """Yields a table of all means, best first, for each group of data sets that share everything but the corpus."""
+    """Yield a table of all means, best first, for each group of data sets that share everything but the corpus."""
     for names in sharing(experiment):
         rows = {(name, system): each for name in names for system, each in evaluations[name].items()}
         if len({name for name, _ in rows}) < 2:

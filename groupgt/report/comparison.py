@@ -45,7 +45,7 @@ class ComparisonTeller(Teller[Comparison]):
     main_figure = "means"
 
     def blocks(self) -> list[Item]:
-        """Returns the full report, starting with the verdict."""
+        """Return the full report, starting with the verdict."""
         comparison = self.result
         blocks: list[Item] = [*decided(comparison.by()), *items(comparison)]
         # Counted from evaluations, or read from result folders.
@@ -60,11 +60,11 @@ class ComparisonTeller(Teller[Comparison]):
         return [*blocks, Detail(f"policy {comparison.first.policy}")]
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """Returns one table per metric."""
+        """Return one table per metric."""
         return document(list(contrasts.grids(self.result, list(self.result.metrics))), style)
 
     def summary(self) -> str:
-        """Returns a Markdown summary for a pull request: the verdict and changes from the baseline."""
+        """Return a Markdown summary for a pull request: the verdict and change from the baseline."""
         systems = self.result.by()
         return document([Heading(self.title), *decided(systems), *changed(systems)], "github")
 
@@ -73,32 +73,32 @@ class ComparisonTeller(Teller[Comparison]):
         return methods_of(self.result)
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
-        """Returns a LaTeX table for a paper."""
+        """Return a LaTeX table for a paper."""
         return latex_of(self.result, digits, against, caption)
 
     def footer(self) -> list[str]:
-        """Returns lines that describe what was measured."""
+        """Return lines that describe what was measured."""
         return population_of(self.result)
 
     def warnings(self) -> list[str]:
-        """Returns warnings that limit the conclusions."""
+        """Return warnings that limit the conclusions."""
         return differences.warnings(self.result)
 
     def figures(self, metric: str | None = None) -> Drawable:
-        """Returns the available figures by name."""
+        """Return the available figures by name."""
         return drawable(self.result.by(metric), self.result)
 
     def page(self, metric: str | None = None, corpus: Mapping[str, str] | None = None) -> bytes:
-        """Returns the HTML page."""
+        """Return the HTML page."""
         title = self.title if len(self.result.names) > 1 else self.result.baseline
         return single_page(dataset_of(self.result.by(metric, passages=corpus or {}), title))
 
     def metrics(self) -> dict[str, float]:
-        """Returns the means of each system as a flat dict."""
+        """Return the means of each system as a flat dict."""
         return tracked(([name], means) for name, means in self.result.means.items())
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per system and metric, over all queries (empty `by`) and for each slice."""
+        """Return headers and one row per system and metric, over all queries (empty `by`) and for each slice."""
         comparison = self.result
         first = ["by", "slice", "run", "metric", "mean", "low", "high", "queries"]
         headers = [*first, "baseline", *csv_headers(Contrast), "significant"]
@@ -113,7 +113,7 @@ class ComparisonTeller(Teller[Comparison]):
         return headers, rows
 
     def frame_rows(self) -> Grid:
-        """Returns the CSV rows with metric names as requested."""
+        """Return the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> schema.Comparison:
@@ -155,7 +155,7 @@ def decided(systems: Systems) -> Iterator[Item]:
 
 
 def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False) -> Iterator[Item]:
-    """Yields the leaderboard, all differences, slices and query-level failures, followed by the test used.
+    """Yield the leaderboard, all differences, slices and query-level failures, followed by the test used.
 
     Pairs and slices are shown if requested, unless `brief` is set; everything else is a detail.
     """
@@ -169,7 +169,7 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
 
 
 def changed(comparison: Systems) -> Iterator[Item]:
-    """Yields the items of a pull request summary: primary metric, queries lost and gained, and significant slices."""
+    """Yield the items of a pull request summary: primary metric, queries lost and gained, and significant slices."""
     yield contrasts.primary_leaderboard(comparison)
     if len(comparison.names) > 1 and comparison.is_baseline_named:
         yield from headroom.lost_and_gained(comparison)
@@ -179,7 +179,7 @@ def changed(comparison: Systems) -> Iterator[Item]:
 
 
 def population_of(comparison: Systems) -> list[str]:
-    """Describes what was measured, using evaluations or notes from result folders."""
+    """Describe what was measured, using evaluations or notes from result folders."""
     if not comparison.evaluations:
         return list(comparison.population)
     return [*population(comparison.every, [comparison.convention]), *corrected_notes(comparison.first, compared=True)]
@@ -202,7 +202,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
 
 
 def _untested(comparison: Systems) -> Iterator[str]:
-    """Reports metrics that are one number per run, which no test can compare."""
+    """Report metrics that are one number per run, which no test can compare."""
     first = comparison.first
     for text in (text for text in first.metrics if text not in first.values_per_query):
         means = ", ".join(f"{name} {fixed(each.means[text])}" for name, each in comparison.evaluations.items())
@@ -210,7 +210,7 @@ def _untested(comparison: Systems) -> Iterator[str]:
 
 
 def _other_families(comparison: Systems) -> Iterator[str]:
-    """Describes how p-values of slices and of all pairs were corrected, and why none of a family can be significant."""
+    """Describe how p-values of slices and of all pairs were corrected, and why none of a family can be significant."""
     settings, primary = comparison.settings, comparison.primary
     families: list[tuple[str, str, tuple[int, int], dict[Any, Contrast]]] = []
     for by, rows in grouped((part.by, (part.value, row)) for part in comparison.slices for row in part.rows).items():
@@ -228,7 +228,7 @@ def _other_families(comparison: Systems) -> Iterator[str]:
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
-    """Returns the number of comparisons in the largest family, and the number of families."""
+    """Return the number of comparisons in the largest family, and the number of families."""
     families = grouped((row.metric, row.against) for row in rows)
     return max(map(comparisons, families.values()), default=0), len(families)
 
@@ -237,7 +237,7 @@ def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
 
 
 def drawable(systems: Systems, comparison: Comparison) -> Drawable:
-    """Returns the available figures of a comparison by name; `systems` may use a different primary metric."""
+    """Return the available figures of a comparison by name; `systems` may use a different primary metric."""
     figures = evaluated.drawable(systems)
     if len(systems.names) > 1:
         figures |= {name: partial(draw, systems) for name, draw in contrasts.FIGURES.items()}
@@ -246,7 +246,7 @@ def drawable(systems: Systems, comparison: Comparison) -> Drawable:
 
 
 def dataset_of(systems: Systems, name: str) -> data.Dataset:
-    """Returns the page data of one data set, including comparisons between its systems."""
+    """Return the page data of one data set, including comparisons between its systems."""
     dataset = evaluated.dataset_of(systems, name)
     dataset["tests"] = _tests(systems)
     dataset["verdict"] = [*decide(systems).sentences, *differences.notes(systems)]
@@ -289,7 +289,7 @@ def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
 
 
 def _pairs_per_metric(systems: Systems) -> int:
-    """Returns the number of pairs that are decided together."""
+    """Return the number of pairs that are decided together."""
     family = ((pair.first, pair.second, pair.metric) for pair in systems.pairs) if systems.pairs else systems.others
     return max(Counter(text for *_, text in family).values(), default=0)
 

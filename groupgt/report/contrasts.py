@@ -39,14 +39,14 @@ MEANINGS = {
 
 
 def marks_in(items: Iterable[Item]) -> list[str]:
-    """Returns the marks that occur in the given tables."""
+    """Return the marks that occur in the given tables."""
     rows = chain.from_iterable(item.rows for item in map(bare, items) if isinstance(item, Table))
     ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
     return [mark for mark in MEANINGS if mark in ends]
 
 
 def corrected_over(settings: Settings, count: int, families: int = 1, correction: str = "") -> str:
-    """Describes the correction of p-values (default: that of the settings) and the number of comparisons it covers."""
+    """Describe the correction of p-values (default: that of the settings) and the number of comparisons it covers."""
     correction = correction or settings.corrects
     if correction == "none":
         return "not corrected"
@@ -55,7 +55,7 @@ def corrected_over(settings: Settings, count: int, families: int = 1, correction
 
 
 def of_pairs(systems: Systems) -> str:
-    """Returns the name of the method that decides all pairs together."""
+    """Return the name of the method that decides all pairs together."""
     return systems.settings.of_pairs(is_estimated=bool(systems.basis))
 
 
@@ -80,19 +80,19 @@ def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
 
 
 def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
-    """Describes how comparisons were tested, and what the marks in their tables mean."""
+    """Describe how comparisons were tested, and what the marks in their tables mean."""
     meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
     over = corrected_over(settings, count, families)
     return f"{described(settings, basis)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
 
 
 def verdict_by(label: str) -> str:
-    """Returns a note that names the metric behind the verdict."""
+    """Return a note that names the metric behind the verdict."""
     return f"\nverdict by {label}; the other metrics are exploratory"
 
 
 def described(settings: Settings, basis: Basis = "") -> str:
-    """Describes the test, including resamples and seed if it is randomized.
+    """Describe the test, including resamples and seed if it is randomized.
 
     >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
     'paired bootstrap test, 2,000 resamples, seed 7'
@@ -101,7 +101,7 @@ def described(settings: Settings, basis: Basis = "") -> str:
 
 
 def resampling(settings: Settings) -> str:
-    """Describes what a randomized test or interval depends on, to follow its name."""
+    """Describe what a randomized test or interval depends on, to follow its name."""
     return f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
 
 
@@ -112,7 +112,7 @@ SHED = ("differ", "effect", "queries")
 
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
-    """Yields one table per metric with one row per system."""
+    """Yield one table per metric with one row per system."""
     level = f"{100 * systems.settings.confidence:g}% CI"
     corrected = corrected_headers(systems.settings.corrects)
     for text in metrics:
@@ -131,17 +131,17 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 
 
 def p_header(settings: Settings) -> str:
-    """Returns the column header for corrected p-values."""
+    """Return the column header for corrected p-values."""
     return "p" if settings.corrects == "none" else f"p ({settings.corrects})"
 
 
 def corrected_headers(correction: str) -> list[str]:
-    """Returns the header for corrected p-values if p-values are corrected, otherwise an empty list."""
+    """Return the header for corrected p-values if p-values are corrected, otherwise an empty list."""
     return [] if correction == "none" else [f"p ({correction})"]
 
 
 def delta_text(contrast: Contrast | Row) -> str:
-    """Formats a difference, with a mark if it is significant."""
+    """Format a difference, with a mark if it is significant."""
     return signed(contrast.delta) + MARK * contrast.significant
 
 
@@ -157,7 +157,7 @@ def _cells(row: Row, corrected: int) -> list[Any]:
 
 
 def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contrast]]:
-    """Yields each name and metric with the two means and their contrast."""
+    """Yield each name and metric with the two means and their contrast."""
     for text in beside.metrics:
         for name, contrast in beside.contrasts(text).items():
             yield name, text, *beside.means(name, text), contrast
@@ -166,7 +166,7 @@ def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contra
 def beside_grid(
     beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
-    """Builds a table of comparisons for one metric; `first` holds the leading cells of each row (default: the name).
+    """Build a table of comparisons for one metric; `first` holds the leading cells of each row (default: the name).
 
     `headers` name these cells, the number of queries, and the two means.
     """
@@ -180,7 +180,7 @@ def beside_grid(
 
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
-    """Yields a table of all pairs of systems for each metric, if pairs were requested."""
+    """Yield a table of all pairs of systems for each metric, if pairs were requested."""
     corrected = corrected_headers(of_pairs(systems))
     for text in metrics:
         rows: list[list[Any]] = []
@@ -202,7 +202,7 @@ KINDS = {"better": BETTER, "worse": WORSE}
 
 
 def leaderboards(systems: Systems) -> Iterator[Table]:
-    """Yields tables with one row per system; highlights the best mean and marks differences from the baseline.
+    """Yield tables with one row per system; highlight the best mean and mark differences from the baseline.
 
     For the primary metric, the difference, CI and p are also shown. If there are many metrics, they are split by
     cutoff, and the table with the primary metric comes first.
@@ -214,7 +214,7 @@ def leaderboards(systems: Systems) -> Iterator[Table]:
 
 
 def primary_leaderboard(systems: Systems) -> Table:
-    """Returns a leaderboard with only the primary metric and the number of queries."""
+    """Return a leaderboard with only the primary metric and the number of queries."""
     counts: dict[str, Any] = {"": "queries", **{name: systems.queries_of(name) for name in systems.names}}
     against = _cells_against(systems)
     after = {name: [*against.get(name, []), count] for name, count in counts.items()}
@@ -222,7 +222,7 @@ def primary_leaderboard(systems: Systems) -> Table:
 
 
 def _leaderboard(systems: Systems, metrics: Sequence[str], after: Mapping[str, Sequence[Any]]) -> Table:
-    """Returns a row of means per system; `after` has the cells that follow them, those of the header under ""."""
+    """Return a row of means per system; `after` has the cells that follow them, those of the header under ""."""
     headers = ["run", *(systems.labels[text] for text in metrics), *after.get("", [])]
     return Table(headers, [[name, *_means(systems, name, metrics), *after.get(name, [])] for name in systems.names])
 
@@ -236,7 +236,7 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
 
 
 def _cells_against(systems: Systems) -> dict[str, list[Any]]:
-    """Returns cells that compare each system with the baseline on the primary metric; the key "" holds the headers."""
+    """Return cells that compare each system with the baseline on the primary metric; the key "" holds the headers."""
     contrasts = systems.against_baseline if systems.is_baseline_named and len(systems.names) > 1 else {}
     if not contrasts:
         return {}
@@ -272,7 +272,7 @@ def level(contrast: Contrast) -> str:
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
-    """Returns a difference and the bounds of its CI as a row for figures."""
+    """Return a difference and the bounds of its CI as a row for figures."""
     if contrast is None:
         return {"value": None, "low": None, "high": None}
     low, high = interval(contrast.delta_interval) or (None, None)
@@ -316,7 +316,7 @@ FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:
-    """Returns templates for the difference figures."""
+    """Return templates for the difference figures."""
     label, stated, nothing = systems.label, about(systems), _delta(None)
     sizes = {f"difference in {label}": "$label"}
     return {

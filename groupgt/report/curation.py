@@ -20,19 +20,19 @@ class CheckTeller(Teller[Check]):
     """Reports problems found in the ground truth and in each run."""
 
     def blocks(self) -> list[Block]:
-        """Returns a table of files and their problems."""
+        """Return a table of files and their problems."""
         blocks: list[Block] = []
         for name, findings in self.result.findings.items():
             blocks += [name, Table(FINDING, [_finding_row(finding) for finding in findings], keep=2)]
         return blocks
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per problem."""
+        """Return headers and one row per problem."""
         files = self.result.findings.items()
         return ["file", *FINDING], [[name, *_finding_row(each)] for name, findings in files for each in findings]
 
     def to_dict(self) -> Any:
-        """Returns the problems by file name as plain Python."""
+        """Return the problems by file name as plain Python."""
         return self.result.findings
 
 
@@ -44,7 +44,7 @@ class RechunkedTeller(Teller[Rechunked]):
     """Reports how many alternatives were mapped to new chunks and which were lost."""
 
     def blocks(self) -> list[Block]:
-        """Returns the counts, the lost alternatives, and the queries dropped with them."""
+        """Return the counts, the lost alternatives, and the queries dropped with them."""
         carried = self.result
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.lost:
@@ -63,15 +63,15 @@ class RechunkedTeller(Teller[Rechunked]):
         return blocks
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per count."""
+        """Return headers and one row per count."""
         return ["what", "count"], [[what, count] for what, count in self.result.counts().items()]
 
     def frame_rows(self) -> Grid:
-        """Returns headers and one row per alternative and new chunk that replaces it."""
+        """Return headers and one row per alternative and new chunk that replaces it."""
         return self.result.carried_rows()
 
     def to_dict(self) -> Any:
-        """Returns counts, lost alternatives and dropped queries as plain Python."""
+        """Return counts, lost alternatives and dropped queries as plain Python."""
         carried = self.result
         counts = {"method": carried.method, "counts": carried.counts()}
         return {**counts, "lost": carried.lost, "left_out": carried.dropped}
@@ -83,7 +83,7 @@ class SuggestionsTeller(Teller[Suggestions]):
     fields = ("candidates",)
 
     def blocks(self) -> list[Block]:
-        """Returns the number of candidates and a table with one row for each."""
+        """Return the number of candidates and a table with one row for each."""
         columns = ("qid", "group", "alternative", "candidate", "similarity")
         candidates = self.result.candidates
         rows = [
@@ -96,7 +96,7 @@ class SuggestionsTeller(Teller[Suggestions]):
         return [count, (headers, rows)] if rows else [count]
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per candidate, none accepted yet; reviewers mark candidates in this file."""
+        """Return headers and one row per candidate, none accepted yet; reviewers mark candidates in this file."""
         return HEADERS, rows_of(self.result.candidates)
 
 
@@ -109,7 +109,7 @@ class AgreementTeller(Teller[Agreement]):
     )
 
     def blocks(self) -> list[Block]:
-        """Returns the names of both sides, the statistics, and the `worst` groups, where they disagree most."""
+        """Return the names of both sides, the statistics, and the `worst` groups, where they disagree most."""
         agreement = self.result
         lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
         if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):
@@ -147,7 +147,7 @@ class AgreementTeller(Teller[Agreement]):
         return blocks
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row of statistics."""
+        """Return headers and one row of statistics."""
         apart = ("groups", "labellers", "pairs")
         figures = {name: value for name, value in self.result.to_dict().items() if name not in apart}
         return list(figures), [list(figures.values())]

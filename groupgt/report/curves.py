@@ -26,7 +26,7 @@ LINES = 8
 
 
 def shown_systems(systems: Systems) -> dict[str, Evaluation]:
-    """Selects the systems to draw: the first few, plus any that must always be shown."""
+    """Select the systems to draw: the first few, plus any that must always be shown."""
     if len(systems.evaluations) <= LINES:
         return dict(systems.evaluations)
     names = {*systems.names[: LINES - len(systems.always)], *systems.always}
@@ -34,7 +34,7 @@ def shown_systems(systems: Systems) -> dict[str, Evaluation]:
 
 
 def units(systems: Systems) -> list[str]:
-    """Returns the budget units with at least two evaluated cutoffs."""
+    """Return the budget units with at least two evaluated cutoffs."""
     names = [budget.unit for budget in _budgets(systems)]
     return [unit for unit in dict.fromkeys(names) if names.count(unit) > 1]
 
@@ -109,7 +109,7 @@ def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:
 
 
 def sweeps(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
-    """Returns a figure for each entry in the file that sweeps one or two options."""
+    """Return a figure for each entry in the file that sweeps one or two options."""
     entries = {family: config.matrix for family, config in outcome.experiment.config.systems.items()}
     members = {name: outcome.experiment.systems[name] for name in systems.names}
     options = {

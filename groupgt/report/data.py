@@ -50,12 +50,12 @@ COUNTS = {
 
 
 def drawable_of(evaluations: Iterable[Evaluation]) -> Drawable:
-    """Returns the available figures of runs by name."""
+    """Return the available figures of runs by name."""
     return drawable(Systems.of({each.name: each for each in evaluations}))
 
 
 def drawable(systems: Systems) -> Drawable:
-    """Returns the available figures by name."""
+    """Return the available figures by name."""
     drawings: Drawable = {"means": partial(forest, systems)}
     if systems.evaluations:
         drawings |= {"depth": partial(depth_curves, systems), "ecdf": partial(ecdf, systems)}
@@ -72,7 +72,7 @@ def drawable(systems: Systems) -> Drawable:
 
 
 def dataset_of(systems: Systems, name: str) -> data.Dataset:
-    """Returns the page data of one data set, including all its evaluations."""
+    """Return the page data of one data set, including all its evaluations."""
     kept = systems.most_telling[:LISTED]
     evaluated = bool(systems.evaluations)
     missing = len(systems.qids) - len(kept)
@@ -137,7 +137,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 
 
 def _leading(systems: Systems) -> list[int]:
-    """Returns the metrics of the leaderboard: all, or the primary one and others with its cutoff if there are many."""
+    """Return the metrics of the leaderboard: all, or the primary one and others with its cutoff if there are many."""
     texts = list(systems.metrics)
     if len(texts) > MOST_METRICS:
         cutoff = systems.metrics[systems.primary].cutoff
@@ -147,7 +147,7 @@ def _leading(systems: Systems) -> list[int]:
 
 
 def _tiles(systems: Systems) -> Iterator[list[str]]:
-    """Yields the figures at the top of the page: a number, its label, and the view and filter it links to."""
+    """Yield the figures at the top of the page: a number, its label, and the view and filter it links to."""
     count, several = len(systems.qids), len(systems.names) > 1
     scored = max(map(systems.queries_of, systems.names))
     queries = "query" if count == 1 else "queries"
@@ -160,7 +160,7 @@ def _tiles(systems: Systems) -> Iterator[list[str]]:
 
 
 def facts(systems: Systems) -> list[tuple[str, str]]:
-    """Describes what was measured and by which rules."""
+    """Describe what was measured and by which rules."""
     first, truth = systems.first, systems.first.truth
     judgments = truth.judgments
     lines = [
@@ -258,7 +258,7 @@ def why_out(evaluations: Sequence[Evaluation], query: int) -> str:
 
 
 def _drawings(systems: Systems) -> dict[str, data.Drawing]:
-    """Returns the page's figures, as templates if their content depends on choices made on the page."""
+    """Return the page's figures, as templates if their content depends on choices made on the page."""
     means = forest(systems)
     drawings = {"means": template(means, {systems.label: "$label"})}
     if 1 < len(systems.names) <= STILL_SYSTEMS:

@@ -32,7 +32,7 @@ class DepthsTeller(Teller[Depths]):
         return self.result[0].unit if self.result else "results"
 
     def blocks(self) -> list[Item]:
-        """Returns the verdict, a table of required depths and, as a detail, the method for CIs."""
+        """Return the verdict, a table of required depths and, as a detail, the method for CIs."""
         depths = self.result
         level = f"{100 * depths.confidence:g}% CI"
         # Few ground truths declare queries unanswerable.
@@ -52,20 +52,20 @@ class DepthsTeller(Teller[Depths]):
         return [Verdict(list(self._sentences())), table, *changes, Detail(lines)]
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """Yields a sentence for each of the first few shares, followed by warnings."""
+        """Yield a sentence for each of the first few shares, followed by warnings."""
         by_share = grouped((depth.share, depth) for depth in self.result if not depth.by)
         for depths in list(by_share.values())[:NAMED]:
             yield _sentence(depths, self.result.confidence)
         yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
 
     def figures(self) -> Drawable:
-        """Returns the available figures of the runs by name."""
+        """Return the available figures of the runs by name."""
         from groupgt.report.data import drawable_of
 
         return drawable_of(self.result.evaluations)
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per depth."""
+        """Return headers and one row per depth."""
         names = ("queries", "undefined", "missing", "unanswerable", "reached")
         headers = ["run", "share", self._unit, "low", "high", *names[:-1], "ever_complete"]
         rows = [
@@ -76,7 +76,7 @@ class DepthsTeller(Teller[Depths]):
 
 
 def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
-    """Describes the depths of several runs for one share, starting with the smallest."""
+    """Describe the depths of several runs for one share, starting with the smallest."""
     ordered = sorted(
         (depth for depth in depths if depth.queries),
         key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
@@ -106,7 +106,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
 
 
 def _range(low: int | None, high: int | None) -> str:
-    """Formats a confidence interval; either bound may be unknown."""
+    """Format a confidence interval; either bound may be unknown."""
     if low is None:
         return "–" if high is None else f"at most {high:,}"
     return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
@@ -122,7 +122,7 @@ class ThresholdsTeller(Teller[Thresholds]):
     fields = ("answerable", "unanswerable", "thresholds")
 
     def blocks(self) -> list[Item]:
-        """Returns the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
+        """Return the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
         thresholds = self.result
         counts = (
             f"{counted(thresholds.answerable, 'answerable query')}, {thresholds.unanswerable:,} declared unanswerable"
@@ -174,13 +174,13 @@ class ThresholdsTeller(Teller[Thresholds]):
         return thresholds(rows, about)
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per threshold."""
+        """Return headers and one row per threshold."""
         headers = ["run", "threshold", "abstains", "recall", "answered", "asked"]
         return headers, [[getattr(each, name) for name in headers] for each in self.result.thresholds]
 
 
 def _number(score: float) -> str:
-    """Formats a score with enough digits to paste it into a metric.
+    """Format a score with enough digits to paste it into a metric.
 
     >>> _number(0.35), _number(0.1 + 0.2)
     ('0.35', '0.30000000000000004')

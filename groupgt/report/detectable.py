@@ -55,7 +55,7 @@ class _Known:
     convention: str
 
     def lines(self) -> Iterator[str]:
-        """Yields a line for each gate, data set and system whose values decide; gates on latency are left out."""
+        """Yield a line for each gate, data set and system whose values decide; gates on latency are left out."""
         for number, gate in enumerate(self.gates, 1):
             for dataset in matching(gate.dataset, self.systems) if gate.metric not in LATENCIES else ():
                 names = matching(gate.system, self.systems[dataset])
@@ -110,7 +110,7 @@ def _of_bound(gate: Gate, mean: float) -> str:
 
 
 def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against: Path | None) -> Iterator[str]:
-    """Yields what each gate of an experiment can detect, from the folder that it is compared with, or from its own."""
+    """Yield what each gate of an experiment can detect, from the folder that it is compared with, or from its own."""
     config = experiment.config
     path = against or experiment.at(config.output.folder) / slug(experiment.title)
 
@@ -154,7 +154,7 @@ def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metri
 
 
 def in_folder(folder: ResultFolder, settings: Settings) -> Iterator[str]:
-    """Yields what each gate of a result folder's experiment can detect in the next run on one of its data sets."""
+    """Yield what each gate of a result folder's experiment can detect in the next run on one of its data sets."""
     gates = [read_section(Gate, each, display)[0] for each in folder.config.get("gate", [])]
     truth, dataset = folder.truth(folder.policy), folder.dataset
 

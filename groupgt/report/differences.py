@@ -33,7 +33,7 @@ class Other(NamedTuple):
     name: str = ""
 
     def parts(self, words: str, rest: str) -> list[str]:
-        """Joins text before and after the name into sentence parts."""
+        """Join text before and after the name into sentence parts."""
         return [words, self.name, rest] if self.name else [words + rest]
 
 
@@ -43,7 +43,7 @@ def changes(
     label: str,
     settings: Settings,
 ) -> Iterator[data.Sentence]:
-    """Describes significant losses, then gains, largest first; if there are none, describes the largest difference."""
+    """Describe significant losses, then gains, largest first; if there are none, describe the largest difference."""
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
@@ -73,12 +73,12 @@ def changes(
 
 
 def by_ranks(contrast: Contrast) -> str:
-    """Returns words for a decision about ranks, to follow a sentence about a difference; empty for means."""
+    """Return words for a decision about ranks, to follow a sentence about a difference; empty for means."""
     return "" if contrast.ranks is None else " by ranks"
 
 
 def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", correction: str = "") -> str:
-    """Formats a difference with its CI and p-value; `count` is the number of comparisons in its family.
+    """Format a difference with its CI and p-value; `count` is the number of comparisons in its family.
 
     With a test of ranks, the difference is that of ranks. `correction` replaces that of the settings.
     """
@@ -100,7 +100,7 @@ def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", c
 def of_two(
     first: str, second: str, contrast: Contrast, label: str, settings: Settings, count: int, correction: str
 ) -> data.Sentence:
-    """Describes the difference between two systems, significant or not, and on how many queries each is better."""
+    """Describe the difference between two systems, significant or not, and on how many queries each is better."""
     kind = {"better": "gain", "worse": "loss"}.get(contrast.standing, "same")
     decided = f" is significantly {contrast.standing} than " if contrast.significant else None
     size = measured(contrast, settings, count, f" in {label}", correction)
@@ -166,7 +166,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 
 def warnings(systems: Systems) -> list[str]:
-    """Returns warnings about the primary metric, such as few differing queries or excluded queries."""
+    """Return warnings about the primary metric, such as few differing queries or excluded queries."""
     settings = systems.settings
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = systems.against_baseline

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _title(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Returns the name of a single run, which no column of its table contains; empty if it has none."""
+    """Return the name of a single run, which no column of its table contains; empty if it has none."""
     return [f"run {each.name}" for each in evaluations if len(evaluations) == 1 and each.run.name]
 
 
@@ -45,21 +45,21 @@ class EvaluationTeller(Teller[Evaluation]):
     main_figure = "depth"
 
     def blocks(self) -> list[Block]:
-        """Returns the means overall and by slice, the population, and notes on the convention."""
+        """Return the means overall and by slice, the population, and note on the convention."""
         evaluation = self.result
         means: list[Block] = [*_title([evaluation]), means_grid(evaluation), *slice_tables([evaluation])]
         return [*means, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """Returns only the table of means."""
+        """Return only the table of means."""
         return tables.table(*means_grid(self.result), style)
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per mean, over all queries (empty `by`) and for each slice."""
+        """Return headers and one row per mean, over all queries (empty `by`) and for each slice."""
         return means_and_slices([self.result])
 
     def frame_rows(self) -> Grid:
-        """Returns the CSV rows with metric names as requested."""
+        """Return the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> schema.Evaluation:
@@ -83,37 +83,37 @@ class EvaluationTeller(Teller[Evaluation]):
         return plain
 
     def metrics(self) -> dict[str, float]:
-        """Returns the means as a flat dict."""
+        """Return the means as a flat dict."""
         return tracked([([], self.result.deciding)])
 
     def footer(self) -> list[str]:
-        """Returns lines that describe the population."""
+        """Return lines that describe the population."""
         return footer(self.result)
 
     def explain(self, qid: str, metrics: Sequence[Metric], corpus: Mapping[str, str] | None) -> str:
-        """Returns the hit matrix of one query and a worked example of every formula."""
+        """Return the hit matrix of one query and a worked example of every formula."""
         from groupgt.report.explain import explanation
 
         return explanation(self.result, qid, metrics, corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
-        """Returns the explanation of one query as plain Python."""
+        """Return the explanation of one query as plain Python."""
         return explanation_dict(self.result, qid, list(self.result.metrics.values()))
 
     def shortfalls(self, least: Mapping[str, float]) -> str:
-        """Returns a message for each mean below its required minimum; empty if there are none."""
+        """Return a message for each mean below its required minimum; empty if there are none."""
         from groupgt.report.shortfalls import shortfalls
 
         return shortfalls(self.result, least)
 
     def figures(self) -> Drawable:
-        """Returns the available figures of the run by name."""
+        """Return the available figures of the run by name."""
         from groupgt.report.data import drawable_of
 
         return drawable_of([self.result])
 
     def page(self, corpus: Mapping[str, str]) -> bytes:
-        """Returns the HTML page of the run; `corpus` maps ids to texts."""
+        """Return the HTML page of the run; `corpus` maps ids to texts."""
         from groupgt.comparison.systems import Systems
         from groupgt.render.page.page import single_page
         from groupgt.report.data import dataset_of
@@ -125,7 +125,7 @@ class EvaluationsTeller(Teller[Evaluations]):
     """Reports the means of several runs side by side."""
 
     def blocks(self) -> list[Item]:
-        """Returns the best run with warnings, the means overall and by slice, and the population."""
+        """Return the best run with warnings, the means overall and by slice, and the population."""
         evaluations, conventions = list(self.result.values()), self.result.conventions
         return [
             Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
@@ -138,20 +138,20 @@ class EvaluationsTeller(Teller[Evaluations]):
         ]
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per run or, with slices, one row per mean."""
+        """Return headers and one row per run or, with slices, one row per mean."""
         evaluations = list(self.result.values())
         is_sliced = any(evaluation.slicer.by for evaluation in evaluations)
         return means_and_slices(evaluations) if is_sliced else side_by_side(evaluations, self.result.conventions)
 
     def frame_rows(self) -> Grid:
-        """Returns headers and one row per mean."""
+        """Return headers and one row per mean."""
         evaluations = list(self.result.values())
         return as_requested(means_and_slices(evaluations), evaluations[0].metrics)
 
     def metrics(self) -> dict[str, float]:
-        """Returns the means of each run as a flat dict."""
+        """Return the means of each run as a flat dict."""
         return tracked(([name], evaluation.deciding) for name, evaluation in self.result.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns everything as plain Python."""
+        """Return everything as plain Python."""
         return {"runs": [evaluation.to_dict() for evaluation in self.result.values()]}

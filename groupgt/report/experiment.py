@@ -48,11 +48,11 @@ class OutcomeTeller(Teller[Outcome]):
         return "means" if sum(map(bool, self.result.evaluations.values())) == 1 else ""
 
     def blocks(self) -> list[Item]:
-        """Returns the full report except times."""
+        """Return the full report except times."""
         return list(items(self.result))
 
     def metrics(self) -> dict[str, float]:
-        """Returns the means of each system as a flat dict; with several data sets, names begin with the data set."""
+        """Return the means of each system as a flat dict; with several data sets, names begin with the data set."""
         several = len(self.result.evaluations) > 1
         return tracked(
             (
@@ -64,15 +64,15 @@ class OutcomeTeller(Teller[Outcome]):
         )
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
+        """Return headers and one row per mean, overall and for each slice, as in means.csv."""
         return means_grid(self.result)
 
     def to_dict(self) -> Any:
-        """Returns everything except times as plain Python, as in results.json."""
+        """Return everything except times as plain Python, as in results.json."""
         return results_of(self.result)
 
     def figures(self, dataset: str | None = None) -> Drawable:
-        """Returns the figures of the requested data set, or of the only one; raises `ConfigError` if there is none."""
+        """Return the figures of the requested data set, or of the only one; raise `ConfigError` if there is none."""
         outcome = self.result
         name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
         systems = outcome.systems[name]
@@ -83,12 +83,12 @@ class OutcomeTeller(Teller[Outcome]):
         }
 
     def page(self) -> bytes:
-        """Returns the HTML page of the experiment."""
+        """Return the HTML page of the experiment."""
         return page_bytes(page_of(self.result), self.result.experiment.config.report.max_size)
 
 
 def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
-    """Returns the full report of an outcome, verdict first; `timed` includes times."""
+    """Return the full report of an outcome, verdict first; `timed` includes times."""
     return map(outcome.experiment.hide.sure, _items(outcome, timed=timed))
 
 
@@ -139,7 +139,7 @@ def failure_summary(title: str, why: str) -> str:
 
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Yields the best system overall, and the decision on every data set with what goes with it."""
+    """Yield the best system overall, and the decision on every data set with what goes with it."""
     yield Verdict(list(across(outcome, timed=timed)))
     for dataset, decision in decisions(outcome).items():
         yield headline(outcome, dataset)
@@ -159,7 +159,7 @@ def headline(outcome: Outcome, dataset: str) -> str:
 
 
 def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) -> list[data.Sentence]:
-    """Returns what goes with the decision on a data set, warnings last; `timed` adds what varies by run."""
+    """Return what goes with the decision on a data set, warnings last; `timed` adds what varies by run."""
     found = [*previous.sentences(outcome, dataset)]
     if outcome.evaluations[dataset]:
         found += differences.notes(outcome.systems[dataset], decision.note)
@@ -178,7 +178,7 @@ def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) ->
 
 
 def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
-    """Yields the sentences on one data set that vary from run to run."""
+    """Yield the sentences on one data set that vary from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
     if note := times.reused(outcome, dataset):
@@ -243,7 +243,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
-    """Yields each system's differences from the baseline, in one table per cutoff if there are many metrics."""
+    """Yield each system's differences from the baseline, in one table per cutoff if there are many metrics."""
     by_cutoff = len(table.metrics) > tables.WIDEST
     for texts in grouped((each.cutoff if by_cutoff else None, text) for text, each in table.metrics.items()).values():
         headers = [f"against {table.baseline}", "queries", *(first.label_of(text) for text in texts)]
@@ -259,7 +259,7 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
 
 
 def chosen(names: Sequence[str], dataset: str | None) -> str:
-    """Returns the requested data set, or the only one; raises `ConfigError` if there is no such data set."""
+    """Return the requested data set, or the only one; raise `ConfigError` if there is no such data set."""
     if dataset in names or (dataset is None and len(names) == 1):
         return names[0] if dataset is None else dataset
     what = "none named" if dataset is None else f"{dataset!r}{near_names(dataset, names)}"
@@ -267,7 +267,7 @@ def chosen(names: Sequence[str], dataset: str | None) -> str:
 
 
 def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None) -> Drawable:
-    """Wraps finished figures as functions; the first sweep is also available as just `sweep`."""
+    """Wrap finished figures as functions; the first sweep is also available as just `sweep`."""
     drawings: Drawable = {name: lambda figure=figure: figure for name, figure in swept.items()}  # type: ignore[misc]
     if swept:
         drawings["sweep"] = next(iter(drawings.values()))
@@ -280,7 +280,7 @@ def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None
 
 
 def page_of(outcome: Outcome) -> data.Page:
-    """Builds the page data of an outcome: every data set with its systems, gates, times and versions."""
+    """Build the page data of an outcome: every data set with its systems, gates, times and versions."""
     sure = outcome.experiment.hide.sure
     datasets: list[Any] = [
         {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name).items()}

@@ -111,17 +111,17 @@ class GateResultTeller(Teller[GateResult]):
     """Reports a single gate result in one line."""
 
     def blocks(self) -> list[Item]:
-        """Returns the gate result as a single line."""
+        """Return the gate result as a single line."""
         return [reason(self.result)]
 
     def csv_rows(self) -> Grid:
-        """Returns headers and the row of one gate."""
+        """Return headers and the row of one gate."""
         gate = self.result
         row = [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]
         return ["gate", "system", "dataset", "passed", "reason"], [row]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the gate result as plain Python."""
+        """Return the gate result as plain Python."""
         headers, [row] = self.csv_rows()
         return dict(zip(headers, row, strict=True))
 
@@ -160,7 +160,7 @@ def _few(drop: Drop) -> str:
 
 
 def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResult]:
-    """Returns the gates of one data set: latency gates if `timed`, otherwise all other gates."""
+    """Return the gates of one data set: latency gates if `timed`, otherwise all other gates."""
     return [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
 
 
@@ -173,7 +173,7 @@ def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
-    """Yields a table of gates (including latency gates if `timed`), and the gates that matched no system."""
+    """Yield a table of gates (including latency gates if `timed`), and the gates that matched no system."""
     gates = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
     if gates:
         rows: list[list[Any]] = [[gate.gate, status(gate), reason(gate)] for gate in gates]
@@ -183,7 +183,7 @@ def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
 
 
 def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
-    """Yields a table of failed gates on a data set, with the queries that fail them, worst first."""
+    """Yield a table of failed gates on a data set, with the queries that fail them, worst first."""
     rows: list[list[Any]] = [
         [gate.gate, "FAILED", reason(gate), ", ".join(_failing(outcome, gate)) or "–"]
         for gate in outcome.gates
@@ -194,7 +194,7 @@ def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
 
 
 def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
-    """Yields queries that violate a gate's bound or got worse than the baseline, worst first."""
+    """Yield queries that violate a gate's bound or got worse than the baseline, worst first."""
     if gate.timed or gate.problem is not None:
         return
     evaluation = outcome.evaluations[gate.dataset][gate.system]
@@ -217,14 +217,14 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
 
 
 def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:
-    """Converts gate results for the page."""
+    """Convert gate results for the page."""
     return [
         {"number": gate.gate, "system": gate.system, "result": status(gate), "reason": reason(gate)} for gate in gates
     ]
 
 
 def junit_report(outcome: Outcome) -> str:
-    """Formats gates as JUnit XML; each case is named after its data set, system and bound, not its number."""
+    """Format gates as JUnit XML; each case is named after its data set, system and bound, not its number."""
     cases: list[tuple[str, str, CaseKind, str]] = []
     used: Counter[tuple[str, str]] = Counter()
     for gate in outcome.gates:
@@ -241,5 +241,5 @@ def junit_report(outcome: Outcome) -> str:
 
 
 def failure_junit(title: str, why: str) -> str:
-    """Formats a run that ended in an error as JUnit XML with a single case."""
+    """Format a run that ended in an error as JUnit XML with a single case."""
     return junit_text(title, [("run", title, "error", why)])

@@ -16,7 +16,7 @@ LISTED = 5
 
 
 def lost_and_gained(systems: Systems) -> Iterator[Item]:
-    """Lists, for each system, the queries that only the baseline completes and those that only the system completes."""
+    """List, for each system, the queries that only the baseline completes and those that only the system completes."""
     failures, baseline = systems.failures, systems.baseline
     if failures is None:
         return
@@ -35,14 +35,14 @@ NAMED_IN_CELL = 10
 
 
 def first_of(qids: Sequence[str]) -> str:
-    """Counts queries and names the first ones, for a table cell."""
+    """Count queries and names the first ones, for a table cell."""
     if not qids:
         return "none"
     return f"{len(qids):,}: {listed(qids, NAMED_IN_CELL)}"
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
-    """Yields how many queries each system completes, how many only it completes, and the headroom by metric."""
+    """Yield how many queries each system completes, how many only it completes, and the headroom by metric."""
     failures = systems.failures
     if failures is None or len(failures.systems) < 2:
         return

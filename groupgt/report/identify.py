@@ -22,7 +22,7 @@ class IdentifiedTeller(Teller[Identified]):
     fields = ("number", "low", "high", "tried", "chance", "matches", "nearest")
 
     def blocks(self) -> list[Item]:
-        """Returns explanations of the number, a row for each matching setting, and the nearest settings."""
+        """Return explanations of the number, a row for each matching setting, and the nearest settings."""
         result = self.result
         items: list[Item] = [Verdict(list(self._sentences()))]
         if result.matches:
@@ -48,7 +48,7 @@ class IdentifiedTeller(Teller[Identified]):
         yield sentence_of("same", "", first.metric, f" gives {result.number} on this data, and {rest}; {chance}.")
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per matching setting, followed by the nearest settings."""
+        """Return headers and one row per matching setting, followed by the nearest settings."""
         rows = [
             [int(gives), each.metric, each.policy, each.over, each.value, each.queries]
             for gives, settings in ((True, self.result.matches), (False, self.result.nearest))

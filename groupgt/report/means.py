@@ -38,7 +38,7 @@ MOST_COLUMNS = 4
 
 
 def means_grid(evaluation: Evaluation) -> Grid:
-    """Returns the means of one run with one row per metric, and with one column per cutoff if they form a grid."""
+    """Return the means of one run with one row per metric, and with one column per cutoff if they form a grid."""
     cutoffs = list(dict.fromkeys(metric.cutoff for metric in evaluation.metrics.values()))
     labels = {text: evaluation.label_of(text) for text in evaluation.metrics}
     if len(cutoffs) > 1 and len(labels) > len(cutoffs):
@@ -54,7 +54,7 @@ def means_grid(evaluation: Evaluation) -> Grid:
 
 
 def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Grid]:
-    """Returns tables that fit a terminal: a single table, or one per cutoff for many runs with many metrics."""
+    """Return tables that fit a terminal: a single table, or one per cutoff for many runs with many metrics."""
     first = evaluations[0]
     if len(conventions) > 1 or len(evaluations) <= MOST_COLUMNS or len(first.metrics) <= tables.WIDEST:
         return [side_by_side(evaluations, conventions)]
@@ -62,7 +62,7 @@ def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list
 
 
 def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
-    """Splits metrics into tables that fit a terminal: a single table, or one or more per cutoff."""
+    """Split metrics into tables that fit a terminal: a single table, or one or more per cutoff."""
     if len(metrics) <= tables.WIDEST:
         return [list(metrics)]
     return [
@@ -73,7 +73,7 @@ def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
 
 
 def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
-    """Returns a table with runs as rows (as columns if there are many metrics), or with conventions as columns."""
+    """Return a table with runs as rows (as columns if there are many metrics), or with conventions as columns."""
     first = evaluations[0]
     if len(conventions) > 1:
         return _by_convention(evaluations, conventions)
@@ -92,7 +92,7 @@ def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
 
 
 def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
-    """Returns one row per run and metric, and one column per convention; other metrics repeat in every column."""
+    """Return one row per run and metric, and one column per convention; other metrics repeat in every column."""
     several = len(evaluations) > 1
     rows: list[list[Any]] = []
     for evaluation in evaluations:
@@ -106,7 +106,7 @@ def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]
 
 
 def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
-    """Returns headers and one row per mean, over all queries (empty `by`) and for each slice."""
+    """Return headers and one row per mean, over all queries (empty `by`) and for each slice."""
     rows: list[list[Any]] = []
     for evaluation in evaluations:
         for text, metric in evaluation.metrics.items():
@@ -119,7 +119,7 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
 
 
 def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
-    """Replaces the names in column `metric` with the names as requested, to match per-query values."""
+    """Replace the names in column `metric` with the names as requested, to match per-query values."""
     headers, rows = grid
     place, names = headers.index("metric"), {str(metric): text for text, metric in metrics.items()}
     return headers, [[*row[:place], names[row[place]], *row[place + 1 :]] for row in rows]
@@ -129,7 +129,7 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 
 
 def slice_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
-    """Yields one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
+    """Yield one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
     for column in evaluations[0].slicer.by:
         of_runs = []
         for evaluation in evaluations:
@@ -153,7 +153,7 @@ def transposed(headers: list[str], rows: list[list[Any]]) -> Grid:
 
 
 def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[Any]]) -> Grid:
-    """Adds the columns `by` and `slice` if any row belongs to a slice."""
+    """Add the columns `by` and `slice` if any row belongs to a slice."""
     slices = [[each.by, each.value] for each in of_slices]
     if not any(by for by, _ in slices):
         return headers, rows
@@ -161,7 +161,7 @@ def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[An
 
 
 def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
-    """Returns one table per column in `by` for a single metric, with runs as rows and slices as columns."""
+    """Return one table per column in `by` for a single metric, with runs as rows and slices as columns."""
     first = evaluations[0]
     text = first.text_of(metric)
     sliced: list[Grid] = []
@@ -180,14 +180,14 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
 
 
 def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
-    """Returns the notes below the means: population, judged fraction, and notes on the convention."""
+    """Return the notes below the means: population, judged fraction, and note on the convention."""
     others = _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
     about = [*population(evaluations, conventions), *others, *_judged(evaluations, primary)]
     return "\n".join([*about, *_notes(evaluations)])
 
 
 def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[str]:
-    """Reports the fraction of judged results if the ground truth contains judged non-relevant documents."""
+    """Report the fraction of judged results if the ground truth contains judged non-relevant documents."""
     means = {}
     for evaluation in evaluations:
         if (judged := evaluation.judged(primary)) is not None and not math.isnan(judged[1]):
@@ -206,7 +206,7 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
-    """Returns the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
+    """Return the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     # With several conventions, the header of each column names its own.
     names_of = grouped((_counts(each, is_named=len(conventions) < 2), each.name) for each in evaluations)
     rules = _rules(evaluations[0])
@@ -222,12 +222,12 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 
 
 def footer(evaluation: Evaluation) -> list[str]:
-    """Returns the convention, all non-zero counts, and any policy or labeller that is not the default."""
+    """Return the convention, all non-zero counts, and any policy or labeller that is not the default."""
     return [*_counts(evaluation), *_rules(evaluation)]
 
 
 def _counts(evaluation: Evaluation, *, is_named: bool = True) -> tuple[str, ...]:
-    """Returns the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line."""
+    """Return the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line."""
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
@@ -256,7 +256,7 @@ def _counts(evaluation: Evaluation, *, is_named: bool = True) -> tuple[str, ...]
 
 
 def _rules(evaluation: Evaluation) -> list[str]:
-    """Returns any policy or labeller that is not the default, and the origin of results and judgments."""
+    """Return any policy or labeller that is not the default, and the origin of results and judgments."""
     return [
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
@@ -266,7 +266,7 @@ def _rules(evaluation: Evaluation) -> list[str]:
 
 
 def _traced(traces: Traces | None) -> Iterator[str]:
-    """Reports how many traces match a query in the ground truth, and how long their searches took."""
+    """Report how many traces match a query in the ground truth, and how long their searches took."""
     if traces is not None:
         how = f"{traces.by_id + traces.by_text:,} matched a query ({traces.by_id:,} by id, {traces.by_text:,} by text)"
         rest = f"; {traces.left_out:,} more without a search" if traces.left_out else ""
@@ -275,7 +275,7 @@ def _traced(traces: Traces | None) -> Iterator[str]:
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """Notes the pool and sample of a judgment journal, and any use of prior judgments."""
+    """Note the pool and sample of a judgment journal, and any use of prior judgments."""
     pools = list(dict.fromkeys(pool for pool in columns.get("pool", ()) if isinstance(pool, str)))
     if not pools or "judged_by" not in columns:
         return
@@ -290,20 +290,20 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
 
 
 def _assisted(columns: Mapping[str, Sequence[Any]], query: str) -> Iterator[str]:
-    """Notes the queries that were not judged independently of prior judgments."""
+    """Note the queries that were not judged independently of prior judgments."""
     if count := sum(value is True for value in columns.get("assisted", ())):
         yield f"{counted(count, query)} judged with prior judgments in view, not independently"
 
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
-    """Lists metrics that name a convention other than the one in effect."""
+    """List metrics that name a convention other than the one in effect."""
     for convention, texts in grouped((each.convention, text) for text, each in evaluation.metrics.items()).items():
         if convention not in (None, evaluation.convention):
             yield f"convention {convention}: {', '.join(texts)}"
 
 
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Yields notes on the `autorag` convention if any metric uses it."""
+    """Yield notes on the `autorag` convention if any metric uses it."""
     first = evaluations[0]
     if not autorag_metrics(first):
         return
@@ -331,7 +331,7 @@ CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95% CI"
 
 
 def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
-    """Yields a table of corrected means with a note; nothing without an audit."""
+    """Yield a table of corrected means with a note; nothing without an audit."""
     first = evaluations[0]
     if first.audit is None:
         return
@@ -376,7 +376,7 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
 
 
 def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
-    """Counts the metrics on which each run is best, without any significance test."""
+    """Count the metrics on which each run is best, without any significance test."""
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}
     decided, equal = 0, []
@@ -431,7 +431,7 @@ def forest(systems: Systems) -> Figure:
 
 
 def about(systems: Systems, label: str = "", note: str = "", level: str = "") -> About:
-    """Returns the notes shown in every figure of these systems; `label` defaults to that of the primary metric.
+    """Return the notes shown in every figure of these systems; `label` defaults to that of the primary metric.
 
     `level` names the intervals (default: those of means).
     """
@@ -448,7 +448,7 @@ def about(systems: Systems, label: str = "", note: str = "", level: str = "") ->
 
 
 def policy_text(policy: Policy) -> str:
-    """Describes a policy by its differences from the default.
+    """Describe a policy by its differences from the default.
 
     >>> policy_text(Policy()), policy_text(Policy(missing="skip"))
     ('default policy', 'policy missing=skip')

@@ -22,7 +22,7 @@ from groupgt.results.merge import measured_again
 def merged_page(
     comparisons: Mapping[str, Comparison], folders: Sequence[ResultFolder], metric: str | None = None
 ) -> data.Page:
-    """Builds the page for merged result folders, with texts and rankings if they can still be read."""
+    """Build the page for merged result folders, with texts and rankings if they can still be read."""
     title = ", ".join(dict.fromkeys(folder.name for folder in folders))
     primary = metric or folders[0].primary
     datasets = []
@@ -57,7 +57,7 @@ def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
 def merged_figures(
     folders: Sequence[ResultFolder], table: Comparison, dataset: str, metric: str | None = None
 ) -> Drawable:
-    """Returns figures for a data set in merged folders by name; sweeps and latency require a single folder."""
+    """Return figures for a data set in merged folders by name; sweeps and latency require a single folder."""
     systems = table.by(metric or folders[0].primary)
     figures = drawable(systems, table)
     if len(folders) > 1:

@@ -65,7 +65,7 @@ class MissesTeller(Teller[Misses]):
     fields = ("k", "queries", "by_group", "incomplete", "evaluated")
 
     def blocks(self) -> list[Item]:
-        """Returns the number of incomplete queries, the worst of them, and, as a detail, coverage by group number."""
+        """Return the number of incomplete queries, the worst of them, and, as a detail, coverage by group number."""
         misses = self.result
         parts: list[Item] = [Verdict(list(self._sentences()))]
         unit = unit_of([misses.evaluation])
@@ -85,7 +85,7 @@ class MissesTeller(Teller[Misses]):
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """Reports how many queries are complete, and whether missed groups are retrieved later or not at all."""
+        """Report how many queries are complete, and whether missed groups are retrieved later or not at all."""
         misses = self.result
         complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query')}"
         unit = unit_of([misses.evaluation])
@@ -117,11 +117,11 @@ class MissesTeller(Teller[Misses]):
         return _group_ranks(rows, misses.evaluation, misses.evaluated, note)
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row for each group of the listed queries."""
+        """Return headers and one row for each group of the listed queries."""
         return self._grid({})
 
     def _grid(self, texts: Mapping[str, str], groups: int | None = None, alternatives: int | None = None) -> Grid:
-        """Returns one row for each group of the listed queries, with the text of the first alternative if known.
+        """Return one row for each group of the listed queries, with the text of the first alternative if known.
 
         `groups` and `alternatives` limit how many are shown (default: all).
         """
@@ -155,7 +155,7 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
 
 
 def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
-    """Adds the text of each query to its first row; groups of a single document are named after that document."""
+    """Add the text of each query to its first row; group of a single document are named after that document."""
     headers, rows = grid
     if unit != "group":
         group, last = headers.index("group"), headers.index("alternatives")
@@ -182,7 +182,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
     main_figure = "groups"
 
     def blocks(self) -> list[Item]:
-        """Returns the number of queries that each run completes, and the rank of each group in each run."""
+        """Return the number of queries that each run completes, and the rank of each group in each run."""
         failures = self.result.failures
         unit = unit_of(self.result.evaluations.values())
         grid = self._grid(self.result.texts, ALTERNATIVES)
@@ -196,7 +196,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """Reports how many queries each run completes, highest first, and how many no run completes."""
+        """Report how many queries each run completes, highest first, and how many no run completes."""
         failures = self.result.failures
         count = counted(int(failures.counted.sum()), "query")
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
@@ -229,15 +229,15 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         return _group_ranks(rows, first, int(failures.counted.sum()), note)
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per group with its rank in each system."""
+        """Return headers and one row per group with its rank in each system."""
         return self._grid(self.result.texts)
 
     def to_dict(self) -> Any:
-        """Returns the queries that each system completes and the hardest groups, as plain Python."""
+        """Return the queries that each system completes and the hardest groups, as plain Python."""
         return self.result.failures.to_dict(self.result.worst)
 
     def _grid(self, texts: Mapping[str, str], most: int | None = None) -> Grid:
-        """Returns one row per group; `most` limits the number of alternatives shown (default: all)."""
+        """Return one row per group; `most` limits the number of alternatives shown (default: all)."""
         rows: list[list[Any]] = []
         for group in self.result.failures.hardest(self.result.worst):
             names = first_of(group["alternatives"], most, " or ") or "no alternatives"
@@ -265,7 +265,7 @@ def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str
 
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
-    """Yields details of the given queries in order; only the first few have worked examples."""
+    """Yield details of the given queries in order; only the first few have worked examples."""
     question_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
     every_ranking = [_rankings(systems, name, queries) for name in systems.evaluations]
     every_mark = [Marks(each) for each in systems.every]
@@ -312,7 +312,7 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
-    """Returns a system's results by query with their original ids."""
+    """Return a system's results by query with their original ids."""
     evaluation = systems.evaluations[name]
     run = evaluation.run.by_original_ids
 

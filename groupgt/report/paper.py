@@ -36,7 +36,7 @@ SMALL, SMALLER = r"footnotesize\setlength{\tabcolsep}{2pt}", r"scriptsize\setlen
 
 
 def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
-    """Returns a LaTeX table environment; `against` lists the systems to test against (default: the baseline).
+    """Return a LaTeX table environment; `against` lists the systems to test against (default: the baseline).
 
     Raises `ConfigError` for unknown system names.
     """
@@ -103,7 +103,7 @@ def _caption(
     contrasts: Sequence[Contrast],
     count: int,
 ) -> str:
-    """Writes the caption: metrics, number of queries, and the significance test."""
+    """Write the caption: metrics, number of queries, and the significance test."""
     numbers = {systems.queries_of(name) for name in systems.names}
     low, high = min(numbers), max(numbers)
     over = counted(high, "query") if low == high else f"{low:,}--{high:,} queries"

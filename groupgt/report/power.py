@@ -40,7 +40,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         return "power" if any(row.reached is not None for row in self.result.powers) else ""
 
     def blocks(self) -> list[Item]:
-        """Returns the verdict, a table with one row per system and metric, and the test behind the power values."""
+        """Return the verdict, a table with one row per system and metric, and the test behind the power values."""
         analysis = self.result
         labels, share = analysis.systems.labels, f"{100 * analysis.power:g}%"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
@@ -61,7 +61,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         return [Verdict(sentences), table, note, Detail(population)]
 
     def _sentence(self, row: Power) -> data.Sentence:
-        """Reports for one system whether there are enough queries, and how many would be needed."""
+        """Report for one system whether there are enough queries, and how many would be needed."""
         label, queries = self.result.systems.labels[row.metric], counted(row.queries, "query")
         start = f" against {self.result.baseline}: "
         if row.reached is None:
@@ -77,7 +77,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         return sentence_of("gain" if enough else "same", "", row.system, f"{start}{rest}.")
 
     def figures(self) -> Drawable:
-        """Returns a figure of power against the number of queries."""
+        """Return a figure of power against the number of queries."""
         return {"power": self._curve}
 
     def _curve(self) -> Figure:
@@ -108,13 +108,13 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         return tradeoffs.power(points, about, self.result.power, queries, systems.baseline)
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per system and metric."""
+        """Return headers and one row per system and metric."""
         names = ["system", "metric", "queries", "delta", "spread", "detectable", "difference", "reached", "needed"]
         rows = [[getattr(row, name) for name in names] for row in self.result.powers]
         return with_slices(self.result.powers, ["run", *names[1:-2], "power", "queries_needed"], rows)
 
     def to_dict(self) -> Any:
-        """Returns everything as plain Python, with None for undefined values."""
+        """Return everything as plain Python, with None for undefined values."""
         rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
         return {"power": self.result.power, "rows": rows}
 
@@ -125,7 +125,7 @@ class AuditPowerTeller(Teller[AuditPower]):
     fields = ("level", "widths")
 
     def blocks(self) -> list[Item]:
-        """Returns a table with one row per system and metric, and a note that explains how widths are estimated."""
+        """Return a table with one row per system and metric, and a note that explains how widths are estimated."""
         headers, rows = self.csv_rows()
         shown = [[*row[:3], *("–" if width is None else f"±{fixed(width)}" for width in row[3:])] for row in rows]
         systems = self.result.systems
@@ -135,7 +135,7 @@ class AuditPowerTeller(Teller[AuditPower]):
         return [Table([*headers[:3], *(f"{size} audited" for size in headers[3:])], shown, keep=3), note]
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per system, metric and quantity, with half-widths for each number of queries."""
+        """Return headers and one row per system, metric and quantity, with half-widths for each number of queries."""
         widths = self.result.widths
         sizes = list(widths[0].of_mean) if widths else []
         rows = [

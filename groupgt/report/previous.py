@@ -24,7 +24,7 @@ _listed = partial(listed, most=10, more=", and {:,} more")
 
 
 def will_compare(previous: Previous, experiment: Experiment) -> str:
-    """Describes in one line which run a comparison would use."""
+    """Describe in one line which run a comparison would use."""
     if not previous.name:
         return "no previous run: nothing to compare with; gates against it are skipped"
     parts = []
@@ -49,7 +49,7 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
 
 
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
-    """Describes changes in the primary metric since the previous run, and systems that cannot be compared."""
+    """Describe changes in the primary metric since the previous run, and systems that cannot be compared."""
     if outcome.previous == "":
         yield sentence_of("note", "No previous run to compare with.")
     against = outcome.against.get(dataset)
@@ -75,7 +75,7 @@ def _label(outcome: Outcome, against: Against) -> str:
 
 
 def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """Compares every system with its previous version on the primary metric, over queries evaluated in both runs."""
+    """Compare every system with its previous version on the primary metric, over queries evaluated in both runs."""
     against = outcome.against.get(dataset)
     if against is None:
         return
@@ -89,7 +89,7 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def changed_queries(outcome: Outcome, against: Against) -> Iterator[Item]:
-    """Lists, for each system, the queries that are complete only in the previous run, or only now."""
+    """List, for each system, the queries that are complete only in the previous run, or only now."""
     rows = [
         [name, first_of(lost), first_of(against.gained[name])]
         for name, lost in against.lost.items()
@@ -102,7 +102,7 @@ def changed_queries(outcome: Outcome, against: Against) -> Iterator[Item]:
 
 
 def _notes(against: Against) -> Iterator[str]:
-    """Notes queries and systems that occur in only one run, changed ground truth, and any use of stored values."""
+    """Note queries and systems that occur in only one run, changed ground truth, and any use of stored values."""
     if others := list(_others(against.added, against.gone)):
         yield "; ".join(others)
     if against.changed:
@@ -122,7 +122,7 @@ def _notes(against: Against) -> Iterator[str]:
 
 
 def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
-    """Returns each system beside its previous version for the page, as text; None without a previous run."""
+    """Return each system beside its previous version for the page, as text; None without a previous run."""
     against = outcome.against.get(dataset)
     if against is None:
         return None
@@ -165,7 +165,7 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
 
 
 def results(outcome: Outcome, dataset: str) -> schema.Previous:
-    """Builds the section of results.json that compares a data set with the previous run."""
+    """Build the section of results.json that compares a data set with the previous run."""
     against = outcome.against[dataset]
     rows: list[schema.Former] = [
         {

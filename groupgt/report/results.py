@@ -86,7 +86,7 @@ def _gates(outcome: Outcome) -> list[schema.Gate]:
 
 
 def timings_of(outcome: Outcome, folder: Path | None = None) -> Any:
-    """Builds the contents of timings.json, with all times and anything that depends on them."""
+    """Build the contents of timings.json, with all times and anything that depends on them."""
     timings: dict[str, Any] = {
         "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
         "systems": [timing.as_dict() for timing in outcome.timings],
@@ -102,7 +102,7 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> Any:
 
 
 def _way_back(experiment: Path, folder: Path) -> str | None:
-    """Returns the path of the experiment file relative to a result folder in `folder`; None if on another drive."""
+    """Return the path of the experiment file relative to a result folder in `folder`; None if on another drive."""
     try:
         return Path(os.path.relpath(experiment.resolve(), folder.resolve() / "stamp")).as_posix()
     except ValueError:
@@ -110,7 +110,7 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
 
 
 def means_grid(outcome: Outcome) -> Grid:
-    """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
+    """Return headers and one row per mean, overall and for each slice, as in means.csv."""
     return stacked((name, means_and_slices(list(systems.values()))) for name, systems in outcome.evaluations.items())
 
 
@@ -125,7 +125,7 @@ STYLES = {
 
 
 def files_of(outcome: Outcome, parent: Path) -> dict[str, Writer]:
-    """Returns writers for the files that present an outcome, by name; its result folder will be in `parent`."""
+    """Return writers for the files that present an outcome, by name; its result folder will be in `parent`."""
     formats = outcome.experiment.config.output.formats
     files: dict[str, Writer] = {}
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):

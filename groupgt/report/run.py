@@ -34,7 +34,7 @@ def run_experiment(
     allow_no_previous: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Runs an experiment file and writes its results; raises `GroupgtError` with all errors.
+    """Run an experiment file and write its results; raise `GroupgtError` with all errors.
 
     A failed gate does not raise an error; see `Outcome.gates`.
 

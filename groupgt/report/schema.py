@@ -56,7 +56,7 @@ class FieldsOf:
 
 
 def plain(value: Any) -> Any:
-    """Converts a dataclass, or a list of dataclasses, to plain Python; NaN and intervals of NaN become None.
+    """Convert a dataclass, or a list of dataclasses, to plain Python; NaN and intervals of NaN become None.
 
     >>> from groupgt.comparison.contrast import Row
     >>> plain(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
@@ -74,7 +74,7 @@ def plain(value: Any) -> Any:
 
 @lru_cache
 def typed(kind: Any) -> Any:
-    """Returns the type that `plain` produces for a dataclass."""
+    """Return the type that `plain` produces for a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     types = {key: _of_hint(hints[name]) for key, name in keys_of(kind).items()}
     made: Any = TypedDict(kind.__name__, types)  # type: ignore[misc]  # mypy wants a class

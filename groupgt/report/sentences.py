@@ -17,7 +17,7 @@ NAMED = 3
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Collects values by key, in order of appearance.
+    """Collect values by key, in order of appearance.
 
     >>> grouped([("odd", 1), ("even", 2), ("odd", 3)])
     {'odd': [1, 3], 'even': [2]}
@@ -29,12 +29,12 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 
 
 def unit_of(evaluations: Iterable[Evaluation]) -> str:
-    """Returns the unit of the ground truth: groups, or relevant documents if it is flat."""
+    """Return the unit of the ground truth: groups, or relevant documents if it is flat."""
     return "relevant document" if any(each.truth.shape == "flat" for each in evaluations) else "group"
 
 
 def at_cutoff(cutoff: object) -> str:
-    """Formats the cutoff at which queries are complete, for use in a sentence.
+    """Format the cutoff at which queries are complete, for use in a sentence.
 
     >>> at_cutoff(10), at_cutoff("2000tokens"), at_cutoff(None)
     (' at 10', ' at 2000tokens', '')
@@ -43,7 +43,7 @@ def at_cutoff(cutoff: object) -> str:
 
 
 def every(count: int, one: str) -> str:
-    """Returns a phrase for all of `count` items.
+    """Return a phrase for all of `count` items.
 
     >>> every(1, "gate"), every(2, "gate"), every(3, "gate")
     ('The gate', 'Both gates', 'All 3 gates')
@@ -52,7 +52,7 @@ def every(count: int, one: str) -> str:
 
 
 def enumerated(names: Sequence[str], then: str) -> list[str]:
-    """Returns sentence parts that begin with a list of names; long lists are shortened.
+    """Return sentence parts that begin with a list of names; long lists are shortened.
 
     >>> "".join(enumerated(["a", "b", "c"], " win.")), "".join(enumerated(["a", "b", "c", "d", "e"], " win."))
     ('a, b and c win.', 'a, b, c and 2 more win.')
@@ -65,7 +65,7 @@ def enumerated(names: Sequence[str], then: str) -> list[str]:
 
 
 def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[str]:
-    """Appends a name and text to sentence parts, so that every second part is still a name.
+    """Append a name and text to sentence parts, so that every second part is still a name.
 
     >>> appended(["", "a", " needs 3"], "; ", "b", " needs 4")
     ['', 'a', ' needs 3; ', 'b', ' needs 4']
@@ -109,22 +109,22 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
 
 
 def _counted_runs(evaluations: Mapping[str, Evaluation], name: str) -> str:
-    """Lists the runs for which one of the counts is not zero, with these counts; empty if there are none."""
+    """List the runs for which one of the counts is not zero, with these counts; empty if there are none."""
     counts = {run: evaluation.counts.get(name, 0) for run, evaluation in evaluations.items()}
     named = [f"{run} {count:,}" for run, count in counts.items() if count]
     return listed(named, NAMED, " and {:,} more runs") if named else ""
 
 
 def subject(name: str) -> list[str]:
-    """Returns the beginning of a sentence about a run: its name, or `The run` if it has none."""
+    """Return the beginning of a sentence about a run: its name, or `The run` if it has none."""
     return ["The run", ""] if name in ("", "results") else ["", name]
 
 
 def sentence_of(kind: str, *parts: str) -> data.Sentence:
-    """Returns a sentence of a kind; every second part is a name."""
+    """Return a sentence of a kind; every second part is a name."""
     return {"kind": kind, "parts": list(parts)}
 
 
 def doubt(text: str) -> data.Sentence:
-    """Turns a warning into a sentence without changing its capitalization."""
+    """Turn a warning into a sentence without changing its capitalization."""
     return sentence_of("doubt", text if text.endswith("?") else f"{text}.")

@@ -21,7 +21,7 @@ LISTED = 5
 
 
 def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
-    """Yields one table of differences per column and metric, followed by sentences on notable slices."""
+    """Yield one table of differences per column and metric, followed by sentences on notable slices."""
     for by, parts in grouped((part.by, part) for part in systems.slices).items():
         if len(parts) == 1:
             yield f"every query has {by} = {parts[0].value}"
@@ -52,7 +52,7 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
 
 
 def significant(systems: Systems) -> Iterator[Item]:
-    """Yields a table of slices in which a system differs significantly from the baseline on the primary metric."""
+    """Yield a table of slices in which a system differs significantly from the baseline on the primary metric."""
     rows: list[list[Any]] = [
         [f"{part.by} = {part.value}", row.system, signed(each.delta), span(each.delta_interval), small(each.p_value)]
         for part in systems.slices
@@ -64,7 +64,7 @@ def significant(systems: Systems) -> Iterator[Item]:
 
 
 def _extremes(systems: Systems, metric: str) -> Iterator[str]:
-    """Describes, for each system and column, the slices with the best and worst difference."""
+    """Describe, for each system and column, the slices with the best and worst difference."""
     higher = systems.metrics[metric].higher_is_better
     for each in extremes(systems.rows, systems.slices, metric, higher_is_better=higher):
         phrases = [
@@ -77,7 +77,7 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
 
 
 def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
-    """Describes slices that contradict the overall direction: all significant ones, and how many others there are."""
+    """Describe slices that contradict the overall direction: all significant ones, and how many others there are."""
     reversals = [reversal for reversal in systems.reversals() if reversal[0].metric in metrics]
     # Significant ones first, then those with the most queries.
     reversals.sort(key=lambda each: (not each[2].significant, -(each[2].pairs or 0), -abs(each[2].delta or 0.0)))

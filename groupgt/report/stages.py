@@ -26,7 +26,7 @@ class StagesTeller(Teller[Stages]):
     fields = ("queries", "kept", "stages", "groups", "slices")
 
     def blocks(self) -> list[Item]:
-        """Returns the stage that loses the most groups, and tables of all stages overall and by slice."""
+        """Return the stage that loses the most groups, and tables of all stages overall and by slice."""
         return list(items(self.result))
 
     def figure(self) -> Figure:
@@ -47,7 +47,7 @@ class StagesTeller(Teller[Stages]):
         return funnel(rows, about, stages.stages[0].name)
 
     def csv_rows(self) -> Grid:
-        """Returns headers and one row per group."""
+        """Return headers and one row per group."""
         headers = ["qid", "group", *(stage.name for stage in self.result.stages), "lost"]
         groups = self.result.groups
         return headers, [[each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in groups]
@@ -78,7 +78,7 @@ def sentences(stages: Stages) -> Iterator[data.Sentence]:
 
 
 def items(stages: Stages) -> Iterator[Item]:
-    """Yields the verdict on a pipeline, tables of its stages overall and by slice, and the number of groups."""
+    """Yield the verdict on a pipeline, tables of its stages overall and by slice, and the number of groups."""
     yield Verdict(list(sentences(stages)))
     yield Table(HEADERS, list(map(_row, stages.stages)))
     for each in stages.slices:

@@ -33,7 +33,7 @@ TELLERS = {
 
 
 def teller_of(result: Result) -> Teller[Any]:
-    """Returns the teller for a result, based on its class or the nearest base class."""
+    """Return the teller for a result, based on its class or the nearest base class."""
     name = next(kind.__name__ for kind in type(result).__mro__ if kind.__name__ in TELLERS)
     teller: Teller[Any] = getattr(import_module(f"groupgt.report.{TELLERS[name]}"), f"{name}Teller")(result)
     return teller

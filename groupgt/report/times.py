@@ -27,7 +27,7 @@ COLUMNS = {
 
 
 def blocks(outcome: Outcome) -> Iterator[Block]:
-    """Yields a table of each system's times, which vary from run to run."""
+    """Yield a table of each system's times, which vary from run to run."""
     several = len(outcome.evaluations) > 1
     rows: list[list[Any]] = []
     for timing in outcome.timings:
@@ -44,7 +44,7 @@ def _digits(value: float | None) -> str | None:
 
 
 def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
-    """Returns the median latencies of systems on a data set, all of the same kind."""
+    """Return the median latencies of systems on a data set, all of the same kind."""
     return of_one_kind(_timings(outcome, dataset))
 
 
@@ -75,7 +75,7 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:
-    """Returns whether one system dominates another; latencies with overlapping CIs count as equal."""
+    """Return whether one system dominates another; latencies with overlapping CIs count as equal."""
     gain = other["value"] - row["value"] if higher else row["value"] - other["value"]
     is_faster, is_slower = other["slow"] < row["fast"], row["slow"] < other["fast"]
     return bool(gain >= 0 and not is_slower and (gain > 0 or is_faster))
@@ -100,7 +100,7 @@ def time_text(value: float | None) -> str:
 
 
 def machine_text(timings: Sequence[Timing]) -> str:
-    """Describes the machine that times were measured on, without its host name."""
+    """Describe the machine that times were measured on, without its host name."""
     keys = ("system", "machine", "processors")
     machines = {json.dumps(list(map(each.machine.get, keys))) for each in timings if each.machine}
     if len(machines) != 1:
@@ -116,7 +116,7 @@ LONG = 30.0
 
 
 def from_cache(outcome: Outcome) -> str:
-    """Lists reused results in one line, with the time of the earlier run; empty if everything is new."""
+    """List reused results in one line, with the time of the earlier run; empty if everything is new."""
     kept = outcome.kept
     retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
@@ -125,7 +125,7 @@ def from_cache(outcome: Outcome) -> str:
 
 
 def reused(outcome: Outcome, dataset: str | None = None) -> str:
-    """Lists the answers and verdicts of code and services from earlier runs, for all data sets or one; may be empty."""
+    """List the answers and verdicts of code and services from earlier runs, for all data sets or one; may be empty."""
     kept, parts = outcome.kept, []
     for each in kept.answers:
         if dataset not in (None, each.dataset):

@@ -24,7 +24,7 @@ REPLACED = (("@", "/at_"), ("(", "/"), ("[", "/"), (", ", "/"), (",", "/"), (")"
 
 
 def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float | None]]]) -> dict[str, float]:
-    """Collects the means of systems by name, leaving out undefined ones.
+    """Collect the means of systems by name, leaving out undefined ones.
 
     Raises `ConfigError` if two means would have the same name.
 
@@ -44,7 +44,7 @@ def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float | None]]]) -
 
 
 def name_of(text: str) -> str:
-    """Returns the name of a metric, system or data set.
+    """Return the name of a metric, system or data set.
 
     >>> name_of("rbp(p=0.95)@20"), name_of("dense: large")
     ('rbp/p_0.95/at_20', 'dense--large')

@@ -61,7 +61,7 @@ class Project:
 
 
 def experiment_text(contents: Project, beside: Path) -> str:
-    """Generates an experiment file, to be saved as `beside`, that measures every table stored in an AutoRAG project.
+    """Generate an experiment file, to be saved as `beside`, that measures every table stored in an AutoRAG project.
 
     Warns if some values cannot match the stored ones.
     """
@@ -94,7 +94,7 @@ def experiment_text(contents: Project, beside: Path) -> str:
 
 
 def stored_means(contents: Project) -> dict[str, dict[str, float]]:
-    """Returns the means stored by AutoRAG; raises `DataError` if a table contradicts its summary.csv."""
+    """Return the means stored by AutoRAG; raise `DataError` if a table contradicts its summary.csv."""
     faults = Faults()
     means: dict[str, dict[str, float]] = {}
     for system, table in contents.tables.items():
@@ -108,7 +108,7 @@ def stored_means(contents: Project) -> dict[str, dict[str, float]]:
 
 
 def survey(project: Path) -> Project:
-    """Reads all relevant files of a project; raises `ConfigError` or `DataError` with all errors."""
+    """Read all relevant files of a project; raise `ConfigError` or `DataError` with all errors."""
     folder, faults, left = project.resolve(), Faults(), list[str]()
     file = Path("data", "qa.parquet")
     if not (folder / file).is_file():
@@ -134,7 +134,7 @@ def survey(project: Path) -> Project:
 
 
 def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
-    """Reads ground truth under AutoRAG's policy; also returns any rules needed besides that policy."""
+    """Read ground truth under AutoRAG's policy; also return any rules needed besides that policy."""
     try:
         return read_ground_truth(path, "autorag", Policy.of("autorag")), {}
     except DataError as error:
@@ -143,7 +143,7 @@ def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
 
 
 def _tables(folder: Path, qids: list[str], left: list[str], faults: Faults) -> list[_Table]:
-    """Reads the tables with retrieved ids, in numeric order; the copy of a node's best table is skipped."""
+    """Read the tables with retrieved ids, in numeric order; the copy of a node's best table is skipped."""
     tables: list[_Table] = []
     paths = [path for path in folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
@@ -161,7 +161,7 @@ def _tables(folder: Path, qids: list[str], left: list[str], faults: Faults) -> l
 
 
 def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
-    """Reads a node's summary.csv into rows by file name; empty if a trial was stopped before writing it."""
+    """Read a node's summary.csv into rows by file name; empty if a trial was stopped before writing it."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return {row["filename"]: row for row in csv.DictReader(file, restkey="", restval="")}
@@ -195,7 +195,7 @@ def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
 
 
 def _params(text: str) -> dict[str, str]:
-    """Parses module parameters without executing them; dates and other calls are reduced to their arguments."""
+    """Parse module parameters without executing them; dates and other calls are reduced to their arguments."""
     for plain in (text, re.sub(r"\b[\w.]+\(([^()]*)\)", r"'\1'", text)):
         with contextlib.suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             return {str(key): str(value) for key, value in dict(ast.literal_eval(plain)).items()}
@@ -265,7 +265,7 @@ class Imported:
 
 
 def import_project(project: Path, target: Path) -> Imported:
-    """Writes an experiment file for a project, runs it, and compares its means with those stored by AutoRAG."""
+    """Write an experiment file for a project, run it, and compare its means with those stored by AutoRAG."""
     contents = survey(project)
     write_text(target, experiment_text(contents, target))
     stored = stored_means(contents)

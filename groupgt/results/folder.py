@@ -69,14 +69,14 @@ class ResultFolder:
 
     @classmethod
     def read(cls, path: Path) -> ResultFolder:
-        """Reads a folder and its metric values; raises `DataError`."""
+        """Read a folder and its metric values; raise `DataError`."""
         folder = cls(path, Manifest.at(path))
         _ = folder.systems
         return folder
 
     @classmethod
     def opened(cls, path: Path, dataset: str | None = None, systems: Sequence[str] = ()) -> ResultFolder:
-        """Opens one data set, and some or all of its systems, in the newest result folder at a path.
+        """Open one data set, and some or all of its systems, in the newest result folder at a path.
 
         Raises `DataError` or `ConfigError`.
         """
@@ -158,7 +158,7 @@ class ResultFolder:
         return tokenizer
 
     def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
-        """Returns the median latencies of systems on a data set, all of the same kind; raises `DataError`."""
+        """Return the median latencies of systems on a data set, all of the same kind; raise `DataError`."""
         names = [field.name for field in fields(Timing)]
         try:
             rows = [row for row in self._from_timings("systems") if row["dataset"] == dataset]
@@ -215,7 +215,7 @@ class ResultFolder:
         return self.path / "truth" / f"{slug(self.dataset)}.jsonl"
 
     def truth(self, policy: Policy) -> GroundTruth:
-        """Reads the ground truth of the run."""
+        """Read the ground truth of the run."""
         if not self.truth_path.is_file():
             raise DataError(f"{self.path}: expected {self.truth_path.name} in truth, found none; {AGAIN}")
         return as_ground_truth(self.truth_path, policy, "jsonl")
@@ -245,12 +245,12 @@ class ResultFolder:
         return {name: "ascending" for name in self.chosen if self.manifest.systems[name].get("scores") == "ascending"}
 
     def kept_run(self, system: str) -> Path | None:
-        """Returns the file in this folder with a system's ids, scores and calls."""
+        """Return the file in this folder with a system's ids, scores and call."""
         start = self.path / "runs" / slug(self.dataset) / file_name(system)
         return next((file for end in (".trec", ".jsonl") if (file := Path(f"{start}{end}")).is_file()), None)
 
     def original_run(self, system: str) -> Path | None:
-        """Returns the file that a system's results were originally read from, for results too large to save."""
+        """Return the file that a system's results were originally read from, for results too large to save."""
         resolved = self.manifest.systems[system]
         path = resolved["options"].get("path")
         if resolved["use"] != "results" or not isinstance(path, str):
@@ -264,7 +264,7 @@ class ResultFolder:
         return None if written is None else self._unchanged(written)
 
     def labeller(self, *, allow_code: bool) -> Labeller:
-        """Returns the labeller of the run; raises `DataError` if one of its files is missing or has changed.
+        """Return the labeller of the run; raise `DataError` if one of its files is missing or has changed.
 
         Only verdicts that are not in the cache are computed again.
         """
@@ -292,7 +292,7 @@ class ResultFolder:
         return labeller_of({"use": spec["use"], "with": options}, sources)
 
     def _unchanged(self, written: str) -> Path | None:
-        """Returns the path of a file named in the experiment file; None if it is missing or has changed."""
+        """Return the path of a file named in the experiment file; None if it is missing or has changed."""
         digest = self.manifest.files.get(written)
         if self._home is None or digest is None:
             return None
@@ -315,7 +315,7 @@ class ResultFolder:
 
 
 def folders_of(paths: Sequence[Path]) -> list[Path]:
-    """Finds result folders: each path may be a result folder or an experiment's folder (all runs, oldest first).
+    """Find result folders: each path may be a result folder or an experiment's folder (all runs, oldest first).
 
     A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path contains no result
     folder.
@@ -350,7 +350,7 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[np.int64]:
-    """Returns the index of each wanted query in `qids`; raises `DataError` with `fault` if the two sets differ."""
+    """Return the index of each wanted query in `qids`; raise `DataError` with `fault` if the two sets differ."""
     places = {qid: place for place, qid in enumerate(qids)}
     if places.keys() != set(wanted):
         raise DataError(fault)
@@ -358,7 +358,7 @@ def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[
 
 
 def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
-    """Reads result folders; raises `DataError` with the errors in all of them."""
+    """Read result folders; raise `DataError` with the errors in all of them."""
     faults = Faults()
     folders: list[ResultFolder] = []
     for path in paths:

@@ -39,7 +39,7 @@ class Manifest:
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:
-        """Reads the manifest of a result folder; raises `DataError` if it is invalid."""
+        """Read the manifest of a result folder; raise `DataError` if it is invalid."""
         # Only for folders that are read: a run does not wait for it.
         from pydantic import TypeAdapter, ValidationError
 

@@ -41,7 +41,7 @@ OTHER_QUERIES = "has other queries than the first folder, with the same ground t
 def merged(
     folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None, metrics: Sequence[str] = ()
 ) -> dict[str, Comparison]:
-    """Returns one comparison per data set over the systems in all folders, using the given metrics or all common ones.
+    """Return one comparison per data set over the systems in all folders, using the given metrics or all common ones.
 
     A system that occurs in several folders is marked with the folder name, unless its values are identical. Raises
     `DataError` if ground truth, convention, labeller or policy differ, since values are then not comparable.
@@ -91,7 +91,7 @@ def merged(
 
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
-    """Returns the comparison settings of the experiments; if they differ, warns and uses the first value."""
+    """Return the comparison settings of the experiments; if they differ, warn and use the first value."""
     compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
@@ -106,7 +106,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
 
 
 def compared_metrics(folders: Sequence[ResultFolder]) -> list[str]:
-    """Returns the metrics that every experiment compared; empty if none of them named any."""
+    """Return the metrics that every experiment compared; empty if none of them named any."""
     named = [folder.compare.get("metrics", []) for folder in folders]
     lists = [[parse_metric(text, folders[0].convention) for text in texts] for texts in named if texts]
     return [str(metric) for metric in lists[0] if all(metric in metrics for metrics in lists)] if lists else []
@@ -117,7 +117,7 @@ def _datasets(folders: Sequence[ResultFolder]) -> list[str]:
 
 
 def _check(folders: Sequence[ResultFolder]) -> None:
-    """Raises `DataError` with every difference between folders that makes them incomparable."""
+    """Raise `DataError` with every difference between folders that makes them incomparable."""
     faults = Faults()
     holders: dict[str, ResultFolder] = {}
     for folder in folders:
@@ -130,7 +130,7 @@ def _check(folders: Sequence[ResultFolder]) -> None:
 
 
 def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yields what makes two folders incomparable on one data set or, without one, on all: its name, and a message."""
+    """Yield what makes two folders incomparable on one data set or, without one, on all: its name, and a message."""
     same = "evaluate both with the same"
     if dataset is None:
         (labeller, _), (other_labeller, _) = _labeller_of(folder), _labeller_of(other)
@@ -152,7 +152,7 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
 
 
 def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
-    """Describes the queries in which two folders differ in ground truth; empty if they are the same."""
+    """Describe the queries in which two folders differ in ground truth; empty if they are the same."""
     digests = [each.manifest.ground_truth[each.dataset] for each in (folder, other)]
     if digests[0] == digests[1]:
         return ""
@@ -173,7 +173,7 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
 
 
 def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str, tuple[str, str]]]:
-    """Returns a description of a folder's labeller without its files, and each file's name and digest by option."""
+    """Return a description of a folder's labeller without its files, and each file's name and digest by option."""
     spec = folder.config["evaluate"].get("labeller") or {"use": "id"}
     options, files = dict(spec.get("with") or {}), {}
     with suppress(GroupgtError):  # of a plug-in that is not installed
@@ -184,7 +184,7 @@ def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str
 
 
 def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> dict[str, Metric]:
-    """Returns the metrics that all folders share (only requested ones, if any), by name in the first folder."""
+    """Return the metrics that all folders share (only requested ones, if any), by name in the first folder."""
     common = {
         text: metric
         for text, metric in holders[0].metrics.items()
@@ -202,7 +202,7 @@ def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> di
 
 
 def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> list[Scored]:
-    """Returns the versions of all systems, with one version per distinct set of values."""
+    """Return the versions of all systems, with one version per distinct set of values."""
     qids = next(iter(holders[0].systems[dataset].values())).qids
     names = [folder.stamp for folder in holders]
     versions: dict[str, list[Scored]] = {}
@@ -263,7 +263,7 @@ def measured_again(table: Comparison, holders: Sequence[ResultFolder], dataset: 
 
 
 def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
-    """Builds the request used to measure the folder's runs; raises an error if files changed or user code is needed."""
+    """Build the request used to measure the folder's runs; raise an error if files changed or user code is needed."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
     lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)
@@ -290,7 +290,7 @@ def across_in(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Across:
-    """Compares the data sets in a result folder with a baseline data set (default: the first).
+    """Compare the data sets in a result folder with a baseline data set (default: the first).
 
     Uses the given metrics (default: all). Raises `ConfigError` or `DataError`.
     """
@@ -331,7 +331,7 @@ CHANGE = ("change", "p", "note")
 
 
 def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
-    """Returns one table per data set with one row per run, oldest first: the best system and its change.
+    """Return one table per data set with one row per run, oldest first: the best system and its change.
 
     The metric defaults to the primary one. A change is tested (without correcting p) if the previous run used the same
     ground truth and policy; otherwise a note explains the difference. Raises `ConfigError` if no run has the metric.
@@ -379,7 +379,7 @@ def _change(
     dataset: str,
     settings: Settings,
 ) -> list[Any]:
-    """Returns the change since the previous run, its p-value, and the reason if the runs are not comparable."""
+    """Return the change since the previous run, its p-value, and the reason if the runs are not comparable."""
     (folder_before, values_before), (folder_after, values_after) = before, after
     for of in (dataset, None):
         for what, _ in _differences(folder_after, folder_before, of):

@@ -18,7 +18,7 @@ from groupgt.store.stamped import LATEST
 
 
 def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = False) -> Previous:
-    """Reads the newest run of an experiment in a folder, or the folder itself if it is a result folder.
+    """Read the newest run of an experiment in a folder, or the folder itself if it is a result folder.
 
     Raises `ConfigError` if there is none, unless it is allowed, and `DataError` if the run cannot be read.
     """
@@ -40,7 +40,7 @@ def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = Fals
 
 
 def earlier_runs(path: Path, experiment: Experiment) -> Iterator[ResultFolder]:
-    """Yields the runs of an experiment in a folder, newest first, or the folder itself if it is a result folder."""
+    """Yield the runs of an experiment in a folder, newest first, or the folder itself if it is a result folder."""
     for each in reversed(folders_of([path])):
         # Files are searched for next to the current experiment file, wherever the folder comes from.
         folder = ResultFolder(each, Manifest.at(each), home=experiment.path.parent.resolve())
@@ -49,7 +49,7 @@ def earlier_runs(path: Path, experiment: Experiment) -> Iterator[ResultFolder]:
 
 
 def former_of(folder: ResultFolder, dataset: str, experiment: Experiment) -> Former:
-    """Reads one data set of a previous run."""
+    """Read one data set of a previous run."""
     names = list(folder.manifest.counts[dataset])
     one = replace(folder, dataset=dataset, chosen=names)
     truth = one.truth(one.policy)

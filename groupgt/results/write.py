@@ -26,7 +26,7 @@ from groupgt.store.stamped import Writer, text_file, write_stamped
 
 
 def write_results(outcome: Outcome, parent: Path, presented: Mapping[str, Writer]) -> Path:
-    """Writes `<parent>/<time>-<digest>/` atomically and returns its path; `presented` adds files by name."""
+    """Write `<parent>/<time>-<digest>/` atomically and return its path; `presented` adds files by name."""
     formats = outcome.experiment.config.output.formats
     writers = {**presented, **_runs(outcome, all_of_them="runs" in formats)}
     if "csv" in formats:
@@ -39,7 +39,7 @@ def write_results(outcome: Outcome, parent: Path, presented: Mapping[str, Writer
 
 
 def manifest_of(outcome: Outcome) -> Any:
-    """Builds the contents of manifest.json, with the names of environment variables, not their values."""
+    """Build the contents of manifest.json, with the names of environment variables, not their values."""
     experiment = outcome.experiment
     systems = {}
     for name in experiment.chosen:
@@ -74,13 +74,13 @@ def manifest_of(outcome: Outcome) -> Any:
 
 
 def per_query_grid(outcome: Outcome) -> Grid:
-    """Returns headers and one row per system and query, as in per_query.csv."""
+    """Return headers and one row per system and query, as in per_query.csv."""
     measured = {name: list(systems.values()) for name, systems in outcome.evaluations.items() if systems}
     return stacked((name, per_query_rows(evaluations)) for name, evaluations in measured.items())
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
-    """Returns writers for all results and ground truth, so that `folder` can measure them again.
+    """Return writers for all results and ground truth, so that `folder` can measure them again.
 
     Results that are streamed, or that have more than ids and scores, are saved only if `all_of_them` is set. The same
     applies to qrels, which are intended for other tools.
@@ -104,7 +104,7 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
 
 
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """Returns a writer for a run, in TREC format if possible and in JSON Lines otherwise.
+    """Return a writer for a run, in TREC format if possible and in JSON Lines otherwise.
 
     TREC format cannot store unusual ids or search call numbers, and would sort a list by its scores; results without
     any scores get scores from their ranks.

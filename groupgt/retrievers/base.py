@@ -33,14 +33,14 @@ class Corpus:
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> Corpus:
-        """Builds a corpus from `{id: text}`."""
+        """Build a corpus from `{id: text}`."""
         return cls(list(texts), list(texts.values()))
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """Returns the cached result of `make`, so that systems can share, for example, the words of the corpus."""
+        """Return the cached result of `make`, so that systems can share, for example, the words of the corpus."""
         if key not in self.made:
             self.made[key] = make()
         value: T = self.made[key]
@@ -65,7 +65,7 @@ class Queries(list[str]):
         return f"query {self.ids[0]!r}{more}" if self.ids else "no query"
 
     def part(self, start: int, end: int) -> Queries:
-        """Returns the queries from `start` up to `end`."""
+        """Return the queries from `start` up to `end`."""
         return Queries(self[start:end], self.ids[start:end])
 
 
@@ -88,19 +88,19 @@ class Options:
     """
 
     def searches_texts(self) -> bool:
-        """Returns whether the retriever needs query texts."""
+        """Return whether the retriever needs query texts."""
         return True
 
     def batch_size(self) -> int:
-        """Returns the number of queries per call."""
+        """Return the number of queries per call."""
         return BATCH
 
     def asks_singly(self) -> bool | None:
-        """Returns whether each call has a single query, or None if only the retriever can determine this."""
+        """Return whether each call has a single query, or None if only the retriever can determine this."""
         return self.batch_size() == 1
 
     def least_score(self) -> float | None:
-        """Returns the minimum possible score, for theoretical normalization, or None if there is none."""
+        """Return the minimum possible score, for theoretical normalization, or None if there is none."""
         return None
 
 
@@ -112,12 +112,12 @@ class Retriever(Protocol):
     """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
-        """Returns a ranking of at most k results for each query, in query order."""
+        """Return a ranking of at most k results for each query, in query order."""
         ...
 
 
 def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[Answers, list[float]]:
-    """Calls a retriever; returns its results and the milliseconds that each call took. Errors name the queries."""
+    """Call a retriever; return its results and the milliseconds that each call took. Errors name the queries."""
     which, qids, start = queries.shown, [*queries.ids], time.perf_counter()  # the retriever may change its own
     try:
         with users_code():
@@ -173,7 +173,7 @@ Kind = RetrieverPlugin
 
 
 def as_list(value: Any) -> Any:
-    """Converts a tuple, an array, a series or an iterator to a list; leaves other values unchanged.
+    """Convert a tuple, an array, a series or an iterator to a list; leave other values unchanged.
 
     >>> as_list(np.array(["a", "b"])), as_list(("a", 0.5)), as_list("ab")
     (['a', 'b'], ['a', 0.5], 'ab')
@@ -187,7 +187,7 @@ def as_list(value: Any) -> Any:
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:
-    """Checks the rankings of a retriever, keeping their order; raises `RetrieverError` with queries and ranks."""
+    """Check the rankings of a retriever, keeping their order; raise `RetrieverError` with queries and ranks."""
     faults = Faults()
     if not isinstance(rankings, (list, tuple)):
         raise RetrieverError(f"system {name!r}: expected a list of rankings, found {type(rankings).__name__}")
@@ -285,7 +285,7 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
 
 
 def _plain_pairs(ranking: Ranking) -> tuple[list[str], list[float]] | None:
-    """Returns the ids and scores of a list of pairs of a text and a float; None if any may be invalid."""
+    """Return the ids and scores of a list of pairs of a text and a float; None if any may be invalid."""
     if set(map(type, ranking)) != {tuple} or set(map(len, ranking)) != {2}:
         return None
     ids, scores = map(list, zip(*ranking))
@@ -297,7 +297,7 @@ def _plain_pairs(ranking: Ranking) -> tuple[list[str], list[float]] | None:
 def best(
     ids: Sequence[str], scores: NDArray[Any], k: int, places: NDArray[Any] | None = None, *, above: float | None = None
 ) -> Ranking:
-    """Returns the k best of `scores`, shape (n,), as (id, score) pairs; ties are in index order.
+    """Return the k best of `scores`, shape (n,), as (id, score) pairs; ties are in index order.
 
     `places` gives the index of each score in `ids`, ascending (default: 0, 1, …). If `above` is set, only higher scores
     are returned.

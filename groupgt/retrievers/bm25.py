@@ -39,7 +39,7 @@ class Options(base.Options):
         return 0.0
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error if PyStemmer does not support the stemmer."""
+        """Yield an error if PyStemmer does not support the stemmer."""
         if self.stemmer == "none":
             return
         if find_spec("Stemmer") is None:
@@ -87,7 +87,7 @@ class BM25:
         return words
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the k best passages whose score the query words raise, with ties in corpus order."""
+        """Return the k best passages whose score the query words raise, with ties in corpus order."""
         return [self._best(words, k) for words in self._words(queries)]
 
     def _best(self, words: list[str], k: int) -> base.Ranking:

@@ -54,7 +54,7 @@ class _Fusion(base.Options):
         return False
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error if all weights are 0."""
+        """Yield an error if all weights are 0."""
         if self.weights and not any(self.weights):
             yield Clash("weights", f"expected numbers of at least 0, at least one above 0, found {self.weights}")
 
@@ -97,7 +97,7 @@ class Convex(_Fusion):
     ] = field(default_factory=list)
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields errors for invalid weights, and for minimum scores that do not apply."""
+        """Yield errors for invalid weights, and for minimum scores that do not apply."""
         yield from super().clashes()
         if self.least and self.normalization != "theoretical":
             what = f"`least` applies only to theoretical normalization, not {self.normalization}"
@@ -139,7 +139,7 @@ class _Flat:
 
 
 def _fused(flat: _Flat, gains: Floats, missing: Floats, k: int) -> Answers:
-    """Sums gains by document, best first; ties go to the earlier input, then to the better rank in it.
+    """Sum gains by document, best first; ties go to the earlier input, then to the better rank in it.
 
     `missing`, shape (inputs, queries), is the gain from an input that did not return the document. Only the first
     occurrence of a repeated id counts.
@@ -172,7 +172,7 @@ def _weights(options: _Fusion, inputs: int) -> Floats:
 def reciprocal_rank(
     options: ReciprocalRank, inputs: Sequence[Answers], least: Sequence[float | None], k: int
 ) -> Answers:
-    """Combines rankings by reciprocal rank fusion.
+    """Combine rankings by reciprocal rank fusion.
 
     >>> lists = [Answers({"q": ["a", "b"]}), Answers({"q": ["b", "c"]})]
     >>> reciprocal_rank(ReciprocalRank(k=0), lists, [None, None], 10)
@@ -184,7 +184,7 @@ def reciprocal_rank(
 
 
 def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | None], k: int) -> Answers:
-    """Combines rankings by a convex combination of normalized scores.
+    """Combine rankings by a convex combination of normalized scores.
 
     >>> lists = [Answers({"q": ["a", "b"]}, {"q": [9.0, 3.0]}), Answers({"q": ["b", "c"]}, {"q": [0.5, 0.25]})]
     >>> convex(Convex(weights=[1, 3]), lists, [None, None], 10)

@@ -65,7 +65,7 @@ class Options(QueryOptions):
         return -1.0 if self.distance == "cosine" else None
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields errors for invalid query vector options, and for missing connection or table options."""
+        """Yield errors for invalid query vector options, and for missing connection or table options."""
         yield from super().clashes()
         for option in ("dsn", "table", "id_column", "vector_column"):
             if not getattr(self, option):
@@ -106,7 +106,7 @@ class PgVector:
             raise RetrieverError(f"the database does not answer: {_first_line(error)}") from None
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the k nearest rows for each query."""
+        """Return the k nearest rows for each query."""
         self.spent, rankings = [], []
         start = time.perf_counter()
         vectors = self.vectors.of(queries)

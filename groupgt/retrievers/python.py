@@ -22,7 +22,7 @@ from groupgt.retrievers.base import RetrieverPlugin
 
 
 def adapted(target: Any, id_field: str) -> base.Retriever | None:
-    """Wraps a framework's retriever; returns None for other objects."""
+    """Wrap a framework's retriever; return None for other objects."""
     families = {base_class.__module__.split(".")[0] for base_class in type(target).__mro__}
     if families & {"llama_index", "llama_index_core"} and hasattr(target, "retrieve"):
         framework, search = "LlamaIndex", _llama_index
@@ -34,7 +34,7 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
         return None
 
     def ranking(query: str, k: int) -> base.Ranking:
-        """Returns (id, score) pairs if every result has a score, otherwise ids; truncated at k.
+        """Return (id, score) pairs if every result has a score, otherwise ids; truncated at k.
 
         Haystack retrievers receive k. LangChain and LlamaIndex retrievers set their own number of results, which is not
         changed; the host warns if it is smaller than k.
@@ -106,7 +106,7 @@ class Options(base.Options):
     id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error if the target is not of the form module:name."""
+        """Yield an error if the target is not of the form module:name."""
         if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.target):
             yield Clash("target", f"expected module:name, found {self.target!r}")
 
@@ -114,7 +114,7 @@ class Options(base.Options):
         return self.each
 
     def way(self, target: Any) -> str:
-        """Describes how a target is called; empty if this depends on its return value."""
+        """Describe how a target is called; empty if this depends on its return value."""
         if _is_factory(target, self.factory):
             return f"factory {signature_of(target)}" + ("" if self.each is None else f", {WAYS[self.each]}")
         if adapted(target, self.id_field) is not None:
@@ -122,7 +122,7 @@ class Options(base.Options):
         return WAYS[self.is_single(_answering(target, self))]
 
     def is_single(self, function: Callable[..., Any]) -> bool:
-        """Returns whether a function takes one query per call: as set, or as its first parameter suggests."""
+        """Return whether a function takes one query per call: as set, or as its first parameter suggests."""
         if self.each is not None:
             return self.each
         return bool(_single_parameter(function))
@@ -133,7 +133,7 @@ ONE = ("query", "question", "q", "text", "prompt")
 
 
 def _single_parameter(function: Callable[..., Any]) -> str:
-    """Returns the first parameter if its name or annotation says that it takes one query; otherwise nothing."""
+    """Return the first parameter if its name or annotation says that it takes one query; otherwise nothing."""
     first = next(iter(_parameters(function).values()), None)
     if first is None:
         return ""
@@ -145,7 +145,7 @@ WAYS = {True: "f(query, k), one query at a time", False: "f(queries, k), a list 
 
 
 def made(setting: base.Setting, options: Options) -> base.Retriever:
-    """Builds the retriever from the target, calling it first if it is a factory."""
+    """Build the retriever from the target, calling it first if it is a factory."""
     module_name, _, name = options.target.partition(":")
     target: Any = sys.modules[module_name]
     for part in name.split("."):
@@ -165,7 +165,7 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
 
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
-    """Calls a factory and returns its result."""
+    """Call a factory and return its result."""
     parameters = _parameters(factory)
     values = dict(options.options)
     keywords: dict[str, Any] = {"options": values} if "options" in parameters else values
@@ -193,7 +193,7 @@ def _is_factory(target: Any, is_declared: bool | None) -> bool:
 
 
 def _answering(target: Any, options: Options) -> Callable[..., Any]:
-    """Returns the function to call: the target's `retrieve` method, or the target itself."""
+    """Return the function to call: the target's `retrieve` method, or the target itself."""
     retrieve = getattr(target, "retrieve", None)
     if retrieve is not None and not inspect.isroutine(target):
         function: Callable[..., Any] = retrieve
@@ -214,7 +214,7 @@ def _answering(target: Any, options: Options) -> Callable[..., Any]:
 
 
 def signature_of(function: Any) -> str:
-    """Formats the signature of a function on one line: `search(query, top=5)`."""
+    """Format the signature of a function on one line: `search(query, top=5)`."""
     name = getattr(function, "__name__", type(function).__name__)
     signature = _signature(function)
     return f"{name}{signature if signature is not None else '(…)'}"
@@ -277,7 +277,7 @@ class Called:
         self.way = WAYS[is_single]
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[base.Ranking]:
-        """Calls the function and converts its output to lists of ids or (id, score) pairs."""
+        """Call the function and convert its output to lists of ids or (id, score) pairs."""
         self.spent = []
         if self.each:
             return [self._one_ranking(query, k) for query in queries]
@@ -320,7 +320,7 @@ class Called:
 
 
 def _is_ranking(cell: Sequence[Any]) -> bool:
-    """Returns whether a result is a ranking itself: a list of ids or of pairs, and not an (id, score) pair."""
+    """Return whether a result is a ranking itself: a list of ids or of pairs, and not an (id, score) pair."""
     return any(isinstance(part, (list, tuple)) for part in cell) or all(isinstance(part, str) for part in cell)
 
 
@@ -328,7 +328,7 @@ ONE_EACH = "where it answers one query at a time, set each: true"
 
 
 def ranking_of(answer: Any) -> Any:
-    """Converts a ranking to a list: {id: score} is sorted best first, and (ids, scores) becomes a list of pairs."""
+    """Convert a ranking to a list: {id: score} is sorted best first, and (ids, scores) becomes a list of pairs."""
     if isinstance(answer, dict):
         scores = [finite_number(score) for score in answer.values()]
         if None in scores:

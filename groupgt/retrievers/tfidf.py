@@ -39,7 +39,7 @@ class Options(base.Options):
 
 
 def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
-    """Returns a fitted scikit-learn vectorizer and corpus vectors; raises `RetrieverError` if there are no words.
+    """Return a fitted scikit-learn vectorizer and corpus vectors; raise `RetrieverError` if there are no words.
 
     Words are lowercased and may consist of a single letter; rows have length 1.
     """
@@ -65,7 +65,7 @@ class TfIdf:
         self.words, self.documents = vectorized(options, setting.corpus.texts)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the k best results for each query."""
+        """Return the k best results for each query."""
         scores = (self.words.transform(list(queries)) @ self.documents.T).tocsr()
         rankings = []
         for start, end in zip(scores.indptr, scores.indptr[1:]):
@@ -116,7 +116,7 @@ class LSA:
         self.documents = unit(self.reduced.fit_transform(matrix))
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the k best results for each query."""
+        """Return the k best results for each query."""
         words = self.words.transform(list(queries))
         scores = products(unit(self.reduced.transform(words)), self.documents)
         has_words = np.diff(words.indptr) > 0

@@ -30,7 +30,7 @@ BITS = 26
 
 
 def on_grid(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Rounds rows, shape (n, d), to 2⁻²⁶ of the power of two above their length.
+    """Round rows, shape (n, d), to 2⁻²⁶ of the power of two above their length.
 
     BLAS adds in an order that depends on the batch shape. With rounded rows, every sum of products is exact, so any
     order gives the same bits.
@@ -49,7 +49,7 @@ def unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def products(queries: NDArray[Any], documents: NDArray[Any]) -> NDArray[np.float64]:
-    """Returns dot products of rounded rows, shape (queries, documents): exact, then rounded to single precision.
+    """Return dot products of rounded rows, shape (queries, documents): exact, then rounded to single precision.
 
     Documents that differ by no more than the last bit of a double have equal scores.
 
@@ -82,7 +82,7 @@ class QueryOptions(base.Options):
         return not self.queries
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error unless vectors come from a file in a known format or from a model."""
+        """Yield an error unless vectors come from a file in a known format or from a model."""
         yield from self._file("queries", self.queries)
         if self.model and find_spec("sentence_transformers") is None:
             yield Clash("model", "a model needs sentence-transformers: pip install 'groupgt[dense]'")
@@ -111,7 +111,7 @@ class Options(QueryOptions):
         return -1.0 if self.similarity == "cosine" else None
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error unless both query and document vectors have a source."""
+        """Yield an error unless both query and document vectors have a source."""
         yield from super().clashes()
         yield from self._file("documents", self.documents)
 
@@ -143,7 +143,7 @@ class QueryVectors:
             return self.encoder(texts)
 
     def of(self, queries: Sequence[str]) -> Vectors:
-        """Returns the vectors of the given queries; raises `RetrieverError` if there are none."""
+        """Return the vectors of the given queries; raise `RetrieverError` if there are none."""
         if self.stored is not None:
             if not isinstance(queries, base.Queries):
                 raise RetrieverError("vectors read from a file cover only its own queries")
@@ -174,7 +174,7 @@ class Dense:
         self.documents = self.scaled(vectors)
 
     def _vectors(self, queries: Sequence[str]) -> Vectors:
-        """Returns the vectors of the given queries, checked to have as many dimensions as the documents."""
+        """Return the vectors of the given queries, checked to have as many dimensions as the documents."""
         vectors = self.queries.of(queries)
         if vectors.shape[1] != self.documents.shape[1]:
             raise RetrieverError(
@@ -184,7 +184,7 @@ class Dense:
         return self.scaled(vectors)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the k best results for each query."""
+        """Return the k best results for each query."""
         vectors = self._vectors(queries)
         scores = products(vectors, self.documents)
         return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]
@@ -209,7 +209,7 @@ class Ann(Dense):
         self.graph.add(np.arange(len(self.documents)), self.documents.astype(np.float32), threads=1)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the k best results from the graph for each query."""
+        """Return the k best results from the graph for each query."""
         return [self._best(vector, k) if vector.any() else [] for vector in self._vectors(queries)]
 
     def _best(self, vector: Vectors, k: int) -> base.Ranking:

@@ -23,7 +23,7 @@ NOTE = "# Made by groupgt: runs that need not be retrieved again. It may be remo
 
 
 def key_of(determining: Mapping[str, Any]) -> str:
-    """Returns the SHA-256 of the canonical form of the inputs that determine an entry.
+    """Return the SHA-256 of the canonical form of the inputs that determine an entry.
 
     >>> key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1})
     True
@@ -48,11 +48,11 @@ class Cache:
         self.folder = folder
 
     def path(self, key: str) -> Path:
-        """Returns the path of an entry."""
+        """Return the path of an entry."""
         return self.folder / key[:2] / f"{key}{ENDING}"
 
     def read(self, key: str) -> tuple[dict[str, Any], list[Any]] | None:
-        """Returns the description and the rows of an entry, or None if it is missing or damaged."""
+        """Return the description and the rows of an entry, or None if it is missing or damaged."""
         try:
             about, *rows = [json.loads(line) for line in _text(self.path(key)).splitlines()]
         except UNREADABLE:
@@ -61,7 +61,7 @@ class Cache:
         return (about, rows) if is_complete else None
 
     def write(self, key: str, about: Mapping[str, Any], rows: list[Any]) -> None:
-        """Writes an entry atomically; raises `DataError` if it cannot be written."""
+        """Write an entry atomically; raise `DataError` if it cannot be written."""
         import zstandard
 
         path = self.path(key)
@@ -79,7 +79,7 @@ class Cache:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     def journal(self, key: str, writer: str = "", *, take_over: bool) -> Journal:
-        """Opens the journal of an incomplete entry; with `take_over`, continues any that an ended process left."""
+        """Open the journal of an incomplete entry; with `take_over`, continue any that an ended process left."""
         try:
             self._settle()
         except OSError as error:
@@ -91,27 +91,27 @@ class Cache:
         Journal.adopted(self.path(key).parent, key, of, writer)
 
     def discard(self, key: str, writer: str = "") -> None:
-        """Removes the journal of an incomplete entry that this process (or the `writer`) has."""
+        """Remove the journal of an incomplete entry that this process (or the `writer`) has."""
         Journal.of(self.path(key).parent, key, writer).remove()
 
     def left_behind(self, key: str, writer: str = "") -> list[Journal]:
-        """Returns the journals of an incomplete entry that ended processes left behind, newest last."""
+        """Return the journals of an incomplete entry that ended processes left behind, newest last."""
         return left_behind(self.path(key).parent, key, writer)
 
     def remove_journals(self, key: str, writer: str = "") -> None:
-        """Removes an entry's journals that ended processes or this process (or the `writer`) wrote."""
+        """Remove an entry's journals that ended processes or this process (or the `writer`) wrote."""
         for journal in self.left_behind(key, writer):
             journal.remove()
 
     def _settle(self) -> None:
-        """Makes version control ignore a new folder, unless the folder contains other files."""
+        """Make version control ignore a new folder, unless the folder contains other files."""
         sweep(self.folder)
         if not self.folder.is_dir() or all(path.name.startswith(PART) for path in self.folder.iterdir()):
             write_text(self.folder / ".gitignore", NOTE)
             reached("settled the cache")
 
     def entries(self) -> Iterator[Entry]:
-        """Yields all entries, sorted by key; a damaged entry has an empty description."""
+        """Yield all entries, sorted by key; a damaged entry has an empty description."""
         for path in sorted(self.folder.glob("??/*")):
             key, _, ending = path.name.partition(".")
             if not re.fullmatch("[0-9a-f]{64}", key) or path.parent.name != key[:2]:
@@ -133,7 +133,7 @@ class Cache:
             yield Entry(key, size, about if isinstance(about, dict) else {})
 
     def remove(self, key: str) -> None:
-        """Removes an entry, complete or incomplete, if it exists."""
+        """Remove an entry, complete or incomplete, if it exists."""
         self.path(key).unlink(missing_ok=True)
         self.remove_journals(key)
 

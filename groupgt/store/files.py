@@ -25,7 +25,7 @@ OLD_S = 86_400
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Calls `write` with a temporary path next to `path`, then renames it; leaves no partial file behind."""
+    """Call `write` with a temporary path next to `path`, then rename it; leave no partial file behind."""
     path = path.resolve()
     temporary: Path | None = None
     try:
@@ -59,17 +59,17 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8 text atomically."""
+    """Write UTF-8 text atomically."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Writes bytes atomically."""
+    """Write bytes atomically."""
     write_atomically(path, lambda temporary: temporary.write_bytes(data))
 
 
 def write_folder(path: Path, write: Callable[[Path], None]) -> None:
-    """Calls `write` with a temporary folder next to `path`, then renames it; never replaces an existing folder."""
+    """Call `write` with a temporary folder next to `path`, then rename it; never replace an existing folder."""
     path = path.resolve()
     if path.exists():
         raise DataError(f"{path}: already exists; choose another folder")
@@ -82,7 +82,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Creates a folder in `parent`, to be renamed once complete; removes it on exit if it still exists."""
+    """Create a folder in `parent`, to be renamed once complete; remove it on exit if it still exists."""
     temporary: Path | None = None
     try:
         make_folder(parent)
@@ -100,13 +100,13 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def sync(path: Path) -> None:
-    """Syncs the content of a file to disk."""
+    """Sync the content of a file to disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def sync_folder(path: Path) -> None:
-    """Syncs the directory entries of a folder to disk, if the system supports it."""
+    """Sync the directory entries of a folder to disk, if the system supports it."""
     if os.name != "posix":
         return
     handle = os.open(path, os.O_RDONLY)
@@ -119,7 +119,7 @@ def sync_folder(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Creates a folder and its parents if they do not exist."""
+    """Create a folder and its parents if they do not exist."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
@@ -127,7 +127,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Syncs a folder and all its contents to disk."""
+    """Sync a folder and all its contents to disk."""
     for path in (*sorted(folder.rglob("*"), reverse=True), folder):
         if path.is_dir():
             sync_folder(path)
@@ -139,7 +139,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def remove(path: Path, *, ignore_errors: bool = False) -> None:
-    """Removes a file, or a folder and its contents, if it exists; links are not followed."""
+    """Remove a file, or a folder and its contents, if it exists; links are not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
@@ -147,7 +147,7 @@ def remove(path: Path, *, ignore_errors: bool = False) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Removes partial files and folders that ended processes left in a folder."""
+    """Remove partial files and folders that ended processes left in a folder."""
     if not folder.is_dir():
         return
     for path in folder.glob(f"{PART}*"):
@@ -156,7 +156,7 @@ def sweep(folder: Path) -> None:
 
 
 def owner(process: int | None = None) -> str:
-    """Returns the name of a process on this host (default: this process) for use in file names."""
+    """Return the name of a process on this host (default: this process) for use in file names."""
     return f"{_host()}-{process or os.getpid()}"
 
 
@@ -167,7 +167,7 @@ def _host() -> str:
 
 
 def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
-    """Returns whether the `owner` of a file has ended or, if unknown, whether the file is older than `after`."""
+    """Return whether the `owner` of a file has ended or, if unknown, whether the file is older than `after`."""
     host, _, process = writer.partition("-")
     try:
         if host == _host() and process.isdigit() and os.name == "posix":
@@ -183,7 +183,7 @@ def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
 
 
 def _is_another(process: str, written: float) -> bool:
-    """Returns whether a process id now belongs to a zombie or to a process that started later.
+    """Return whether a process id now belongs to a zombie or to a process that started later.
 
     This works only on Linux; clocks may differ by up to a minute.
     """
@@ -196,7 +196,7 @@ def _is_another(process: str, written: float) -> bool:
 
 
 def umask() -> int:
-    """Returns the permissions that are withheld from new files."""
+    """Return the permissions that are withheld from new files."""
     current = os.umask(0)
     os.umask(current)
     return current
@@ -230,7 +230,7 @@ def slug(name: str) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Returns the SHA-256 of a file as hexadecimal digits."""
+    """Return the SHA-256 of a file as hexadecimal digits."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -239,7 +239,7 @@ def sha256(path: Path) -> str:
 
 
 def digest_of(path: Path) -> str:
-    """Returns the digest of a file, or of the names and contents of all files in a folder."""
+    """Return the digest of a file, or of the names and contents of all files in a folder."""
     if path.is_file():
         return sha256(path)
     files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -254,11 +254,11 @@ _watchers: list[Callable[[str], None]] = []
 
 
 def watch(watcher: Callable[[str], None]) -> None:
-    """Registers a function to be called with the name of each point that is reached."""
+    """Register a function to be called with the name of each point that is reached."""
     _watchers.append(watcher)
 
 
 def reached(name: str) -> None:
-    """Reports to all watchers that a point has been reached."""
+    """Report to all watchers that a point has been reached."""
     for watcher in _watchers:
         watcher(name)

@@ -42,7 +42,7 @@ class Journal:
 
     @classmethod
     def of(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """Opens the journal with this name for this process, or for the `writer` on whose behalf it works."""
+        """Open the journal with this name for this process, or for the `writer` on whose behalf it works."""
         return cls(folder / f"{name}.{writer or owner()}{ENDING}")
 
     @property
@@ -60,7 +60,7 @@ class Journal:
 
     @classmethod
     def adopted(cls, folder: Path, name: str, of: str, writer: str = "") -> Journal:
-        """Opens a journal that continues the one that the ended process `of` left under this name, if it did."""
+        """Open a journal that continues the one that the ended process `of` left under this name, if it did."""
         journal = cls.of(folder, name, writer)
         if journal.path is not None:
             with suppress(OSError):  # it left none under this name
@@ -69,14 +69,14 @@ class Journal:
 
     @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """Opens a journal that continues the latest one left under this name by an ended process."""
+        """Open a journal that continues the latest one left under this name by an ended process."""
         *older, latest = left_behind(folder, name, writer) or [cls.of(folder, name, writer)]
         for journal in older:
             journal.remove()
         return cls.adopted(folder, name, latest.owner, writer)
 
     def lines(self) -> Iterator[Any]:
-        """Yields the values appended so far by any process."""
+        """Yield the values appended so far by any process."""
         try:
             data = b"" if self.path is None else self.path.read_bytes()
         except FileNotFoundError:
@@ -92,7 +92,7 @@ class Journal:
                 continue
 
     def append(self, *values: Any, sync: bool = False) -> None:
-        """Appends values, synced to disk at once if `sync` is set; raises `DataError` if they cannot be written."""
+        """Append values, synced to disk at once if `sync` is set; raise `DataError` if they cannot be written."""
         if self.path is None:
             return
         texts = [json.dumps(value, separators=(",", ":")) for value in values]
@@ -115,14 +115,14 @@ class Journal:
             reached("appended to a journal")
 
     def remove(self) -> None:
-        """Removes the file if it exists."""
+        """Remove the file if it exists."""
         if self.path is not None:
             with suppress(OSError):  # it is not writable either
                 self.path.unlink(missing_ok=True)
 
 
 def left_behind(folder: Path, name: str, writer: str = "") -> list[Journal]:
-    """Returns the journals with this name that only this process (or the `writer`) may write to, newest last."""
+    """Return the journals with this name that only this process (or the `writer`) may write to, newest last."""
     paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
     here = writer or owner()
     left: list[Journal] = []
@@ -136,5 +136,5 @@ def left_behind(folder: Path, name: str, writer: str = "") -> list[Journal]:
 
 
 def now() -> str:
-    """Returns the current time in the format used by journals and the cache."""
+    """Return the current time in the format used by journals and the cache."""
     return datetime.now(UTC).strftime(TIME)

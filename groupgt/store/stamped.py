@@ -20,7 +20,7 @@ Writer = Callable[[Path], object]
 
 
 def write_stamped(parent: Path, digest: str, writers: Mapping[str, Writer]) -> Path:
-    """Writes a new folder `<time>-<digest>` by calling `writers` (keyed by file name), the manifest last.
+    """Write a new folder `<time>-<digest>` by calling `writers` (keyed by file name), the manifest last.
 
     Files are first written to a temporary folder next to it, which is renamed once complete, so that concurrent writes
     do not mix.
@@ -60,10 +60,10 @@ def _renamed(temporary: Path, parent: Path, digest: str) -> Path:
 
 
 def age_of(path: Path) -> tuple[str, int]:
-    """Returns the sort key of a stamped folder: the time in its name, then the time its last file was written."""
+    """Return the sort key of a stamped folder: the time in its name, then the time its last file was written."""
     return path.name.split("-")[0], (path / LAST).stat().st_mtime_ns
 
 
 def has_stamp(path: Path) -> bool:
-    """Returns whether a folder name starts with a time stamp."""
+    """Return whether a folder name starts with a time stamp."""
     return _STAMP.match(path.name) is not None

@@ -34,29 +34,29 @@ class Verdicts:
         self.scores = dict(self.earlier)
 
     def available(self, keys: Iterable[str]) -> dict[str, float]:
-        """Returns the scores available for the given keys."""
+        """Return the scores available for the given keys."""
         scores = {key: self.scores[key] for key in keys if key in self.scores}
         self.used.update(scores.keys() & self.earlier.keys())
         return scores
 
     def prepare(self) -> None:
-        """Raises `DataError` if verdicts cannot be stored, before any cost is incurred."""
+        """Raise `DataError` if verdicts cannot be stored, before any cost is incurred."""
         self.begin()
         self.journal.append()
 
     def begin(self) -> None:
-        """Prepares the folder once, before the first verdict is added; reading verdicts changes nothing on disk."""
+        """Prepare the folder once, before the first verdict is added; reading verdicts changes nothing on disk."""
         if self.on_begin is not None:
             self.on_begin()
             self.on_begin = None
 
     def resume(self, scores: Mapping[str, float]) -> None:
-        """Adds scores from the interrupted run that this one continues."""
+        """Add scores from the interrupted run that this one continues."""
         self.earlier = {**self.earlier, **scores}
         self.scores.update(scores)
 
     def keep(self, scores: Mapping[str, float]) -> None:
-        """Adds scores; raises `DataError` if they cannot be written."""
+        """Add scores; raise `DataError` if they cannot be written."""
         self.begin()
         self.scores.update(scores)
         if scores and self.journal.path is not None:
@@ -82,7 +82,7 @@ class VerdictStore:
     _judges: dict[str, tuple[Verdicts, Journal]] = field(default_factory=dict)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
-        """Returns the verdicts of a judge, shared by all callers in this run."""
+        """Return the verdicts of a judge, shared by all callers in this run."""
         if judge not in self._judges:
             self._judges[judge] = self._opened(hashlib.sha256(judge.encode()).hexdigest(), vouched=vouched)
         return self._judges[judge][0]
@@ -107,13 +107,13 @@ class VerdictStore:
         return Verdicts(own, earlier, self.about, begin), finished
 
     def _unfinished(self) -> Iterator[tuple[Verdicts, Path, str]]:
-        """Yields the judges whose verdicts belong to this run alone, with the folder and name of their journals."""
+        """Yield the judges whose verdicts belong to this run alone, with the folder and name of their journals."""
         for judge, (verdicts, finished) in self._judges.items():
             if self.folder is not None and verdicts.journal.path != finished.path:
                 yield verdicts, self.folder, hashlib.sha256(judge.encode()).hexdigest()
 
     def left_behind(self) -> list[Journal]:
-        """Returns the journals that interrupted runs left."""
+        """Return the journals that interrupted runs left."""
         return [journal for _, folder, name in self._unfinished() for journal in left_behind(folder, name)]
 
     def resume(self, of: str) -> None:
@@ -123,7 +123,7 @@ class VerdictStore:
             verdicts.resume(scores_in(Journal.adopted(folder, name, of).lines()))
 
     def finish(self) -> None:
-        """Marks the run as finished, after which its verdicts are reused only with `reuse`."""
+        """Mark the run as finished, after which its verdicts are reused only with `reuse`."""
         for verdicts, finished in self._judges.values():
             if verdicts.journal.path != finished.path:
                 try:
@@ -147,7 +147,7 @@ class VerdictStore:
 
 
 def scores_in(lines: Iterable[Any]) -> dict[str, float]:
-    """Returns the scores in the lines of a journal, by key."""
+    """Return the scores in the lines of a journal, by key."""
     scores = {}
     for line in lines:
         if isinstance(line, list) and len(line) == 2 and isinstance(line[0], str) and isinstance(line[1], (int, float)):

@@ -25,7 +25,7 @@ LEVEL = 6
 
 
 def block(value: Any) -> bytes:
-    """Encodes a value as a block."""
+    """Encode a value as a block."""
     return deflated(json.dumps(value, separators=(",", ":"), allow_nan=False))
 
 
@@ -35,18 +35,18 @@ def deflated(text: str) -> bytes:
 
 
 def opened(data: bytes) -> Any:
-    """Decodes a block."""
+    """Decode a block."""
     return json.loads(zlib.decompress(base64.b64decode(data)))
 
 
 def short(value: float) -> float | int:
-    """Rounds a weight or grade to six significant digits, which the page displays unchanged."""
+    """Round a weight or grade to six significant digits, which the page displays unchanged."""
     rounded = float(f"{value:.6g}")
     return int(rounded) if rounded.is_integer() else rounded
 
 
 def score_texts(scores: Sequence[float]) -> list[str]:
-    """Formats the scores of a ranking with the same number of decimals, so that the largest score has four digits.
+    """Format the scores of a ranking with the same number of decimals, so that the largest score has four digits.
 
     >>> score_texts([123.4, 5.678]), score_texts([1e-7, 2e-8]), score_texts([0.0, 0.0])
     (['123.4', '5.7'], ['1e-07', '2e-08'], ['0', '0'])
@@ -76,7 +76,7 @@ class Chunk:
 
 
 def chunks_of(dataset: Dataset) -> list[Chunk]:
-    """Encodes all details of a data set, most informative queries first, before anything is omitted."""
+    """Encode all details of a data set, most informative queries first, before anything is omitted."""
     chunks: list[Chunk] = []
     passages, details = dataset["passages"], iter(dataset["details"])
     # The chunk with the text of an id, and whether the text is among those that matter.

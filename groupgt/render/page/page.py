@@ -32,7 +32,7 @@ STATIC_SYSTEMS = 20
 
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
-    """Returns the complete file; details beyond `max_size` are omitted, and the page says how many."""
+    """Return the complete file; details beyond `max_size` are omitted, and the page says how many."""
     every = [chunks_of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
     fixed_parts = [_opening(page["title"]), _main(page), *tables.values(), *_libraries().values(), _scripts()]
@@ -60,19 +60,19 @@ def _document(title: str, parts: Sequence[bytes]) -> bytes:
 
 
 def single_page(dataset: Dataset) -> bytes:
-    """Builds the page for a single data set without an experiment."""
+    """Build the page for a single data set without an experiment."""
     return page_bytes(untimed_page(dataset["name"], [dataset]))
 
 
 def untimed_page(title: str, datasets: list[Dataset]) -> Page:
-    """Returns the data of a page without an experiment: its only time is when the page was generated."""
+    """Return the data of a page without an experiment: its only time is when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
     return {"title": title, "datasets": datasets, "facts": [], "across": [], "times": times}
 
 
 def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
-    """Builds a small page with one figure: its description, its data as an HTML table, and its template."""
+    """Build a small page with one figure: its description, its data as an HTML table, and its template."""
     body = (
         f'<main id="main" class="single"><div id="figure" aria-hidden="true"></div><p>{html.escape(text)}</p>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="data">{table}</div></main>\n'
@@ -100,7 +100,7 @@ def _opening(title: str) -> bytes:
 
 
 def stylesheet() -> str:
-    """Returns the CSS shared by all pages."""
+    """Return the CSS shared by all pages."""
     light, dark = (
         "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
     )
@@ -109,7 +109,7 @@ def stylesheet() -> str:
 
 
 def script(name: str) -> str:
-    """Returns one of the page's scripts, such as `base`."""
+    """Return one of the page's scripts, such as `base`."""
     return _file(f"scripts/{name}.js").decode()
 
 
@@ -134,7 +134,7 @@ def _block(name: str, data: bytes) -> bytes:
 
 
 def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> Overview:
-    """Returns the data for all views except the query view."""
+    """Return the data for all views except the query view."""
     return {
         "title": page["title"],
         "facts": page["facts"],
@@ -164,7 +164,7 @@ def _dataset(dataset: Dataset, chunks: list[Chunk]) -> DatasetOnPage:
 
 
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
-    """Yields blocks with the queries of each data set and the values of each metric."""
+    """Yield blocks with the queries of each data set and the values of each metric."""
     for place, dataset in enumerate(page["datasets"]):
         queries = dataset["questions"]
         yield f"questions-{place}", block({key: value for key, value in queries.items() if key != "values"})
@@ -180,7 +180,7 @@ def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:
 
 
 def _main(page: Page) -> bytes:
-    """Returns the content visible without scripts: verdict, means for the primary metric, and the initial pictures."""
+    """Return the content visible without scripts: verdict, means for the primary metric, and the initial pictures."""
     parts = [f"<h1>{_name(page['title'])}</h1>"]
     for place, dataset in enumerate(page["datasets"]):
         if len(page["datasets"]) > 1:
@@ -194,7 +194,7 @@ def _main(page: Page) -> bytes:
 
 
 def _stills(place: int, dataset: Dataset) -> Iterator[str]:
-    """Yields pictures for the first view; they are hidden from screen readers, since the table has the same content."""
+    """Yield pictures for the first view; they are hidden from screen readers, since the table has the same content."""
     for name, drawing in dataset["drawings"].items():
         if picture := drawing.get("still"):
             key, title = map(_escaped, (f"{place} {name}", drawing["template"]["title"]["text"]))

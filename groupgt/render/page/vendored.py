@@ -62,12 +62,12 @@ APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 @cache
 def licenses() -> str:
-    """Returns the licenses of the libraries and of their bundled dependencies."""
+    """Return the licenses of the libraries and of their bundled dependencies."""
     return LICENSES.read_text(encoding="utf-8")
 
 
 def main() -> None:
-    """Downloads the libraries and their licenses; requires npm and network access."""
+    """Download the libraries and their licenses; requires npm and network access."""
     npm = shutil.which("npm")
     if npm is None:
         sys.exit("npm is needed")
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def _licenses(modules: Path) -> str:
-    """Returns each distinct license of the libraries and their dependencies once, with the packages that use it."""
+    """Return each distinct license of the libraries and their dependencies once, with the packages that use it."""
     waiting = [each.package for each in LIBRARIES]
     abouts: dict[str, dict[str, Any]] = {}
     while waiting:
