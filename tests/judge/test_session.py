@@ -385,6 +385,8 @@ def test_the_order_of_queries(tmp_path: Path) -> None:
     ]
     assert session_of(tmp_path, "more", next="pool", pool=PoolRule("depth", 2), runs=runs).order[0] == "q2"
     assert session_of(tmp_path, "agreeing", next="rrf", pool=PoolRule("depth", 2), runs=runs).order[0] == "q2"
+    # Only in q2 do the runs differ in unjudged results: pets 1, cars 1 ÷ log2 3, night 1.
+    assert session_of(tmp_path, "apart", next="comparison", **{**given, "runs": runs}).order == ["q2", "q1", "q3"]
 
 
 def test_without_rapidfuzz_nothing_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
