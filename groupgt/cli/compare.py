@@ -307,13 +307,9 @@ def pool_command(inputs: Inputs, depth: int, team: str | None, style: str) -> No
     Also shows judged@k of each run, how many groups lose all their relevant documents, which pairs of systems swap, and
     which unjudged results could move a comparison most. Uses one metric (default: ndcg@10).
     """
-    from groupgt.comparison.pool import CUTOFF, pool_of
+    from groupgt.comparison.pool import needed_metrics, pool_of
 
     inputs = inputs if inputs.metric_texts else replace(inputs, metric_texts=(DEFAULT,))
     inputs.check()
-    metrics = list(inputs.request.metrics.values())
-    if len(metrics) != 1:
-        raise ConfigError(f"-m: expected one metric with one cutoff, found {', '.join(map(str, metrics))}")
-    k = metrics[0].cutoff if isinstance(metrics[0].cutoff, int) else CUTOFF
-    request = replace(inputs, metric_texts=(*inputs.request.metrics, f"judged@{k}"), cutoff_texts=()).request
-    show_result(pool_of(inputs.evaluations(request), depth, team, k), style)
+    needed = replace(inputs, metric_texts=needed_metrics(inputs.request.metrics), cutoff_texts=())
+    show_result(pool_of(needed.evaluations(needed.request), depth, team), style)

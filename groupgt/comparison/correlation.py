@@ -199,19 +199,17 @@ def _swaps(
     if not opposite:
         return ()
     tests = [_tested(side, names, settings) for side in sides]
-    swaps = [Swap(*pair, *(_contrast(test, pair) for test in tests)) for pair in opposite]
+    swaps = [
+        Swap(*pair, *(test[pair] if pair in test else test[pair[::-1]].turned for test in tests)) for pair in opposite
+    ]
     return tuple(sorted(swaps, key=lambda swap: -swap.first.significant - swap.second.significant))
 
 
-def _tested(side: Side, names: Sequence[str], settings: Settings) -> Mapping[tuple[str, str, str], Contrast]:
-    """Test all pairs of systems on one side, as one family."""
+def _tested(side: Side, names: Sequence[str], settings: Settings) -> dict[tuple[str, str], Contrast]:
+    """Test all pairs of systems on one side, as one family; return the contrast of each pair, in the order of names."""
     values = {name: {side.text: side.values[name]} for name in names}
-    return contrasts_of_pairs(values, {side.text: side.metric}, list(combinations(names, 2)), settings)
-
-
-def _contrast(tested: Mapping[tuple[str, str, str], Contrast], pair: tuple[str, str]) -> Contrast:
-    by_pair = {(one, two): each for (one, two, _), each in tested.items()}
-    return by_pair[pair] if pair in by_pair else by_pair[pair[::-1]].turned
+    tested = contrasts_of_pairs(values, {side.text: side.metric}, list(combinations(names, 2)), settings)
+    return {(one, other): contrast for (one, other, _), contrast in tested.items()}
 
 
 def _ranges(

@@ -18,7 +18,7 @@ from groupgt.evaluation.options import RequestOptions, Runs, Truth, takes_option
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.runs import named_runs
-from groupgt.metrics.language import Metric, parse_metric
+from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
@@ -122,15 +122,23 @@ def pool(
     >>> result["one"].unique, round(result["one"].without, 4)  # a is known only from one
     (1, 0.5)
     """
-    chosen = parse_metric(metric, options.get("convention", "auto"))
-    cutoff = chosen.cutoff if isinstance(chosen.cutoff, int) else CUTOFF
-    request = Request.of([metric, f"judged@{cutoff}"], **options)
+    needed = needed_metrics(Request.of([metric], **options).metrics)
+    options["k"] = ()  # it is in the text of the metric
+    request = Request.of(needed, **options)
     evaluations = evaluate_each(request, request.truth_of(truth), named_runs(runs, least=2))
-    return pool_of(evaluations, depth, team, cutoff)
+    return pool_of(evaluations, depth, team)
 
 
-def pool_of(evaluations: Sequence[Evaluation], depth: int, team: str | Mapping[str, str] | None, cutoff: int) -> Pool:
-    """Return the pool bias of evaluations whose first metric is of interest and whose second is judged@k."""
+def needed_metrics(metrics: Mapping[str, Metric]) -> tuple[str, str]:
+    """Return the metric of interest and judged@k; raise `ConfigError` if there is not one metric with one cutoff."""
+    if len(metrics) != 1:
+        raise ConfigError(f"metric: expected one metric with one cutoff, found {', '.join(metrics)}")
+    ((text, metric),) = metrics.items()
+    return text, f"judged@{metric.cutoff if isinstance(metric.cutoff, int) else CUTOFF}"
+
+
+def pool_of(evaluations: Sequence[Evaluation], depth: int, team: str | Mapping[str, str] | None) -> Pool:
+    """Return the pool bias of evaluations by `needed_metrics`."""
     first = evaluations[0]
     if first.labeller.name != "id":
         raise ConfigError(f"pool: needs results that are matched by id, found the labeller {first.labeller.name}")
@@ -141,6 +149,7 @@ def pool_of(evaluations: Sequence[Evaluation], depth: int, team: str | Mapping[s
     if len(set(teams.values())) < 2:
         raise ConfigError(f"team: expected at least two teams, found {', '.join(set(teams.values()))}")
     text, judged = list(first.metrics)
+    cutoff = int(judged.partition("@")[2])
     contributed = {each.name: _contributed(each, depth) for each in evaluations}
     of_team = {
         team: np.any([contributed[name] for name in names if teams[name] == team], axis=0)

@@ -293,7 +293,7 @@ def _common(in_brackets: str) -> tuple[dict[str, str], str | None]:
     others: list[str] = []
     for part in in_brackets.split(","):
         match = re.fullmatch(r"\s*(judged_only|level|rel)\s*=\s*(.*?)\s*", part)
-        name = "" if match is None else match[1].replace("rel", "level") if match[1] == "rel" else match[1]
+        name = "" if match is None else {"rel": "level"}.get(match[1], match[1])
         if match is None or not match[2] or name in common:
             others.append(part.strip())
         else:

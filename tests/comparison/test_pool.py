@@ -103,3 +103,11 @@ def test_one_team_and_other_labellers_are_refused() -> None:
         groupgt.pool(truth, runs, "recall@5", team=dict.fromkeys(runs, "all"))
     with pytest.raises(groupgt.ConfigError, match="matched by id"):
         groupgt.pool(truth, runs, "recall@5", labeller={"use": "parents", "with": {"pattern": "(.*)"}})
+
+
+def test_one_metric_with_one_cutoff() -> None:
+    truth, runs = data(2)
+    assert groupgt.pool(truth, runs, "recall.coverage", k=3).cutoff == 3
+    assert groupgt.pool(truth, runs, "recall.coverage", k=3).metric == "recall.coverage@3"
+    with pytest.raises(groupgt.ConfigError, match="one metric with one cutoff, found recall@3, recall@5"):
+        groupgt.pool(truth, runs, "recall", k=[3, 5])
