@@ -17,8 +17,8 @@ ROW = re.compile(r"^\| (.*?) \| (.*?) \|$", re.MULTILINE)
 
 
 def rows(page: str) -> list[tuple[list[str], list[str], str]]:
-    """What each row names there and here, and the text of its second cell."""
-    text = (PAGES / page).read_text(encoding="utf-8")
+    """Return what each row names there and here, and its second cell, without what is listed as absent."""
+    text = (PAGES / page).read_text(encoding="utf-8").partition("Not in groupgt, and why:")[0]
     return [(re.findall("`(.*?)`", there), re.findall("`(.*?)`", here), here) for there, here in ROW.findall(text)]
 
 
