@@ -210,7 +210,8 @@ def fold(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Normalize the case and the Unicode form of a text."""
+    """Normalize the case, the Unicode form and the backslashes of a text."""
+    text = text.replace("\\", "/")
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
 
 
@@ -221,10 +222,10 @@ _SUFFIX = re.compile(r"[#:_/|@. -]{1,2}[0-9]+$")
 
 
 def _key(name: str) -> str:
-    """Normalize an id as `fold` does, and ignore a leading slash, escapes such as `%20` and the ending of a file."""
+    """Normalize an id as `fold` does, and ignore slashes around it, escapes such as `%20` and the ending of a file."""
     text = fold(unquote(name) if "%" in name else name)
-    if text[:1] in "./":
-        text = text.removeprefix("./").lstrip("/")
+    if text[:1] in "./" or text[-1:] == "/":
+        text = text.removeprefix("./").strip("/")
     return fold(_ENDING.sub("", text)) if "." in text else text
 
 

@@ -50,6 +50,8 @@ def _in_trec(source: Source) -> str | None:
     usual = Counter(min(len(line.split()), 6) for line in _first_lines(source)).most_common(1)[0][0]
     if usual == 3 and trec.are_ranked(_first_lines(source)):
         return "either"
+    if usual == 4 and trec.are_scored(_first_lines(source)):
+        return "run"
     return "run" if usual >= 6 else "either" if usual == 5 else "truth" if usual in (3, 4) else None
 
 

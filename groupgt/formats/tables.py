@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, display, listed
+from groupgt.errors import DataError, Faults, display, listed, warn
 from groupgt.formats.fields import Firsts, ids_fault
 from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
@@ -43,6 +43,8 @@ from groupgt.model.values import normal_text
 ABSENT = object()
 EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or group (a row per judgment)"
 NONRELEVANT = "nonrelevant"
+# Numbers under these names say where a document stands, not how relevant it is.
+NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "unnamed: 0", "")
 # Columns of ground truth that are part of it; the others are kept, for slices.
 OWN = ("qid", "query", "retrieval_gt", SHAPE, "excluded_ids", NONRELEVANT)
 
@@ -81,13 +83,49 @@ def truth_of(table: Table, policy: Policy) -> GroundTruth:
     if not table.names:
         table.faults.stop()
         return GroundTruth.from_rows([], [], policy)
-    roles = roles_in(table.names, "truth", table.declared)
+    roles = _roles(table)
     if "retrieval_gt" in roles and roles.keys() & {"qid", "query"}:
         return _grouped(table, roles, policy)
     if "doc_id" in roles and roles.keys() & {"qid", "query"}:
         return _judged(table, roles, policy)
     table.faults.stop()
     raise DataError(f"{table.where or table.title}: {_missing(table, roles)}")
+
+
+def _roles(table: Table) -> dict[str, str]:
+    """Return the column of each role; beside documents, true and false or numbers under `relevant` are grades."""
+    roles = roles_in(table.names, "truth", table.declared)
+    marks = roles.get("retrieval_gt", "retrieval_gt")
+    is_named = marks == "retrieval_gt" or "retrieval_gt" in table.declared
+    if is_named or "doc_id" not in roles or _numbers(table, marks) is None:
+        return roles
+    return {role: name for role, name in roles.items() if role != "retrieval_gt"} | {"grade": marks}
+
+
+def _numbers(table: Table, name: str) -> Floats | None:
+    """Return a column as numbers, true and false as 1 and 0; None if a cell is neither."""
+    numbers = grades_of(_marks(table.column(name)), text=table.text)
+    return numbers if len(numbers) and not np.isnan(numbers).any() else None
+
+
+def _marks(cells: Sequence[Any]) -> Sequence[Any]:
+    """Return cells with true and false, as frames and CSV files have them, as 1 and 0."""
+    kinds = set(map(str, cells)) if set(map(type, cells)) <= {str, bool, np.bool_} else set()
+    if not kinds or not {kind.lower() for kind in kinds} <= {"true", "false"}:
+        return cells
+    values: list[Any] = [str(cell).lower() == "true" for cell in cells]
+    return [str(int(value)) if isinstance(cell, str) else int(value) for cell, value in zip(cells, values)]
+
+
+def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
+    """Warn of a column of unknown name whose numbers look like grades, if no column has grades."""
+    for name in table.names:
+        if name in roles.values() or name.lower() in NOT_GRADES:
+            continue
+        numbers = _numbers(table, name)
+        if numbers is not None and bool((numbers <= 0).any() and (numbers > 0).any()):
+            what = f"{table.title}: no column has grades, so that every row counts as relevant"
+            warn(f"{what}; {name} has numbers, some of them 0 or less: if they are grades, --columns grade={name}")
 
 
 def _missing(table: Table, roles: dict[str, str]) -> str:
@@ -331,7 +369,9 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     names = [roles[role] for role in ("qid", "doc_id", "group", "grade") if role in roles]
     if any(ABSENT in table.column(name) for name in names):
         _present(table, names)
-    cells = table.column(roles["grade"]) if "grade" in roles else [1.0] * len(documents)
+    if "grade" not in roles:
+        _warn_of_grades(table, roles)
+    cells = _marks(table.column(roles["grade"])) if "grade" in roles else [1.0] * len(documents)
     groups = texts_of_ids(table.column(roles["group"])) if "group" in roles else None
     is_text = table.text and "grade" in roles
     rows = Judged(

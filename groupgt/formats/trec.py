@@ -234,6 +234,14 @@ def are_ranked(lines: Iterable[bytes]) -> bool:
     return all(min(of_query) <= 1 and len(set(of_query)) == len(of_query) for of_query in ranks.values())
 
 
+def are_scored(lines: Iterable[bytes]) -> bool:
+    """Return whether lines are `qid pid rank score`: a run without a header, not qrels with ranks as ids."""
+    rows = [line.split() for line in lines]
+    if any(len(cells) != 4 for cells in rows) or not any(b"." in cells[3] for cells in rows):
+        return False
+    return are_ranked(b" ".join(cells[:3]) for cells in rows)
+
+
 def _read_ranks(source: Source) -> Run:
     """Read `qid pid rank`; raises `DataError` if the third column is no rank throughout."""
     lines = [line for line in source.lines() if line.strip()]

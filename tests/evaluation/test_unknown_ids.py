@@ -30,6 +30,8 @@ NEAR = [
     ("007", "7", True),
     ("docs/a.md", "/docs/a.md", True),
     ("./docs/a.md", "docs/a.md", True),
+    ("http://a/b", "http://a/b/", True),
+    ("docs/a.md", "docs\\a.md", True),
     ("my file.pdf", "my%20file.pdf", True),
     ("report.pdf", "report", True),
     ("report", "report.txt", True),

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -454,6 +455,35 @@ def test_columns_are_what_the_user_says(tmp_path: Path, cli: Cli) -> None:
     )
     with pytest.raises(groupgt.ConfigError, match="there is no column 'place'"):
         groupgt.read_run(run, columns={"rank": "place"})
+
+
+@pytest.mark.parametrize("marks", [("True", "False"), ("1", "0"), ("2", "-1")])
+@pytest.mark.parametrize("kind", ["csv", "frame"])
+def test_relevant_beside_documents_is_a_grade(tmp_path: Path, kind: str, marks: tuple[str, str]) -> None:
+    table = put(
+        tmp_path / "t.csv", "query_id,doc_id,relevant\n" + "".join(f"q1,{d},{m}\n" for d, m in zip("ab", marks))
+    )
+    truth = groupgt.read_ground_truth(table if kind == "csv" else pl.read_csv(table))
+    assert (truth.ids, truth.is_relevant.tolist()) == (["a", "b"], [True, False])
+
+
+@pytest.mark.parametrize(
+    ("column", "is_asked"),
+    [("usefulness,1,0", True), ("position,1,0", False), ("pages,1,2", False), ("note,x,y", False)],
+)
+def test_numbers_that_may_be_grades_are_asked_for(tmp_path: Path, column: str, is_asked: bool) -> None:
+    name, *cells = column.split(",")
+    table = put(
+        tmp_path / "t.csv", f"qid,doc_id,{name}\n" + "".join(f"q1,{d},{cell}\n" for d, cell in zip("ab", cells))
+    )
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
+        truth = groupgt.read_ground_truth(table)
+    assert truth.is_relevant.tolist() == [True, True]
+    texts = [str(each.message) for each in issued]
+    assert [text.endswith(f"if they are grades, --columns grade={name}") for text in texts] == [True] * is_asked
+    declared = groupgt.read_ground_truth(table, columns={"grade": name}) if is_asked else None
+    assert declared is None or declared.is_relevant.tolist() == [True, False]
 
 
 def test_columns_in_an_experiment(tmp_path: Path) -> None:

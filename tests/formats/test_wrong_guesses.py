@@ -68,6 +68,12 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
     ),
     ("truth", TREC.replace(b" t\n", b"\n"), (":1: expected 4 columns (qid iter doc rel), found 5",)),
     ("run", TREC.replace(b" t\n", b"\n"), (":1: expected 6 columns (qid Q0 doc rank score tag), found 5",)),
+    (
+        "run",
+        b"q1\td1\t1\t9.5\nq1\td2\t2\t8.25\n",
+        (":1: expected 6 columns (qid Q0 doc rank score tag), found 4", "a header line, such as qid, doc_id, score"),
+    ),
+    ("truth", b"q1\td1\t1\t9.5\nq1\td2\t2\t8.25\n", ("this looks like a run (trec run)", "swap TRUTH and RUN?")),
     ("truth", TREC, ("expected ground truth, but this looks like a run (trec run). Did you swap TRUTH and RUN?",)),
     (
         "truth",
