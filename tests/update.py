@@ -56,6 +56,7 @@ DERIVED: dict[str, Derived] = {
     "schema of experiment files": Derived(lambda: {ROOT / "configs" / "groupgt.schema.json": schema_text()}),
     "conformance cases": Derived(conformance.files),
     "page of other tools": Derived(lambda: {same_word.PATH: same_word.text()}, slow=True),
+    "tables of commands": Derived(tables.commands),
     "table of the quickstart": Derived(tables.quickstart),
     "table of chunkings": Derived(tables.chunkings, slow=True),
     "tables of the sweep": Derived(tables.sweep, slow=True, needs=("Stemmer", "sklearn"), slack=5e-3),

@@ -7,7 +7,30 @@ import re
 import click
 
 from docs.generate.markdown import block, cell, code, page, plain, table
-from groupgt.cli.main import COMMANDS, cli
+from groupgt.cli.main import COMMANDS, cli, sections
+
+
+def groups() -> str:
+    """Return the commands in the groups of `groupgt --help`, a table each, as the page about commands shows them."""
+    context = click.Context(cli, info_name="groupgt")
+    parts = []
+    for title, names in sections().items():
+        rows = [[code(_call(name, context)), cell(COMMANDS[name][1])] for name in names]
+        parts += [f"## {title}", table(["command", "does"], rows)]
+    return "\n\n".join(parts)
+
+
+def _call(name: str, parent: click.Context) -> str:
+    """Return a command with its arguments and the options that it requires."""
+    command = cli.get_command(parent, name)
+    assert command is not None
+    context = click.Context(command, parent=parent, info_name=name)
+    required = [
+        f"{option.opts[0]} {option.make_metavar(context)}"
+        for option in command.params
+        if isinstance(option, click.Option) and option.required
+    ]
+    return " ".join(["groupgt", name, *command.collect_usage_pieces(context)[1:], *required])
 
 
 def pages() -> dict[str, str]:

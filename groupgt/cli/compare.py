@@ -26,6 +26,7 @@ from groupgt.cli.output import (
     show_result,
     table_option,
     together,
+    write_file,
     write_table,
     written_option,
 )
@@ -56,7 +57,7 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @click.option(
     "--across",
     type=click.Choice(["datasets"]),
-    help="With a result folder as TRUTH: compare its data sets, each system with itself on the --baseline data set.",
+    help="With a result folder as TRUTH: compare each system on every data set with itself on the --baseline data set.",
 )
 @setting_options()
 @file_option(
@@ -75,14 +76,15 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @default_option(
     "--digits",
     type=click.IntRange(1, 12),
+    metavar="N",
     default=3,
     help="Digits after the decimal point, with --format latex_booktabs.",
 )
 @repeatable_option(
     "--against",
     metavar="NAME",
-    help="With --format latex_booktabs: test every run against this one, with superscripts; repeatable (default: the "
-    "baseline).",
+    help="With --format latex_booktabs: mark with a superscript what differs significantly from this run; repeatable "
+    "(default: the baseline).",
 )
 @format_option
 @details_option
@@ -129,10 +131,8 @@ def compare_command(
         print_it = partial(show, comparison.to_latex(digits=digits, against=against))
     else:
         print_it = prepared(comparison, style)
-    if page is not None:
-        comparison.to_html(page, corpus=inputs.texts)
-    if summary is not None:
-        write_text(summary, comparison.summary() + "\n")
+    write_file(page, lambda path: comparison.to_html(path, corpus=inputs.texts))
+    write_file(summary, lambda path: write_text(path, comparison.summary() + "\n"))
     write_table(per_query, lambda: (comparison.per_query.columns, comparison.per_query.rows()))
     if comparison.failures is not None:
         write_table(failures, comparison.failures.rows)
@@ -190,6 +190,7 @@ def _comparison(
     decisive = None if primary is None else text_of(primary)
     if decisive is not None and metrics and decisive not in map(text_of, metrics):
         metrics = [*metrics, decisive]
+    inputs.waiting.doing("comparing")
     return comparison_of(evaluations, baseline, Settings(**settings), metrics, decisive)
 
 
@@ -292,11 +293,13 @@ def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
 
 
 @command("pool")
-@default_option("--depth", type=click.IntRange(min=1), default=100, help="Number of results of a run in the pool.")
+@default_option(
+    "--depth", type=click.IntRange(min=1), metavar="N", default=100, help="Number of results of a run in the pool."
+)
 @click.option(
     "--team",
     metavar="PATTERN",
-    help="Which runs are of one team: a regular expression for their names, whose first group is the team.",
+    help="A regular expression for names of runs. Its first group is the team, so all runs of a team count as one.",
 )
 @format_option
 @details_option

@@ -31,6 +31,7 @@ from groupgt.cli.output import (
     show_json,
     show_result,
     table_option,
+    write_file,
     write_table,
     written_option,
 )
@@ -56,12 +57,15 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
     """
     inputs.check()
     evaluations = inputs.evaluations(inputs.request)
-    if page is not None:
+
+    def write_page(path: Path) -> None:
         from groupgt.comparison.compare import comparison_of
         from groupgt.comparison.settings import Settings
 
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
-        comparison_of(by_name, next(iter(by_name)), Settings()).to_html(page, corpus=inputs.texts)
+        comparison_of(by_name, next(iter(by_name)), Settings()).to_html(path, corpus=inputs.texts)
+
+    write_file(page, write_page)
     write_table(per_query, lambda: per_query_rows(evaluations))
     show_result(Evaluations.of(evaluations, inputs.conventions), style)
 
@@ -90,11 +94,17 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
 @default_option(
     "--worst",
     type=click.IntRange(min=1),
+    metavar="N",
     default=20,
     help="Number of queries to list; with several runs, number of groups.",
 )
 @default_option(
-    "-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff: a group is covered if it has a hit in the top k."
+    "-k",
+    "k",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=10,
+    help="Cutoff: a group is covered if it has a hit in the top k.",
 )
 @format_option
 @details_option

@@ -18,6 +18,7 @@ from groupgt.cli.help import Command, command
 from groupgt.cli.inputs import CACHE
 from groupgt.cli.output import (
     FILE,
+    Waiting,
     details_option,
     file_option,
     format_option,
@@ -30,6 +31,7 @@ from groupgt.cli.output import (
     show_document,
     show_json,
     show_rows,
+    write_file,
     written_option,
 )
 from groupgt.errors import ConfigError, GroupgtError, near_names, reason
@@ -116,19 +118,23 @@ def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = 
 )
 @repeatable_option("--only", metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable.")
 @click.option(
-    "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    default=1,
+    metavar="N",
+    help="Number of parallel retrieval processes.",
 )
-@click.option("--refresh", is_flag=True, help="Ignore the cache: retrieve, judge and build again.")
+@click.option("--refresh", is_flag=True, help="Ignore the cache: retrieve, label and build everything again.")
 @click.option(
     "--reuse",
     is_flag=True,
-    help="Reuse earlier answers of your code and services; query only for missing ones.",
+    help="Reuse earlier answers of your code and services, and query only for missing ones.",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with the newest run that was killed or failed, if it had the same options, queries and corpora; code "
-    "and services are not examined.",
+    help="Continue the newest run that was killed or failed, if it had the same options, queries and corpora. Changes "
+    "to code and services are not noticed.",
 )
 @click.option(
     "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
@@ -141,7 +147,7 @@ def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = 
 @click.option(
     "--allow-no-previous",
     is_flag=True,
-    help="Allow --against to name no earlier run, as in a first run: gates against it are skipped.",
+    help="Allow --against to find no earlier run, as in a first run. Gates against it are skipped.",
 )
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
 @output_option("Folder for results (default: the one named in CONFIG).", type=FILE)
@@ -201,12 +207,9 @@ def run_command(
         say("interrupted; finished retrievals are cached; to go on with answers of code and services, add --resume")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
-    if summary_path is not None:
-        write_text(summary_path, summary(outcome) + "\n")
-    if metrics_json is not None:
-        write_text(metrics_json, json_text(outcome.to_metrics()) + "\n")
-    if junit is not None:
-        write_text(junit, junit_report(outcome) + "\n")
+    write_file(summary_path, lambda path: write_text(path, summary(outcome) + "\n"))
+    write_file(metrics_json, lambda path: write_text(path, json_text(outcome.to_metrics()) + "\n"))
+    write_file(junit, lambda path: write_text(path, junit_report(outcome) + "\n"))
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
     hide = outcome.experiment.hide
     say(hide.message(f"wrote results to {outcome.folder}{page}"))
@@ -268,6 +271,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @format_option
 @details_option
+@Waiting()
 def report_command(
     folders: tuple[Path, ...],
     as_history: bool,
@@ -307,8 +311,7 @@ def report_command(
         _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else compared_metrics(results))
-    if page is not None:
-        write_bytes(page, page_bytes(merged_page(comparisons, results, metric)))
+    write_file(page, lambda path: write_bytes(path, page_bytes(merged_page(comparisons, results, metric))))
     if style == "json":
         show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})
         return

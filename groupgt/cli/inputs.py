@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from groupgt.cli.output import Decorator, check_outputs, together
+from groupgt.cli.output import Decorator, Waiting, check_outputs, together
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.engines.order import DIRECTIONS
 from groupgt.errors import ConfigError, DataError, Faults
@@ -81,6 +81,7 @@ class Inputs:
     takes_folder: bool = False
     audit_path: Path | None = None
     assume_random: bool = False
+    waiting: Waiting = field(default_factory=Waiting)
     # Options that are passed on as they are.
     others: dict[str, Any] = field(default_factory=dict)
 
@@ -350,7 +351,8 @@ class Inputs:
     def evaluations(self, request: Request) -> list[Evaluation]:
         """Evaluate every run according to a request."""
         runs = self.named_runs  # two runs of one name are reported before the ground truth is read
-        return evaluate_each(request, self.truth, runs)
+        self.waiting.doing("evaluating", len(runs))
+        return evaluate_each(request, self.truth, runs, self.waiting.step)
 
     def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
         """Evaluate every run according to a request; return evaluations by run name."""
@@ -424,7 +426,8 @@ def input_options(*options: Decorator) -> Decorator:
             given = {name: values.pop(name) for name in names.intersection(values)}
             others = {name: values.pop(name) for name in DEFAULTS.keys() & values.keys() - taken}
             inputs = Inputs(**given, others=others, takes_budgets="tokenizer" in given, takes_folder="systems" in given)
-            command(inputs, **values)
+            with inputs.waiting:
+                command(inputs, **values)
             inputs.judged.finish()
 
         return together(*options)(with_inputs)

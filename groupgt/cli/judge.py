@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.output import FILE, default_option, file_option, say, written_option
+from groupgt.cli.output import FILE, default_option, file_option, say, say_wrote, written_option
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, DataError, GroupgtError, first_of
 from groupgt.evaluation.inputs import as_ground_truth
@@ -44,7 +44,11 @@ from groupgt.store.files import write_atomically, write_text
 @click.option("--by", help="Your name in the journal (default: your login name).")
 @click.option("--pool", metavar="WAY:N", help="depth:N, rrf:N or bm25:N (default: depth:10, or bm25:20).")
 @click.option(
-    "--sample", "size", type=click.IntRange(min=1), help="Judge a random sample of N queries, in a fixed order."
+    "--sample",
+    "size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Judge a random sample of N queries, in a fixed order.",
 )
 @default_option("--seed", type=int, default=0, help="Random seed for the sample and the order of passages.")
 @click.option(
@@ -59,7 +63,7 @@ from groupgt.store.files import write_atomically, write_text
 @file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals with differences to resolve.")
 @click.option("--spans", is_flag=True, help="Write marked words as spans instead of passage ids.")
 @click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
-@default_option("--port", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.")
+@default_option("--port", type=click.IntRange(0, 65535), metavar="N", default=0, help="Port; 0 picks a free one.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def judge_command(
     queries: Path | None,
@@ -167,7 +171,7 @@ def judge_command(
 
 @command("sample")
 @click.argument("queries", type=FILE)
-@click.option("--size", type=click.IntRange(min=1), required=True, help="Number of queries.")
+@click.option("--size", type=click.IntRange(min=1), metavar="N", required=True, help="Number of queries.")
 @default_option("--seed", type=int, default=0, help="Random seed for the sample.")
 @written_option("--out", required=True, help="File to write (.jsonl), one query per line.")
 def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
@@ -184,7 +188,7 @@ def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
     known = {qid: {} if text is None else {"query": text} for qid, text in texts.items()}
     lines = [{"qid": qid, **known[qid], SAMPLE: entry(sample, qid)} for qid in sample["order"]]
     write_text(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    say(f"wrote {counted(size, 'query', 'queries')} of {len(texts):,} to {out}")
+    say_wrote(out, f"{counted(size, 'query', 'queries')} of {len(texts):,}")
 
 
 def _existing(path: Path | None) -> GroundTruth | None:
@@ -315,7 +319,7 @@ def _write(
     if not silent:
         skipped = sum(value is not None for value in truth.columns.get("skipped", []))
         left = f", {skipped:,} of them skipped" if skipped else ""
-        say(f"wrote {counted(len(truth), 'query', 'queries')} to {out}{left}")
+        say_wrote(out, counted(len(truth), "query", "queries"), left)
 
 
 def _lines(path: Path | None, qids: list[str]) -> dict[str, str]:

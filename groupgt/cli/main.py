@@ -51,6 +51,14 @@ SECTIONS = {
     "Ground truth": ("judge", "check", "sample", "suggest", "rechunk", "agree"),
     "Files": ("init", "convert"),
 }
+
+
+def sections() -> dict[str, tuple[str, ...]]:
+    """Return the commands of each section of the help."""
+    grouped = {name for names in SECTIONS.values() for name in names}
+    return {**SECTIONS, "More": tuple(name for name in COMMANDS if name not in grouped)}
+
+
 EXAMPLES = (
     "evaluate qa.jsonl bm25.trec -m recall@5,ndcg@10",
     "compare qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
@@ -80,9 +88,7 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        grouped = [name for names in SECTIONS.values() for name in names]
-        rest = tuple(name for name in COMMANDS if name not in grouped)
-        for title, names in {**SECTIONS, "More": rest}.items():
+        for title, names in sections().items():
             with formatter.section(title):
                 formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
 

@@ -91,10 +91,12 @@ FOLDER = together(
         "--system",
         "systems",
         metavar="NAME",
-        help="System to use if TRUTH is a result folder from groupgt run (or its file `latest`), such as "
+        help="With a result folder of groupgt run (or its `latest` file) as TRUTH: a system to use, such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
     ),
-    click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),
+    click.option(
+        "--dataset", "dataset_name", metavar="NAME", help="With a result folder as TRUTH: the data set to use."
+    ),
 )
 RUNS = together(_runs(metavar="RUNS...", nargs=-1), _READING, NAMES, FOLDER)
 ANY_RUNS = together(_runs(metavar="[RUNS]...", nargs=-1), _READING, NAMES)
@@ -123,7 +125,8 @@ SEVERAL_CONVENTIONS = option_of(
     _convention,
     type=str,
     metavar="C[,C]",
-    help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, based on the shape of TRUTH.",
+    help=f"How metrics treat groups: {', '.join(CONVENTIONS)}, or several side by side; auto depends on the shape of "
+    "TRUTH.",
 )
 BY = options_in(SliceOptions)
 AUDIT = options_in(AuditOptions)

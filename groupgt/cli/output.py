@@ -8,7 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ContextDecorator, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +31,7 @@ from groupgt.store.files import write_atomically
 
 def show(text: str) -> None:
     """Print a result on standard output, wrapped to fit the terminal."""
-    click.echo(wrapped(printable(text), screen().width))
+    _echo(wrapped(printable(text), screen().width))
 
 
 def show_prose(text: str) -> None:
@@ -36,7 +39,7 @@ def show_prose(text: str) -> None:
     width = screen().width
     if width is not None:
         text = "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
-    click.echo(wrapped(printable(text), width, ""))
+    _echo(wrapped(printable(text), width, ""))
 
 
 def say(text: str) -> None:
@@ -47,7 +50,12 @@ def say(text: str) -> None:
             line = painted(line, "yellow")
         elif text.startswith("gate "):
             line = painted(line, "red")
-    click.echo(line, err=True, color=True)
+    _echo(line, err=True, color=True)
+
+
+def say_wrote(path: Path, what: str = "", more: str = "") -> None:
+    """Say on standard error which file was written, and `what` it contains."""
+    say(f"wrote {f'{what} to ' if what else ''}{path}{more}")
 
 
 def show_beside(text: str, style: str) -> None:
@@ -57,7 +65,14 @@ def show_beside(text: str, style: str) -> None:
 
 def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "") -> None:
     """Print a document with the terminal's width and colors; details are included on request."""
-    click.echo(document(items, style, title, screen()), color=True)
+    _echo(document(items, style, title, screen()), color=True)
+
+
+def _echo(text: str, **options: Any) -> None:
+    """Print text; a progress bar makes room for it."""
+    bars = sys.modules.get("tqdm")
+    with nullcontext() if bars is None else bars.tqdm.external_write_mode(sys.stderr):
+        click.echo(text, **options)
 
 
 # Where display options are stored while a command runs.
@@ -110,13 +125,11 @@ class Bar:
         """Print a summary of the planned work and start the bar."""
         if not sys.stderr.isatty() or not queries:
             return
-        from tqdm import tqdm
-
         say(
             f"{tables.counted(systems, 'system')}, {tables.counted(queries, 'query', 'queries')} to run"
             + (f"; {kept:,} of {tables.counted(tasks, 'retrieval')} cached" if kept else "")
         )
-        self.bar = tqdm(total=queries, unit="q", dynamic_ncols=True, leave=False)
+        self.bar = _bar(total=queries, unit="q")
 
     def started(self, task: str) -> None:
         """Show the current retrieval."""
@@ -139,6 +152,55 @@ class Bar:
         from groupgt.report.times import could_resume
 
         say(could_resume(left))
+
+
+class Waiting(ContextDecorator):
+    """The progress of work that takes more than two seconds, on standard error, shown only on a terminal."""
+
+    def __init__(self) -> None:
+        self.what, self.total, self.finished, self.began = "", 0, 0, 0.0
+        self.over = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def __enter__(self) -> Waiting:
+        if sys.stderr.isatty():
+            self.over.clear()
+            self.began = time.time()
+            self.thread = threading.Thread(target=self._show, daemon=True)
+            self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        if self.thread is not None:
+            self.thread.join()
+
+    def doing(self, what: str, total: int = 0) -> None:
+        """Name the current step, which consists of `total` parts if they can be counted."""
+        self.what, self.total, self.finished = what, total, 0
+
+    def step(self) -> None:
+        """Count a finished part of the current step."""
+        self.finished += 1
+
+    def _show(self) -> None:
+        if self.over.wait(PATIENCE_S):
+            return
+        with _bar(bar_format="{desc} [{elapsed}]") as bar:
+            bar.start_t = self.began
+            while not self.over.wait(REFRESH_S):
+                parts = f" {self.finished:,} of {self.total:,}" if self.total else ""
+                bar.set_description_str(f"groupgt: {self.what or 'working'}{parts}")
+
+
+# Work of less than this many seconds shows no progress; the display is refreshed after the second number.
+PATIENCE_S, REFRESH_S = 2, 0.2
+
+
+def _bar(**options: Any) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(dynamic_ncols=True, leave=False, **options)
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -234,7 +296,7 @@ format_option = together(
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
-        help="Use color; auto: only on a terminal, unless NO_COLOR is set.",
+        help="When to use color; auto: on a terminal, unless NO_COLOR is set.",
     ),
 )
 details_option = _display_option(DETAILS, is_flag=True, help="Show additional tables, the full policy and all counts.")
@@ -242,14 +304,14 @@ details_option = _display_option(DETAILS, is_flag=True, help="Show additional ta
 
 def show_json(value: Any) -> None:
     """Print JSON."""
-    click.echo(printable(json_text(value), as_json=True))
+    _echo(printable(json_text(value), as_json=True))
 
 
 def show_csv(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print CSV; since CSV has no escapes, control characters are escaped only on a terminal."""
     text = csv_text(headers, rows).rstrip("\n")
     # With `color`, click does not remove escape sequences.
-    click.echo(printable(text) if sys.stdout.isatty() else text, color=True)
+    _echo(printable(text) if sys.stdout.isatty() else text, color=True)
 
 
 def show_result(result: Result, style: str) -> None:
@@ -296,8 +358,18 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
     faults.stop(ConfigError)
 
 
+def write_file(path: Path | None, write: Callable[[Path], object]) -> None:
+    """Call `write` with a path and say what was written; do nothing if `path` is None."""
+    if path is not None:
+        write(path)
+        say_wrote(path)
+
+
 def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
     """Write a table to a file atomically; do nothing if `path` is None."""
-    if path is not None:
+
+    def write(path: Path) -> None:
         headers, rows = table()
         write_atomically(path, lambda part: write_rows(part, headers, rows, path.suffix))
+
+    write_file(path, write)

@@ -14,7 +14,7 @@ from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, typed_parameters
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
-from groupgt.cli.output import FILE, default_option, output_option, repeatable_option, say, show
+from groupgt.cli.output import FILE, default_option, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
@@ -88,7 +88,7 @@ def plot_command(
     except OSError as error:
         raise DataError(f"{output}: cannot be written: {error.strerror or error}") from None
     show(figure.text)
-    say(f"wrote {output}")
+    say_wrote(output)
 
 
 class FigureRequest(NamedTuple):

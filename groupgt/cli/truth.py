@@ -20,6 +20,7 @@ from groupgt.cli.output import (
     format_option,
     output_option,
     say,
+    say_wrote,
     show_result,
     table_option,
     write_table,
@@ -125,7 +126,8 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
         out_format = _truth_format_of(output)
         inputs.check(also_read=[accept])
         extended, taken, left = accepted(inputs.truth, accept)
-        _write_truth(output, extended, out_format, f"accepted {taken:,}, rejected {left:,}; ")
+        _write_truth(output, extended, out_format)
+        say(f"accepted {taken:,}, rejected {left:,}")
         return
     if output.suffix.lower() not in (".csv", ".jsonl"):
         raise ConfigError(f"--output {output}: expected a file of candidates that ends in .csv or .jsonl")
@@ -134,13 +136,13 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
         raise ConfigError(f"--output {output}: already exists and may contain review marks; choose another file")
     suggestions = suggest(inputs.truth, inputs.texts, threshold)
     write_table(output, suggestions.csv_rows)
-    say(f"wrote {suggestions.blocks()[0]} to {output}")
+    say_wrote(output, str(suggestions.blocks()[0]))
 
 
 @command("agree")
 @file_option("--annotator", help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
-@default_option("--worst", type=click.IntRange(min=0), default=20, help="Number of groups to list.")
+@default_option("--worst", type=click.IntRange(min=0), metavar="N", default=20, help="Number of groups to list.")
 @table_option("--groups", help="Write the counts for each group: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)
@@ -182,6 +184,7 @@ def agree_command(
 @click.option(
     "--to",
     "to",
+    metavar="FORMAT",
     required=True,
     help=f"{', '.join([*TRUTH_WRITERS, FLAT])} (ground truth); {', '.join(RUN_WRITERS)} (results); "
     "experiment (an AutoRAG project).",
@@ -238,7 +241,7 @@ def import_autorag(project: Path, target: Path) -> None:
     if target.exists():
         raise ConfigError(f"{target}: already exists; choose another file")
     imported = import_project(project, target)
-    say(f"wrote {counted(imported.systems, 'system')} to {target}; run it with: groupgt run {target}")
+    say_wrote(target, counted(imported.systems, "system"), f"; run it with: groupgt run {target}")
     reproduced = imported.means - len(imported.different)
     say(f"{part_of(reproduced, imported.means, 'mean', 'stored by AutoRAG is', 'stored by AutoRAG are')} reproduced")
     for line in imported.left:
@@ -256,15 +259,15 @@ def _truth_format_of(out: Path) -> str:
     return ending
 
 
-def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -> None:
-    _write(out, lambda part: write_ground_truth(part, truth, format), format, len(truth), before)
+def _write_truth(out: Path, truth: GroundTruth, format: str) -> None:
+    _write(out, lambda part: write_ground_truth(part, truth, format), format, len(truth))
 
 
-def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int, before: str = "") -> None:
-    """Write a file atomically; report what was written (prefixed by `before`) and what the format cannot store."""
+def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int) -> None:
+    """Write a file atomically; report what was written and what the format cannot store."""
     lost_columns: list[str] = []
     written = write_folder if format == "beir" else write_atomically
     written(out, lambda part: lost_columns.extend(write(part)))
-    say(f"{before}wrote {counted(queries, 'query', 'queries')} to {out}")
+    say_wrote(out, counted(queries, "query", "queries"))
     if lost_columns:
         say(f"warning: {format} cannot store {listed(lost_columns)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -32,11 +33,12 @@ from groupgt.render.tables import counted
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a check: a description, a count, and an example."""
+    """One line of a check: a description, a count, an example, and whether any such data are suspicious."""
 
     what: str
     count: int
     example: str = ""
+    suspicious: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,22 @@ class Check(Result):
 
     findings: dict[str, list[Finding]]
 
+    @property
+    def problems(self) -> dict[str, int]:
+        """The number of problems of each kind, in all files."""
+        counts: dict[str, int] = {}
+        for finding in chain.from_iterable(self.findings.values()):
+            if finding.suspicious and finding.count:
+                counts[finding.what] = counts.get(finding.what, 0) + finding.count
+        return counts
 
+    @property
+    def undefined(self) -> int:
+        """The number of queries without ground truth."""
+        return sum(each.count for each in chain.from_iterable(self.findings.values()) if each.what == UNDEFINED)
+
+
+UNDEFINED = "queries without ground truth (undefined)"
 # Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
 NAME, SIZES = 40, 4
 # Number of names shown of a finding.
@@ -99,7 +116,7 @@ def checked(
     """Check loaded ground truth and run; with a `threshold`, also search for near-duplicates."""
     findings = {name: check_truth(truth)}
     if blank := warn_of_blank(truth, texts):
-        findings[name].append(_finding("judged passages with no contents", blank))
+        findings[name].append(_problem("judged passages with no contents", blank))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, texts))
     if threshold is not None:
@@ -131,24 +148,25 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged non-relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
         *([Finding("documents with a negative grade (unjudged)", truth.negative)] if truth.negative else []),
-        _finding("queries without ground truth (undefined)", _names(truth.qids, populations.undefined)),
+        _finding(UNDEFINED, _names(truth.qids, populations.undefined)),
         _finding("queries declared unanswerable", _names(truth.qids, populations.unanswerable)),
         *([Finding("lines that begin with # (comments)", truth.comments)] if truth.comments else []),
         # A document that was judged alone is a group of its own.
         *(
             []
             if truth.shape == "flat" or NONRELEVANT in truth.keys
-            else [Finding("groups without a relevant alternative", truth.groups_never_met)]
+            else [Finding("groups without a relevant alternative", truth.groups_never_met, suspicious=True)]
         ),
-        Finding("groups dropped because they were empty", truth.dropped),
-        Finding("duplicate ids in a group", truth.repeated_ids),
+        Finding("groups dropped because they were empty", truth.dropped, suspicious=True),
+        Finding("duplicate ids in a group", truth.repeated_ids, suspicious=True),
         _finding("documents in several groups of one query", _shared_documents(truth)),
-        _finding("queries with two equal groups", equal),
-        _finding("queries with a group inside another", nested),
+        _problem("queries with two equal groups", equal),
+        _problem("queries with a group inside another", nested),
         Finding(
             "ids that differ only in blanks, case or form",
             len(pairs),
             " and ".join(repr(_cut(name)) for name in pairs[0]) if pairs else "",
+            suspicious=True,
         ),
     ]
 
@@ -178,21 +196,21 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries with results", int(labelled.present.sum())),
         *([Finding("lines that begin with # (comments)", comments)] if comments else []),
         Finding("results of these", int(lengths.sum()), _spread(lengths)),
-        _finding("judged queries without results (missing)", _names(truth.qids, populations.missing)),
+        _problem("judged queries without results (missing)", _names(truth.qids, populations.missing)),
         Finding("queries without ground truth (extra)", labelled.extra),
-        Finding("queries with a repeated result", dropped.duplicated),
+        Finding("queries with a repeated result", dropped.duplicated, suspicious=True),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
-        Finding("queries whose scores rise along the ranking", contradicted.rising_scores),
-        Finding("queries whose ranks contradict their scores", contradicted.contradicted_ranks),
+        Finding("queries whose scores rise along the ranking", contradicted.rising_scores, suspicious=True),
+        Finding("queries whose ranks contradict their scores", contradicted.contradicted_ranks, suspicious=True),
     ]
 
 
 def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
     """Count the alternatives that no search can find because they are missing from the corpus."""
     absent = list(dict.fromkeys(doc for doc in _plain_ids(truth) if doc not in corpus))
-    finding = _finding("ids of the ground truth that are not in the corpus", absent)
+    finding = _problem("ids of the ground truth that are not in the corpus", absent)
     folded = {fold(doc): doc for doc in corpus} if absent else {}
     if absent and (similar := folded.get(fold(absent[0]))) is not None:
         return replace(finding, example=f"{absent[0]!r}, where the corpus has {similar!r}")
@@ -212,7 +230,7 @@ def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: f
         f"{candidate.qid}: {candidate.candidate} ≈ {candidate.alternative} ({candidate.similarity:.2f})"
         for candidate in nearly_equal_passages(truth, corpus, threshold)
     ]
-    return _finding("unjudged near-duplicates of judged passages", lines)
+    return _problem("unjudged near-duplicates of judged passages", lines)
 
 
 def _names(qids: Sequence[str], chosen: Any) -> list[str]:
@@ -221,6 +239,10 @@ def _names(qids: Sequence[str], chosen: Any) -> list[str]:
 
 def _finding(what: str, names: Sequence[str]) -> Finding:
     return Finding(what, len(names), ", ".join(map(_cut, names[:EXAMPLES])) + (" …" if len(names) > EXAMPLES else ""))
+
+
+def _problem(what: str, names: Sequence[str]) -> Finding:
+    return replace(_finding(what, names), suspicious=True)
 
 
 def _cut(name: str) -> str:

@@ -161,8 +161,13 @@ def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) ->
 MOST_AT_ONCE = 8
 
 
-def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]]) -> list[Evaluation]:
-    """Evaluate each (name, run) in order.
+def evaluate_each(
+    request: Request,
+    truth: GroundTruth,
+    runs: Iterable[tuple[str, Any]],
+    finished: Callable[[], object] = lambda: None,
+) -> list[Evaluation]:
+    """Evaluate each (name, run) in order; call `finished` after each.
 
     Files are evaluated in parallel threads, because polars and NumPy release the GIL. Data in memory are evaluated one
     run at a time, because only one thread can read Python lists at a time. `groupgt.evaluation.names` names runs.
@@ -172,7 +177,9 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
     require_columns(request.options["run_columns"], [run for _, run in named])
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
-        return evaluate_run(request, truth, pair[1], pair[0])
+        evaluation = evaluate_run(request, truth, pair[1], pair[0])
+        finished()
+        return evaluation
 
     paths = [run for _, run in named if isinstance(run, (str, os.PathLike))]
     alone = len(paths) < len(named) or len(named) < 2 or request.labeller.name == "code"

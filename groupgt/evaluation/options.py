@@ -128,8 +128,8 @@ class LabellerOptions(TypedDict, total=False):
         Default(None),
         Doc("A path or `{id: text}`, for budgets, and where the labeller finds what its options do not name."),
         Shell(
-            "The corpus (JSONL, parquet or CSV). Passage text is shown next to ids, and labellers compare it. "
-            "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
+            "The corpus (JSONL, parquet or CSV). Its text is shown next to ids and compared by labellers. Budgets such "
+            "as recall@2000tokens need its text, or its columns tokens and chars.",
             form="file",
             into="corpus_path",
         ),
@@ -206,8 +206,8 @@ class AuditOptions(TypedDict, total=False):
         Default(None),
         Doc("An annotator's judgments of a random sample of the queries, to correct means and differences."),
         Shell(
-            "An annotator's judgments of a random sample of the queries, used to correct means and differences; the "
-            "suspected ground truth is TRUTH (and the --audit of groupgt judge).",
+            "An annotator's judgments of a random sample of the queries. They correct the means and differences that "
+            "TRUTH gives. (The --audit of groupgt judge takes the suspected ground truth instead.)",
             form="file",
             into="audit_path",
         ),
@@ -216,7 +216,7 @@ class AuditOptions(TypedDict, total=False):
         bool,
         Default(default=False),
         Doc("Whether the queries of the audit are a random sample although they do not say so."),
-        Shell("Assume that the queries in --audit are a random sample."),
+        Shell("Treat the queries in --audit as a random sample even if the file does not record one."),
     ]
 
 

@@ -19,21 +19,30 @@ FINDING = ["finding", "count", "example"]
 class CheckTeller(Teller[Check]):
     """Reports problems found in the ground truth and in each run."""
 
+    def verdict(self) -> str:
+        """Return the number of problems by kind in one sentence, and how many queries have no ground truth."""
+        problems = ", ".join(f"{what}: {count:,}" for what, count in self.result.problems.items())
+        sentence = f"Problems found ({problems})." if problems else "No problems found."
+        if undefined := self.result.undefined:
+            verb = "has" if undefined == 1 else "have"
+            sentence += f" {counted(undefined, 'query', 'queries')} {verb} no ground truth."
+        return sentence
+
     def blocks(self) -> list[Block]:
-        """Return a table of files and their problems."""
-        blocks: list[Block] = []
+        """Return the verdict, and a table for each file."""
+        blocks: list[Block] = [self.verdict()]
         for name, findings in self.result.findings.items():
             blocks += [name, Table(FINDING, [_finding_row(finding) for finding in findings], keep=2)]
         return blocks
 
     def csv_rows(self) -> Grid:
-        """Return headers and one row per problem."""
+        """Return headers and one row per finding."""
         files = self.result.findings.items()
         return ["file", *FINDING], [[name, *_finding_row(each)] for name, findings in files for each in findings]
 
     def to_dict(self) -> Any:
-        """Return the problems by file name as plain Python."""
-        return self.result.findings
+        """Return the verdict and the findings by file name as plain Python."""
+        return {"verdict": self.verdict(), "findings": self.result.findings}
 
 
 def _finding_row(finding: Finding) -> list[Any]:

@@ -91,7 +91,7 @@ def test_every_field_is_an_option_or_an_argument() -> None:
 
     own = {parameter.name for parameter in command.__click_params__}  # type: ignore[attr-defined]  # click keeps them there
     fields = set(Inputs.__dataclass_fields__)
-    assert fields - own == {"takes_budgets", "takes_folder", "convention_text", "others"}
+    assert fields - own == {"takes_budgets", "takes_folder", "convention_text", "waiting", "others"}
     assert own - fields <= DEFAULTS.keys()
 
 

@@ -8,13 +8,15 @@ import io
 import json
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import groupgt
+from groupgt.cli import output
 from groupgt.cli.main import main
-from groupgt.cli.output import Bar
+from groupgt.cli.output import Bar, Waiting
 from groupgt.errors import printable
 from groupgt.experiment.starter import write_starter
 from groupgt.render.layout import columns_of
@@ -81,6 +83,37 @@ def test_nothing_to_ask_needs_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     bar.planned(systems=2, tasks=3, kept=3, queries=0)
     bar.ended()
     assert terminal.getvalue() == ""
+
+
+def test_work_that_takes_long_shows_its_step(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "PATIENCE_S", 0)
+    with Waiting() as waiting:
+        waiting.doing("evaluating", 2)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with Waiting() as waiting:
+        waiting.doing("evaluating", 2)
+        waiting.step()
+        assert _comes(terminal, "evaluating 1 of 2 [00:00]")
+        waiting.doing("comparing")
+        assert _comes(terminal, "comparing [00:0")
+
+
+def test_work_of_a_moment_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with Waiting() as waiting:
+        waiting.doing("evaluating", 2)
+    assert terminal.getvalue() == ""
+
+
+def _comes(terminal: Terminal, text: str) -> bool:
+    """Wait for a text on a terminal."""
+    end = time.monotonic() + 30
+    while text not in terminal.getvalue() and time.monotonic() < end:
+        time.sleep(0.02)
+    return text in terminal.getvalue()
 
 
 @pytest.mark.slow

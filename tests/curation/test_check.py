@@ -142,6 +142,16 @@ def test_the_command_counts_them_too(tmp_path: Path, capsys: pytest.CaptureFixtu
     snapshot(capsys.readouterr().out)
 
 
+def test_a_verdict_counts_problems_by_kind(snapshot: Snapshot) -> None:
+    sound = groupgt.check({"q": [["a"]], "r": []}, {"q": ["a", "b"]})
+    assert (sound.problems, sound.undefined) == ({}, 1)
+    run = {"q": ["x", "x"], "r": ["y", "y"]}
+    bad = groupgt.check({"q": [["a"], ["a"]], "r": [], "s": []}, {"one": run, "other": run})
+    assert bad.problems == {"queries with two equal groups": 1, "queries with a repeated result": 4}
+    assert bad.undefined == 2
+    snapshot("\n".join(str(each.blocks()[0]) for each in (sound, bad)))
+
+
 def test_judged_passages_without_text(snapshot: Snapshot) -> None:
     corpus = {"a": "one", "b": " \n", "c": "", "d": ""}
     with snapshot.warns(groupgt.GroupgtWarning):

@@ -91,7 +91,7 @@ def test_only_what_is_marked_is_taken_up(folder: Path, ending: str, capsys: pyte
     assert same.digest == before.digest
     marked(review, ["", "TRUE"])
     main(["suggest", "truth.jsonl", "--accept", review.name, "--output", "more.jsonl"])
-    assert "accepted 1, rejected 1; wrote 1 query to more.jsonl" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("wrote 1 query to more.jsonl\ngroupgt: accepted 1, rejected 1\n")
     more = groupgt.read_ground_truth(folder / "more.jsonl")
     assert more["q"] == [
         {"alternatives": [{"id": "a", "grade": 2}, {"id": "a3", "grade": 2}], "name": "leave"},
@@ -188,7 +188,7 @@ def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(folder: Path) -
 def test_check_counts_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["check", "truth.jsonl", "--corpus", "corpus.jsonl", "--near-duplicates", "--format", "json"]
     main(words)
-    last = json.loads(capsys.readouterr().out)["truth.jsonl"][-1]
+    last = json.loads(capsys.readouterr().out)["findings"]["truth.jsonl"][-1]
     assert last["count"] == 2
     assert last["example"].startswith("q: a2 ≈ a (1.00), q: a3 ≈ a (0.9")
     with pytest.raises(SystemExit) as end:

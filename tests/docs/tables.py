@@ -6,6 +6,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from docs.generate.commands import groups
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
@@ -31,6 +32,15 @@ def with_table(page: str, name: str, table: str) -> str:
     found = re.search(rf"<!-- {name} -->\n```text\n(.*?)\n```", page, re.DOTALL)
     assert found is not None, name
     return page[: found.start(1)] + table.strip("\n") + page[found.end(1) :]
+
+
+def commands() -> dict[Path, str]:
+    """Return the page of commands with its tables."""
+    path = DOCS / "commands.md"
+    page = path.read_text(encoding="utf-8")
+    start, end = "<!-- commands -->", "<!-- end of commands -->"
+    before, after = page.partition(start)[0], page.partition(end)[2]
+    return {path: f"{before}{start}\n\n{groups()}\n\n{end}{after}"}
 
 
 def quickstart() -> dict[Path, str]:
