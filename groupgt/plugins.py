@@ -102,6 +102,7 @@ OURS: dict[str, dict[str, str]] = {
         "results": "groupgt.retrievers.fusion:RESULTS",
         "python": "groupgt.retrievers.python:PLUGIN",
         "http": "groupgt.retrievers.http:PLUGIN",
+        "command": "groupgt.retrievers.command:PLUGIN",
         "pgvector": "groupgt.retrievers.pgvector:PLUGIN",
     },
     "tokenizer": {

@@ -69,6 +69,21 @@ def interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def ended(status: int) -> str:
+    """Describe how a process ended that had not answered yet, from its exit status or the negative of a signal.
+
+    >>> ended(3)
+    'its process ended with exit status 3 before it had answered'
+    """
+    import signal
+
+    if status >= 0:
+        return f"its process ended with exit status {status} before it had answered"
+    name = signal.Signals(-status).name if -status in {*signal.Signals} else f"signal {-status}"
+    hint = "; there may not have been enough memory" if name == "SIGKILL" else ""
+    return f"its process was ended by {name}{hint}"
+
+
 # The environment variable that `--traceback` sets for this process and its children.
 TRACEBACK = "GROUPGT_TRACEBACK"
 # With more frames than this, only the first and the last are shown.

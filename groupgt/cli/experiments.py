@@ -137,7 +137,9 @@ def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = 
     "to code and services are not noticed.",
 )
 @click.option(
-    "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
+    "--allow-code",
+    is_flag=True,
+    help="Allow the file to run code: `use: python`, `use: command`, and scripts that build data.",
 )
 @file_option(
     "--against",

@@ -23,7 +23,7 @@ from groupgt.errors import ConfigError, GroupgtError, RetrieverError
 from groupgt.formats.modules import imported
 from groupgt.private import private_messages
 from groupgt.retrievers.base import Answers, Corpus, Queries, RetrieverPlugin, Setting, ask
-from groupgt.runtime import interrupts_blocked, raised, users_code
+from groupgt.runtime import ended, interrupts_blocked, raised, users_code
 
 # If this is set, Python starts without the current folder on its path.
 SAFE_PATH = "PYTHONSAFEPATH"
@@ -50,7 +50,8 @@ class Here:
         return ask(self.system, self.retriever, queries, k)
 
     def close(self) -> None:
-        """Do nothing, since there is no process to end (see `Fresh.close`)."""
+        """Close what the retriever has opened."""
+        getattr(self.retriever, "close", lambda: None)()
 
 
 class Fresh:
@@ -105,13 +106,7 @@ class Fresh:
     def _last_words(self) -> str:
         self.child.join(timeout=10)
         status = self.child.exitcode
-        if status is None:
-            return "its process no longer answers"
-        if status >= 0:
-            return f"its process ended with exit status {status} before it had answered"
-        name = signal.Signals(-status).name if -status in {*signal.Signals} else f"signal {-status}"
-        hint = "; there may not have been enough memory" if name == "SIGKILL" else ""
-        return f"its process was ended by {name}{hint}"
+        return "its process no longer answers" if status is None else ended(status)
 
 
 @contextmanager
@@ -209,7 +204,7 @@ def _serve(channel: Connection[Any, Any], folder: Path, safe: str | None) -> Non
             return way, True if "(query, k)" in way else False if "(queries, k)" in way else None, 0.0
         ids, texts, qids, seed = parts
         start = time.perf_counter()
-        retriever = build(Setting(Corpus(ids, texts), qids, seed), options)
+        retriever = build(Setting(Corpus(ids, texts), qids, seed, folder), options)
         took = time.perf_counter() - start
         return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took
 

@@ -109,7 +109,7 @@ def _row(
             what = "a threshold on scores needs the score of every result; its cached results have only an order"
             faults.add(f"dataset {dataset!r}", f"system {name!r}: {what}")
         singly = system.options.asks_singly()
-        if system.kind.runs_code and experiment.allow_code:
+        if system.kind.imports_target and experiment.allow_code:
             try:  # it is imported in a new process to see how it is called
                 with closing(Fresh(name, system.kind, system.options, experiment.path.parent.resolve())) as fresh:
                     singly = fresh.singly

@@ -42,11 +42,11 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
     """
     unfinished = Unfinished(keeper, task)
     system, data, experiment = task.system, task.data, task.experiment
-    setting = Setting(data.corpus or Corpus([], []), data.qids, experiment.config.seed)
     folder = experiment.path.parent.resolve()
+    setting = Setting(data.corpus or Corpus([], []), data.qids, experiment.config.seed, folder)
     try:
         source: Here | Fresh
-        if system.kind.runs_code:
+        if system.kind.imports_target:
             source = Fresh(task.name, system.kind, task.options, folder, setting)
         else:
             source = Here(task.name, system.kind, task.options, setting)

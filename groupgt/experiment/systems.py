@@ -24,6 +24,7 @@ from groupgt.options import KeyPath, options_of, read_options
 from groupgt.plugins import find, ours
 from groupgt.render.tables import listed
 from groupgt.retrievers.base import RetrieverPlugin
+from groupgt.retrievers.command import program_of
 
 
 def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str, Any], dict[str, KeyPath]]]:
@@ -297,9 +298,12 @@ class Families:
                     self.document.require(path, text, dataset)
         if system.is_stored and options.format is not None and options.format not in RUNS:
             self.document.unknown(system.paths["format"], options.format, RUNS)
-        if kind.runs_code and (self.code.allowed or self.code.unchecked is not None):
+        if self.code.allowed or self.code.unchecked is not None:
             try:
-                check_target(options.target, self.document.folder.resolve())
+                if kind.imports_target:
+                    check_target(options.target, self.document.folder.resolve())
+                if options.program():
+                    program_of(options.program(), self.document.folder.resolve())
             except ConfigError as error:
                 key, _, what = str(error).partition(": ")
                 self.document.fault(system.paths[key], what)

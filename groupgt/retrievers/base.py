@@ -6,13 +6,17 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np
+from annotated_types import Gt, Le
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
-from groupgt.errors import Faults, GroupgtError, RetrieverError, strange_result, warn
+from groupgt.errors import Faults, GroupgtError, RetrieverError, display, strange_result, warn
 from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, shown
+from groupgt.options import Called, options_of
 from groupgt.plugins import Plugin, ours
 from groupgt.runtime import raised, users_code
 
@@ -21,6 +25,12 @@ T = TypeVar("T")
 # If at least this many queries have the same number of results, this is not a coincidence.
 SEVERAL = 5
 BATCH = 32
+# Maximum characters of a response that a message shows.
+SHOWN_CHARS = 200
+# Options of several retrievers.
+IdField = Annotated[str, Doc("Field of a result object with the id.")]
+ScoreField = Annotated[str, Doc("Field of a result object with the score.")]
+Timeout = Annotated[float, Called("seconds"), Gt(0), Le(86_400), Doc("Seconds to wait for each answer.")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +81,15 @@ class Queries(list[str]):
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed."""
+    """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed.
+
+    `folder` is the folder of the experiment file.
+    """
 
     corpus: Corpus
     qids: Sequence[str] = ()
     seed: int = 0
+    folder: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -103,17 +117,40 @@ class Options:
         """Return the minimum possible score, for theoretical normalization, or None if there is none."""
         return None
 
+    def program(self) -> Sequence[str]:
+        """Return the command that is started, which needs --allow-code; empty if there is none."""
+        return ()
+
 
 class Retriever(Protocol):
     """The interface of retrievers: one method that returns a ranking per query, best result first.
 
     A ranking contains `(id, score)` pairs, mappings with these keys, or only ids. A retriever that makes several calls
-    per batch may set `spent` to the duration of each call in the last batch, in milliseconds.
+    per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it has a method
+    `close`, this is called at the end.
     """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
         """Return a ranking of at most k results for each query, in query order."""
         ...
+
+
+class OneByOne:
+    """Base class for retrievers that take one query at a time; errors name the query."""
+
+    def answer(self, query: str, k: int) -> Ranking:
+        """Return at most k results for a query."""
+        raise NotImplementedError
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[Ranking]:
+        """Return a ranking for each query."""
+        rankings = []
+        for query, name in zip(queries, getattr(queries, "ids", queries)):
+            try:
+                rankings.append(self.answer(query, k))
+            except RetrieverError as error:
+                raise RetrieverError(f"query {name!r}: {error}") from None
+        return rankings
 
 
 def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[Answers, list[float]]:
@@ -167,6 +204,11 @@ class RetrieverPlugin(Plugin):
         """True for services and third-party code, which are queried on each run because changes go undetected."""
         return self.live or self.runs_code or self.name not in ours("retriever")
 
+    @property
+    def imports_target(self) -> bool:
+        """True if the option `target` names the user's code, which is imported in a process of its own."""
+        return self.runs_code and "target" in options_of(self.options)
+
 
 # The name that third-party plug-ins use.
 Kind = RetrieverPlugin
@@ -184,6 +226,27 @@ def as_list(value: Any) -> Any:
         if hasattr(value, method) and not np.isscalar(value):
             return getattr(value, method)()
     return list(value) if isinstance(value, Iterator) else value
+
+
+def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
+    """Convert the objects in a ranking that was read from JSON to pairs; other values are left for `checked`.
+
+    >>> as_pairs([{"doc": "a", "score": 0.5}, "b"], "doc", "score")
+    [('a', 0.5), 'b']
+    """
+    if not isinstance(ranking, list):
+        return ranking
+    results = []
+    for result in ranking:
+        if isinstance(result, dict):
+            if id_field not in result:
+                raise RetrieverError(
+                    f"expected a result with {id_field!r} (id_field), found {display(result, SHOWN_CHARS)}"
+                )
+            doc_id = result[id_field]
+            result = (doc_id, result[score_field]) if score_field in result else doc_id
+        results.append(result)
+    return results
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:

@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote, unquote, urlsplit
 
 from annotated_types import Ge, Gt, Le
@@ -20,12 +20,10 @@ from typing_extensions import Doc
 from groupgt.errors import RetrieverError, display
 from groupgt.options import Called, Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import RetrieverPlugin
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, as_pairs
 
 # Status codes of a server that is busy or starting: the request is retried.
 BUSY = (429, 502, 503, 504)
-# Maximum characters of a response that a message shows.
-SHOWN_CHARS = 200
 # Default headers of each request, unless `headers` overrides them.
 HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "groupgt"}
 
@@ -56,8 +54,8 @@ class Options(base.Options):
         Le(3600),
         Doc("Seconds before the first retry, doubled each time, unless the server says how long (Retry-After)."),
     ] = 0.5
-    id_field: Annotated[str, Doc("Field of a result object with the id.")] = "id"
-    score_field: Annotated[str, Doc("Field of a result object with the score.")] = "score"
+    id_field: IdField = "id"
+    score_field: ScoreField = "score"
 
     def batch_size(self) -> int:
         return self.batch
@@ -118,7 +116,10 @@ class Http:
             raise self._fault(f'expected {{"results": [ranking, …]}}, found {display(value, SHOWN_CHARS)}')
         if len(rankings) != len(queries):
             raise self._fault(f"expected {len(queries):,} rankings, one per query, found {len(rankings):,}")
-        return [self._ranking(ranking) for ranking in rankings]
+        try:
+            return [as_pairs(ranking, self.options.id_field, self.options.score_field) for ranking in rankings]
+        except RetrieverError as error:
+            raise self._fault(str(error)) from None
 
     def _answer(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
         """Return the final response and its content, retrying if a request fails or the server is busy."""
@@ -160,22 +161,6 @@ class Http:
 
     def _fault(self, what: str) -> RetrieverError:
         return RetrieverError(f"{self.shown}: {what}")
-
-    def _ranking(self, ranking: Any) -> Any:
-        """Convert objects to pairs; other values are left for the host to check."""
-        if not isinstance(ranking, list):
-            return ranking
-        id_field, score_field = self.options.id_field, self.options.score_field
-        results = []
-        for result in ranking:
-            if isinstance(result, dict):
-                if id_field not in result:
-                    found = display(result, SHOWN_CHARS)
-                    raise self._fault(f"expected a result with {id_field!r} (id_field), found {found}")
-                doc_id = result[id_field]
-                result = (doc_id, result[score_field]) if score_field in result else doc_id
-            results.append(result)
-        return results
 
 
 def _retry_after(text: str) -> float:

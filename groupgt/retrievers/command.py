@@ -1,0 +1,188 @@
+"""A retriever that is a program: it reads queries as lines of JSON, or is started once per query."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from tempfile import TemporaryFile
+from typing import IO, Annotated, Any
+
+from annotated_types import MinLen
+from typing_extensions import Doc
+
+from groupgt.errors import ConfigError, RetrieverError, display
+from groupgt.retrievers import base
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Timeout, as_pairs
+from groupgt.runtime import ended
+
+# The number of lines on standard error that a message shows, and of bytes in which they are looked for.
+LAST_LINES, LAST_BYTES = 3, 10_000
+# How long a program may take to end after its input has ended.
+GRACE_S = 1.0
+_GAP = re.compile(r"\{(query|k)\}")
+
+
+@dataclass(frozen=True)
+class Options(base.Options):
+    """Options for `use: command`, which starts a program in the folder of the file and requires --allow-code.
+
+    The program reads one line for each query, `{"query": "when?", "k": 10}`, and answers it with one line: a list of
+    ids, of [id, score] pairs or of objects, or `{"results": […]}`. If an argument contains `{query}`, the program is
+    started for each query instead, with `{query}` and `{k}` filled in, and only writes. It runs in every experiment;
+    with a `version` next to `use`, results from that version are reused.
+    """
+
+    command: Annotated[list[str], MinLen(1), Doc("The program and its arguments.")]
+    timeout: Timeout = 30.0
+    id_field: IdField = "id"
+    score_field: ScoreField = "score"
+
+    def batch_size(self) -> int:
+        return 1
+
+    def program(self) -> Sequence[str]:
+        return self.command
+
+
+def filled(template: str, query: str, k: int) -> str:
+    """Return a text with `{query}` and `{k}` filled in.
+
+    >>> filled("--top={k} {query}", "what is {k}?", 5)
+    '--top=5 what is {k}?'
+    """
+    return _GAP.sub(lambda gap: query if gap[1] == "query" else str(k), template)
+
+
+def program_of(command: Sequence[str], folder: Path) -> list[str]:
+    """Return a command with the path of its program, which is on the PATH, or relative to the folder if it has a slash.
+
+    Raises `ConfigError` if there is none.
+    """
+    name, *arguments = command
+    path = shutil.which(folder / name if os.path.dirname(name) else name)
+    if path is None:
+        raise ConfigError(f"command: there is no program {name!r}, or it is not executable")
+    return [path, *arguments]
+
+
+def last_words(stream: IO[bytes]) -> str:
+    """Return the last lines that a program wrote to standard error, as the end of a message."""
+    stream.seek(max(0, stream.seek(0, os.SEEK_END) - LAST_BYTES))
+    lines = [" ".join(line.split()) for line in stream.read().decode("utf-8", "replace").splitlines()]
+    shown = " | ".join(line[:SHOWN_CHARS] for line in [line for line in lines if line][-LAST_LINES:])
+    return f"; its last lines on standard error: {shown}" if shown else ""
+
+
+class Command(base.OneByOne):
+    """A program that answers queries on standard output."""
+
+    def __init__(self, setting: base.Setting, options: Options) -> None:
+        self.options, self.folder = options, setting.folder
+        self.command = program_of(options.command, setting.folder)
+        self.errors = TemporaryFile()  # noqa: SIM115  # closed by `close`
+        self.process: subprocess.Popen[bytes] | None = None
+        self.lines: SimpleQueue[bytes] = SimpleQueue()
+
+    def answer(self, query: str, k: int) -> base.Ranking:
+        """Return the results of the program for a query."""
+        is_started_each_time = any("{query}" in argument for argument in self.options.command)
+        try:
+            written = self._printed(query, k) if is_started_each_time else self._line(query, k)
+        except (subprocess.TimeoutExpired, Empty):
+            raise RetrieverError(f"no answer in {self.options.timeout:g} s{last_words(self.errors)}") from None
+        text = written.decode("utf-8", "replace").strip()
+        try:
+            value = json.loads(text)
+        except ValueError:
+            what = f"expected one line of JSON, found {display(text, SHOWN_CHARS)}"
+            raise RetrieverError(f"{what}; other messages belong on standard error") from None
+        ranking = value.get("results") if isinstance(value, dict) else value
+        if not isinstance(ranking, list):
+            raise RetrieverError(
+                f'expected a list of results, or {{"results": […]}}, found {display(value, SHOWN_CHARS)}'
+            )
+        results: base.Ranking = as_pairs(ranking, self.options.id_field, self.options.score_field)
+        return results
+
+    def close(self) -> None:
+        """End the program."""
+        if self.process is not None:
+            with suppress(OSError):
+                self.process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+            try:
+                self.process.wait(GRACE_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.errors.close()
+
+    def _printed(self, query: str, k: int) -> bytes:
+        """Start the program for one query and return what it prints."""
+        program, *arguments = self.command
+        # The user has allowed the program to run.
+        done = subprocess.run(  # noqa: S603
+            [program, *(filled(argument, query, k) for argument in arguments)],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            timeout=self.options.timeout,
+            check=False,
+        )
+        if done.returncode:
+            raise self._ended(done.returncode)
+        return done.stdout
+
+    def _line(self, query: str, k: int) -> bytes:
+        """Send one query to the program and return the line that it answers."""
+        process = self.process = self.process or self._started()
+        if not self.lines.empty():
+            if line := self.lines.get():
+                more = display(line.decode("utf-8", "replace"), SHOWN_CHARS)
+                raise RetrieverError(f"expected one line per query, but the query before has another: {more}")
+            raise self._ended(process.wait(self.options.timeout))
+        request = json.dumps({"query": query, "k": k}, ensure_ascii=False)
+        try:
+            process.stdin.write(f"{request}\n".encode())  # type: ignore[union-attr]  # it is a pipe
+            process.stdin.flush()  # type: ignore[union-attr]
+            line = self.lines.get(timeout=self.options.timeout)
+        except OSError:  # the program has closed its input
+            line = b""
+        if not line:
+            raise self._ended(process.wait(self.options.timeout))
+        return line
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        """Start the program, and a thread that reads its lines; an empty one means that there are no more."""
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(self.command, cwd=self.folder, stdin=pipe, stdout=pipe, stderr=self.errors)  # noqa: S603
+
+        def read(stream: Any) -> None:
+            with stream:
+                for line in stream:
+                    self.lines.put(line)
+            self.lines.put(b"")
+
+        threading.Thread(target=read, args=(process.stdout,), daemon=True).start()
+        return process
+
+    def _ended(self, status: int) -> RetrieverError:
+        return RetrieverError(ended(status) + last_words(self.errors))
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    Command,
+    summary="A program in any language that answers queries with lines of JSON.",
+    corpus=False,
+    runs_code=True,
+)
