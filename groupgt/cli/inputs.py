@@ -65,6 +65,7 @@ class Inputs:
     in_parts: bool = False
     score_texts: tuple[str, ...] = ()
     names: str = "file"
+    in_trials: bool = False
     memory: str | None = None
     labeller_name: str = "id"
     labeller_options: tuple[str, ...] = ()
@@ -184,6 +185,9 @@ class Inputs:
         by_tag = self.names == "tag"
         for name, path in self._typed_runs:
             files = require_paths(self.truth_path, [path], in_parts=self.in_parts)
+            if name and self.in_trials:
+                pairs += [(name, file) for file in files]
+                continue
             if name and (len(files) > 1 or str(files[0]) != str(path)):
                 what = f"expected one file as the run {name!r}, found a folder or a pattern"
                 raise ConfigError(f"{path}: {what}; name one file, or add --parts if all of it is one run")
@@ -191,7 +195,7 @@ class Inputs:
                 pairs.append((name, files[0]))
             else:
                 pairs += [(tag_of(Source.at(file)), file) for file in files] if by_tag else expanded(path, files)
-        return named(pairs)
+        return named(pairs, trials=self.in_trials)
 
     @property
     def run(self) -> Any:

@@ -72,6 +72,7 @@ NAMES = default_option(
     default="file",
     help="How to name runs without NAME=: after the file, or after the tag in the sixth column of a TREC run.",
 )
+TRIALS = click.option("--trials", "in_trials", is_flag=True, help="Read runs of the same NAME as trials of one system.")
 TRUTH_FORMAT = option_of(options_of(TruthOptions)["truth_format"])
 WHERE = repeatable_option(
     "--where",
@@ -98,7 +99,7 @@ FOLDER = together(
         "--dataset", "dataset_name", metavar="NAME", help="With a result folder as TRUTH: the data set to use."
     ),
 )
-RUNS = together(_runs(metavar="RUNS...", nargs=-1), _READING, NAMES, FOLDER)
+RUNS = together(_runs(metavar="RUNS...", nargs=-1), _READING, NAMES, TRIALS, FOLDER)
 ANY_RUNS = together(_runs(metavar="[RUNS]...", nargs=-1), _READING, NAMES)
 ONE_RUN = together(_run(metavar="RUN", required=False), _READING, FOLDER)
 MAYBE_RUN = together(_run(metavar="[RUN]", required=False), _READING)

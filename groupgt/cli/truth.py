@@ -38,6 +38,7 @@ from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
 from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
+from groupgt.model.run import Run
 from groupgt.render.tables import counted, part_of
 from groupgt.store.files import write_atomically, write_folder
 
@@ -228,10 +229,11 @@ def convert_command(
         raise ConfigError("--where: selects queries of ground truth, but IN is a run")
     queries = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
     run = read_run(read, source_format, parts=inputs.in_parts, qids=queries.qids if queries else None)
-    run = in_call_order(matched(run, queries) if queries else run)
-    written, calls = rankings_to_write(run, inputs.policy)
+    prepared = [in_call_order(matched(each, queries) if queries else each) for each in run.trials or (run,)]
+    run = Run.of_trials(prepared)
+    written, calls, trials = rankings_to_write(run, inputs.policy)
     rankings, tag = list(written), run.name or "groupgt"
-    _write(target, lambda part: write_run(part, rankings, to, tag=tag, calls=calls), to, len(rankings))
+    _write(target, lambda part: write_run(part, rankings, to, tag=tag, calls=calls, trials=trials), to, len(rankings))
 
 
 def import_autorag(project: Path, target: Path) -> None:

@@ -6,7 +6,7 @@ ties and repeats apply as usual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -135,14 +135,27 @@ def calls_between(calls: Ints, rank: Ints) -> Ints:
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 
-def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterator[Ranking], dict[str, list[int]]]:
-    """Return the rankings of all queries with the scores that results have, and their calls; nothing is dropped."""
+def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterable[Ranking], dict[Any, list[int]], list[int]]:
+    """Return the rankings of all queries with the scores that results have, their calls, and the trial of each.
+
+    Nothing is dropped. Without trials, calls are by query, otherwise by query and trial.
+    """
+    if run.trials:
+        written: list[Ranking] = []
+        calls: dict[Any, list[int]] = {}
+        trials: list[int] = []
+        for trial, one in enumerate(run.trials, 1):
+            of_one, called, _ = rankings_to_write(one, policy)
+            written += of_one
+            calls |= {(qid, trial): each for qid, each in called.items()}
+            trials += [trial] * (len(written) - len(trials))
+        return written, calls, trials
     by_query = calls_of(run, replace(policy, duplicates="penalize"))
     rankings = (
         (qid, ids, by_query[qid].scores if by_query else None if scores is None else list(scores))
         for qid, (ids, scores) in all_rankings(run, policy)
     )
-    return rankings, {qid: of_query.calls for qid, of_query in by_query.items()}
+    return rankings, {qid: of_query.calls for qid, of_query in by_query.items()}, []
 
 
 class QueryCalls(NamedTuple):

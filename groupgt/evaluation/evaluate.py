@@ -26,6 +26,7 @@ from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import check_columns
 from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.evaluation.trials import check_trials, over_trials
 from groupgt.evaluation.unknown_ids import warn_of_mismatch
 from groupgt.formats.detect import require_columns
 from groupgt.formats.source import SMALL
@@ -82,31 +83,13 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         check_sets(request.metrics.values(), grouped.set_of is not None)
         if request.by:
             check_columns(grouped, request.by)
-        system = renamed(grouped, request.run_of(run, grouped, name), labeller, policy)
-        labelled = label_run(
-            grouped, system, policy, labeller, lengths=request.lengths, budgets=request.budgets, engine=request.engine
-        )
-        if request.reads_texts:
-            from groupgt.engines.contents import contents
-
-            carried_texts = {**labeller.texts(), **request.sources.texts(None, "corpus")}
-            texts = contents(truth, system, policy, carried_texts)
-            labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
-    if "error" in (policy.missing, policy.extra):
-        _check_population(grouped, labelled, policy)
-    warn_of_mismatch(grouped, system, request, labelled)
-    evaluation = Evaluation(
-        truth=grouped,
-        run=system,
-        metrics=request.metrics,
-        values=values_of(request.metrics, labelled.hits, labelled.present, policy),
-        labelled=labelled,
-        policy=policy,
-        convention=request.convention,
-        is_auto=request.is_auto,
-        by=request.by,
-        labeller=labeller,
-    )
+        results = request.run_of(run, grouped, name)
+        check_trials(request.metrics.values(), len(results.trials))
+        plain = {text: replace(metric, passes=None) for text, metric in request.metrics.items()}
+        of_one = replace(request, metrics=plain) if results.trials else request
+        trials = [_evaluated(of_one, truth, grouped, each) for each in results.trials or (results,)]
+    warn_of_mismatch(grouped, trials[0].run, request, trials[0].labelled)
+    evaluation = over_trials(trials, request.metrics)
     if request.audit is None and not request.annotators:
         return evaluation
     # Every other query of the run has no audit, which is no mistake.
@@ -121,6 +104,35 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         raise ConfigError("annotators: an audit has one annotator; give either an audit or further annotators")
     check_audit(request.audit, truth)
     return replace(evaluation, audit=by(request.audit.truth))
+
+
+def _evaluated(request: Request, truth: GroundTruth, grouped: GroundTruth, results: Run) -> Evaluation:
+    """Label the results of one trial and compute every metric; the labeller has read the `grouped` ground truth."""
+    labeller, policy = request.labeller, request.policy
+    system = renamed(grouped, results, labeller, policy)
+    labelled = label_run(
+        grouped, system, policy, labeller, lengths=request.lengths, budgets=request.budgets, engine=request.engine
+    )
+    if request.reads_texts:
+        from groupgt.engines.contents import contents
+
+        carried_texts = {**labeller.texts(), **request.sources.texts(None, "corpus")}
+        texts = contents(truth, system, policy, carried_texts)
+        labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
+    if "error" in (policy.missing, policy.extra):
+        _check_population(grouped, labelled, policy)
+    return Evaluation(
+        truth=grouped,
+        run=system,
+        metrics=request.metrics,
+        values=values_of(request.metrics, labelled.hits, labelled.present, policy),
+        labelled=labelled,
+        policy=policy,
+        convention=request.convention,
+        is_auto=request.is_auto,
+        by=request.by,
+        labeller=labeller,
+    )
 
 
 def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:

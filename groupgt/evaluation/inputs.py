@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from groupgt.engines.excluded import without_excluded
 from groupgt.engines.order import Direction, with_distances
 from groupgt.errors import ConfigError, DataError
 from groupgt.formats import detect, frames
+from groupgt.formats.fields import TRIAL
 from groupgt.formats.pairing import matched
 from groupgt.formats.parts import refuse_many
 from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Run
+from groupgt.model.run import Run, Trials
 
 # Whether higher scores are better: in all runs, or by the name of the run.
 Scores = Direction | Mapping[str, Direction]
@@ -123,8 +125,11 @@ def as_run(
 
     Results of AutoRAG's nodes are matched in order to `qids`, or to the queries of the ground truth. `columns` names
     columns by their roles; one that this run has not is another run's. `scores` declares whether higher scores are
-    better, for all runs or by their names.
+    better, for all runs or by their names. Trials are read one by one.
     """
+    if isinstance(value, Trials):
+        read = partial(as_run, truth=truth, format=format, name=name, parts=parts, qids=qids, engine=engine)
+        return Run.of_trials([read(each, columns=columns, scores=scores) for each in value])
     if columns:
         names = detect.column_names(value) or ()
         columns = {role: name for role, name in columns.items() if name in names}
@@ -143,6 +148,8 @@ def as_run(
             if how.name == "spark":
                 from groupgt.engines.spark.steps import run_of_files, session_of
 
+                if TRIAL in (detect.column_names(value) or ()):
+                    raise ConfigError(f"{value}: the spark engine does not read trials; use another engine")
                 value = run_of_files(session_of(how.options.master, how.options.config), value, format)
             else:
                 streamed = how.name == "streaming"
@@ -155,6 +162,9 @@ def as_run(
         elif not isinstance(value, Run):
             results = frames.run_in(value)
             value = Run.of(value if results is None else results)
+        if value.trials:
+            named = name or value.name
+            return Run.of_trials([as_run(each, truth, name=named, scores=scores) for each in value.trials])
         run = matched(value, truth)
     run = replace(run, name=name or run.name)
     if (scores if isinstance(scores, str) else scores.get(run.name)) == "ascending":

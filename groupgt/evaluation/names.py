@@ -14,6 +14,7 @@ from groupgt.evaluation.inputs import is_in_files
 from groupgt.formats.names import name_of, without_endings
 from groupgt.formats.parts import title_of
 from groupgt.formats.source import AnyPath
+from groupgt.model.run import Trials
 
 
 def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath]]:
@@ -33,19 +34,27 @@ def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath
     return [("/".join((*folders, without_endings(name))), file) for (*folders, name), file in zip(places, files)]
 
 
-def named(runs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tuple[str, Any]]:
     """Name each run that has no name after its file; raise `DataError` if two runs have the same name.
+
+    With `trials`, the runs of one name are the trials of one system.
 
     >>> [name for name, _ in named([("", "new/input.bm25.gz"), ("old", "old/input.bm25.gz")])]
     ['input.bm25', 'old']
     """
     pairs = [(name or _name_of(run), run) for name, run in runs]
+    if trials:
+        by_name: dict[str, list[Any]] = {}
+        for name, run in pairs:
+            by_name.setdefault(name, []).append(run)
+        return [(name, Trials(of_name) if len(of_name) > 1 else of_name[0]) for name, of_name in by_name.items()]
     faults = Faults()
     first: dict[str, Any] = {}
     for name, run in pairs:
         if name in first:
             files = " and ".join(title_of(twin) for twin in (first[name], run) if is_in_files(twin))
-            faults.add(files, f"duplicate run name {name!r}; name the runs: NAME=PATH, in Python {{name: run}}")
+            ways = "name the runs: NAME=PATH, in Python {name: run}; or, if they are trials of one system, add --trials"
+            faults.add(files, f"duplicate run name {name!r}; {ways}")
         first.setdefault(name, run)
     faults.stop(DataError)
     return pairs

@@ -61,7 +61,9 @@ class Evaluation(Result):
     `values` has one column per metric, shape (Q,), with NaN if a query does not count. `print` shows the means, the
     policy and the counts; `means[text]` and `result[text]` return one mean. `is_auto` is True if the shape of the
     ground truth determined the convention. `audit` is the same run evaluated against an annotator's judgments for a
-    random sample of queries; `annotators` contains an evaluation for each further annotator.
+    random sample of queries; `annotators` contains an evaluation for each further annotator. If the system was asked
+    several times, `trials` has an evaluation for each time: `values` are their means per query, and all that is read
+    from rankings (hits, ranks, misses) is that of the first trial.
     """
 
     truth: GroundTruth
@@ -76,6 +78,7 @@ class Evaluation(Result):
     is_auto: bool = False
     audit: Evaluation | None = None
     annotators: tuple[Evaluation, ...] = ()
+    trials: tuple[Evaluation, ...] = ()
 
     def __post_init__(self) -> None:
         """Protect the values, which the means have been or will be computed from."""

@@ -20,7 +20,7 @@ from groupgt.formats.detect import run_paths
 from groupgt.formats.parts import is_url
 from groupgt.metrics.base import ConventionChoice, ConventionName
 from groupgt.metrics.language import Metric, metrics_in
-from groupgt.model.run import Run
+from groupgt.model.run import Run, Trials
 from groupgt.render.exports import frame_of, nulls
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
@@ -130,6 +130,7 @@ def evaluate_runs(
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     """Return (name, run) pairs from `{name: run}` or from paths; raise `ConfigError` for anything else.
 
+    A list of runs by name holds the trials of one system.
     Runs from paths are named after their files. As in the shell, each file in a folder or a glob is a run. Raises
     `DataError` if two runs have the same name.
     """
@@ -139,7 +140,7 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
         raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
     pairs: list[tuple[str, Any]] = []
     if isinstance(runs, Mapping):
-        pairs = [(str(name), run) for name, run in runs.items()]
+        pairs = [(str(name), Trials(run) if isinstance(run, list) and run else run) for name, run in runs.items()]
     else:
         for run in runs:
             pairs += expanded(run, run_paths(run)) if _is_local(run) else [("", run)]

@@ -58,7 +58,13 @@ def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, s
     for text, metric in parsed.items():
         cutoff = MOST if metric.cutoff is None else metric.cutoff
         name = f"{metric.name}.{metric.convention}"
-        is_plain = name in PLAIN and not metric.parameters and not metric.judged_only and metric.level is None
+        is_plain = (
+            name in PLAIN
+            and not metric.parameters
+            and not metric.judged_only
+            and metric.level is None
+            and not metric.passes
+        )
         if not is_plain or not isinstance(cutoff, int) or cutoff > MOST:
             return None
         plan.append((text, metric.name, cutoff))

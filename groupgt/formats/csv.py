@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any, Literal
 
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, carried, fields_of, result_fault, units_of
+from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, TRIAL, carried, fields_of, result_fault, units_of
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column, roles_in, shown_names
@@ -26,6 +26,7 @@ from groupgt.formats.rows import (
     RunBuilder,
     checked_columns,
     number_text,
+    numbered,
     run_in,
 )
 from groupgt.formats.source import Source
@@ -198,19 +199,23 @@ def _words(line: bytes) -> str:
 def read_run(source: Source) -> Run:
     """Read a row per result (`qid, doc_id, score`, or `rank`) or per query (`qid, retrieved_ids`)."""
     roles = roles_in(header_of(source), "run", source.columns)
-    if "retrieved_ids" in roles and "doc_id" not in roles:
-        return _read_nested(source, roles)
+    if TRIAL in roles or ("retrieved_ids" in roles and "doc_id" not in roles):
+        return _read_records(source, roles)
     return _streamed(source) if source.is_large else _read_rows(source)
 
 
-def _read_nested(source: Source, roles: Mapping[str, str]) -> Run:
-    """Read rows with a list of results, written as JSON or in Python."""
+def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
+    """Read rows of trials, or rows with a list of results, written as JSON or in Python."""
     faults = Faults()
     records, places = [], []
     lists = [roles[role] for role in ("retrieved_ids", "retrieve_scores") if role in roles]
     lists += [name for name in LISTS if name in header_of(source)]
+    numbers = [roles[role] for role in ("score", "rank") if role in roles]
     for place, row in table(source, (), faults):
         cells = {name: listed_in(cell, place, faults) if name in lists else cell for name, cell in row.items()}
+        for name in numbers:
+            number = validity.number_of(row[name].strip(BLANKS))
+            cells[name] = row[name] if number is None else number
         records.append(cells)
         places.append(place)
     faults.stop()
@@ -289,6 +294,10 @@ def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> 
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     names = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     header = list(canonical(names))
+    if TRIAL in header:
+        raise DataError(
+            f"{url}: a table with a column {TRIAL!r} cannot be read from a URL; download it, or use parquet"
+        )
     missing = [name for name in (query_column(header), "doc_id", _order(header)) if name not in header]
     if missing:
         raise DataError(f"{url}: {missing_columns(names, missing, 'qid, doc_id and score or rank', 'run')}")
@@ -351,16 +360,18 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delim
     _write(path, header, cells, delimiter)
 
 
-def write_run(path: Path, rankings: Sequence[Ranking], *, calls: Calls | None = None) -> None:
-    """Write rows of `qid, doc_id, rank, score, call`; scores and calls are written only if all results have them."""
+def write_run(
+    path: Path, rankings: Sequence[Ranking], *, calls: Calls | None = None, trials: Sequence[int] = ()
+) -> None:
+    """Write rows of `qid, doc_id, rank, score, call, trial`; scores and calls only if all results have them."""
     scored = all(scores is not None for _, _, scores in rankings)
-    header = ["qid", "doc_id", "rank", *(["score"] if scored else []), *([CALL_COLUMN] if calls else [])]
+    has = {"score": scored, CALL_COLUMN: bool(calls), TRIAL: bool(trials)}
     cells = (
-        [qid, document, rank, *([repr(score)] if scored else []), *([calls[qid][rank - 1]] if calls else [])]
-        for qid, ids, scores in rankings
-        for rank, (document, score) in enumerate(zip(ids, scores or ids), 1)
+        [qid, document, rank, *compress([repr(score), called, trial], has.values())]
+        for (qid, ids, scores), of_results, trial in numbered(rankings, calls, trials)
+        for rank, (document, score, called) in enumerate(zip(ids, scores or ids, of_results or ids), 1)
     )
-    _write(path, header, cells)
+    _write(path, ["qid", "doc_id", "rank", *compress(has, has.values())], cells)
 
 
 def _write(path: Path, header: list[str], rows: Iterable[list[Any]], delimiter: str = ",") -> None:

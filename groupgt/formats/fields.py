@@ -54,6 +54,8 @@ class Field:
 
 
 CALL_COLUMN, CALL_LIST = "call", "retrieved_calls"
+# The column that numbers the times a system was asked.
+TRIAL = "trial"
 FIELDS = (
     *(Field(unit, "length", (unit,), f"retrieved_{unit}") for unit in LENGTH_UNITS),
     Field(CALLS, "call", (CALL_COLUMN,), CALL_LIST),
@@ -125,6 +127,11 @@ def call_of(cell: Any) -> int | None:
     """
     number = length_of(int(cell) if isinstance(cell, np.integer) else cell)
     return number or None
+
+
+def trial_fault(cell: Any) -> str:
+    """Return the error message for a cell that is no number of a trial."""
+    return f"expected a trial (a whole number, in every row), found {display(cell)}"
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:

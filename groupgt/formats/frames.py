@@ -25,11 +25,14 @@ from groupgt.formats.fields import (
     LISTS,
     NESTED,
     SCORES,
+    TRIAL,
     carried,
+    length_of,
     lists_of,
     query_fault,
     ranking,
     scores_fault,
+    trial_fault,
 )
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column
 from groupgt.formats.rows import unnamed
@@ -111,7 +114,7 @@ ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field
 # The texts of results, which AutoRAG's compressors write without ids.
 TEXTS = "retrieved_contents"
 # The columns read from results.
-RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", SCORES} | COLUMNS | LISTS
+RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, SCORES} | COLUMNS | LISTS
 
 
 def is_frame(value: Any) -> bool:
@@ -194,12 +197,16 @@ def run_of(
     Rows without `qid` are assigned to `qids` in order.
     """
     if is_remote(value):
+        if TRIAL in value.columns:
+            raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
         return Run(Remote(value), source=title)
     shown = list(map(str, value.columns)) if is_pandas(value) else guard(_lazy(value, title).collect_schema).names()
     in_memory = not isinstance(value, pl.LazyFrame)
     value = guard(lambda: _with_our_names(value, title, columns))
     frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
+    if TRIAL in names:
+        return _trials(guard(frame.collect), title, qids)
     keys = [name for name in NESTED if name in names]
     if not keys and TEXTS in names and "doc_id" not in names:
         keys = [TEXTS]
@@ -208,6 +215,14 @@ def run_of(
     if keys:
         return _nested(frame, keys[0], title, qids, guard)
     return _long(frame, title, guard, shown, in_memory=in_memory)
+
+
+def _trials(rows: pl.DataFrame, title: str, qids: list[str] | None) -> Run:
+    """Build a run of trials from a frame that numbers them in a column."""
+    numbers = {cell: length_of(cell) for cell in rows[TRIAL].unique().to_list()}
+    refuse((title, trial_fault(cell)) for cell, number in numbers.items() if number is None)
+    trials = sorted(numbers, key=lambda cell: numbers[cell] or 0)
+    return Run.of_trials([run_of(rows.filter(pl.col(TRIAL) == cell).drop(TRIAL), title, qids) for cell in trials])
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,18 +19,21 @@ from groupgt.formats.fields import (
     CALL_LIST,
     NESTED,
     SCORES,
+    TRIAL,
     calls_fault,
     fields_of,
+    length_of,
     lists_of,
     query_fault,
     ranking,
     result_fault,
     score_of,
     scores_fault,
+    trial_fault,
     units_of,
 )
 from groupgt.formats.roles import NAMES, canonical, hint, query_column, roles_in, shown_names
-from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, write_lines
+from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, numbered, write_lines
 from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import NONRELEVANT, Judged, Table, grades_of, truth_of
 from groupgt.model.ground_truth import GroundTruth
@@ -202,14 +206,19 @@ def read_run(source: Source) -> Run:
 
 def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults: Faults | None = None) -> Run:
     """Build a run from records, one per query or one per result; raises `DataError` with every fault."""
-    builder = RunBuilder(faults)
-    faults = builder.faults
+    faults = Faults() if faults is None else faults
+    builders: dict[int | None, RunBuilder] = defaultdict(lambda: RunBuilder(faults))
     named = lru_cache(maxsize=64)(partial(canonical, declared=source.columns))
     kinds: set[str] = set()
     texts: dict[str, str] = {}
     for where, record in records:
         keys = tuple(record)
         row = record if (names := named(keys)) == keys else dict(zip(names, record.values()))
+        trial = None if TRIAL not in row else length_of(row[TRIAL])
+        if trial is None and (TRIAL in row or (builders and None not in builders)):
+            faults.add(where, trial_fault(row.get(TRIAL)))
+            continue
+        builder = builders[trial]
         lists = [name for name in NESTED if name in row]
         if (qid := _qid_of(row, record, where, faults)) is None:
             continue
@@ -230,7 +239,13 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
         raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
     if {"score", "rank"} <= kinds:
         raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
-    return replace(builder.run(source), texts=texts)
+    if len(builders) > 1 and None in builders:
+        raise DataError(f"{source.path}: some rows have a trial and some have none; number the trials of all rows")
+    if not builders:
+        return builders[None].run(source)
+    return Run.of_trials(
+        [replace(builders[trial].run(source), texts=texts) for trial in sorted(builders, key=lambda trial: trial or 0)]
+    )
 
 
 def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:
@@ -331,13 +346,16 @@ def _only_nonrelevant(group: Any) -> bool:
     return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
 
 
-def write_run(path: Path, rankings: Iterable[Ranking], *, calls: Calls | None = None) -> None:
-    """Write one query per line; scores and calls are written only if present."""
+def write_run(
+    path: Path, rankings: Iterable[Ranking], *, calls: Calls | None = None, trials: Sequence[int] = ()
+) -> None:
+    """Write one query per line; scores, calls and trials are written only if present."""
     rows = (
         {"qid": qid, "retrieved_ids": ids}
         | ({} if scores is None else {SCORES: scores})
-        | ({CALL_LIST: list(calls[qid])} if calls else {})
-        for qid, ids, scores in rankings
+        | ({CALL_LIST: list(of_results)} if calls else {})
+        | ({} if trial is None else {TRIAL: trial})
+        for (qid, ids, scores), of_results, trial in numbered(rankings, calls, trials)
     )
     write_objects(path, rows)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from groupgt.errors import DataError
 from groupgt.formats import frames
-from groupgt.formats.fields import CALL_LIST, SCORES
+from groupgt.formats.fields import CALL_LIST, SCORES, TRIAL
 from groupgt.formats.names import without_endings
-from groupgt.formats.rows import SHAPE, Calls, Ranking
+from groupgt.formats.rows import SHAPE, Calls, Ranking, numbered
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -97,8 +97,8 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     pl.DataFrame(columns).write_parquet(path)
 
 
-def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None = None) -> None:
-    """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`; queries without scores have a null."""
+def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None = None, trials: Sequence[int] = ()) -> None:
+    """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls][, trial]`; without scores, they are null."""
     qids = [qid for qid, _, _ in rows]
     columns = {
         "qid": pl.Series(qids, dtype=pl.String),
@@ -107,5 +107,8 @@ def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None = None
     if any(scores is not None for _, _, scores in rows):
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
     if calls:
-        columns[CALL_LIST] = pl.Series([list(calls[qid]) for qid in qids], dtype=pl.List(pl.Int64))
+        of_results = [list(each) for _, each, _ in numbered(rows, calls, trials)]
+        columns[CALL_LIST] = pl.Series(of_results, dtype=pl.List(pl.Int64))
+    if trials:
+        columns[TRIAL] = pl.Series(trials, dtype=pl.Int64)
     pl.DataFrame(columns).write_parquet(path)

@@ -89,6 +89,8 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
             # Parts that are not read yet may have errors as well.
             collect(lambda part: part.as_columns.checked, parts, faults)
         faults.stop()
+        if any(part.trials for part in parts):
+            raise DataError(f"{title}: a run in many files cannot have trials; join the files, or write parquet")
         run = _in_one(parts, title)
     return replace(run, name=name_of(title), source=title)
 
@@ -157,9 +159,8 @@ def at_url(url: str, format: str | None = None) -> Run:
     guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
     contents: Any
     if chosen == "parquet":
-        contents = frames.run_of(pl.scan_parquet(url), url, guard=guard).contents
-    else:
-        contents = csv.columns_at(url, guard, lines) if chosen == "csv" else trec.columns_at(url, lines)
+        return replace(frames.run_of(pl.scan_parquet(url), url, guard=guard), name=name_of(url), source=url)
+    contents = csv.columns_at(url, guard, lines) if chosen == "csv" else trec.columns_at(url, lines)
     return Run(contents, name=name_of(url), source=url)
 
 

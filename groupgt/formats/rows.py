@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from groupgt.runtime import pl
 Judgment = tuple[str, str, str, float]
 # Query, ids, and their scores, if they have any.
 Ranking = tuple[str, list[str], list[float] | None]
-# The call of each result, by query.
-Calls = Mapping[str, Sequence[int]]
+# The call of each result, by query; if there are trials, by query and trial.
+Calls = Mapping[Any, Sequence[int]]
 
 
 # The key of the shape of ground truth, for formats that do not imply it.
@@ -41,6 +41,14 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines with line feeds as line endings."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(lines)
+
+
+def numbered(
+    rankings: Iterable[Ranking], calls: Calls | None, trials: Sequence[int]
+) -> Iterator[tuple[Ranking, Sequence[int], int | None]]:
+    """Yield each ranking to write with the calls of its results and the number of its trial, if it has them."""
+    for ranking, trial in zip(rankings, trials or repeat(None)):
+        yield ranking, calls[ranking[0] if trial is None else (ranking[0], trial)] if calls else (), trial
 
 
 BLOCK = 1 << 14

@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, nuggetbank, parquet, trec
-from groupgt.formats.rows import Calls, Judgment, Ranking, order_fault
+from groupgt.formats.rows import Calls, Judgment, Ranking, numbered, order_fault
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.groups import ANSWERABLE
 from groupgt.model.populations import Populations
@@ -190,7 +190,15 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
     return "blanks in the names of groups, which are written as _" if changed else ""
 
 
-def write_run(path: Path, rankings: list[Ranking], format: str, *, tag: str, calls: Calls | None = None) -> list[str]:
+def write_run(
+    path: Path,
+    rankings: list[Ranking],
+    format: str,
+    *,
+    tag: str,
+    calls: Calls | None = None,
+    trials: Sequence[int] = (),
+) -> list[str]:
     """Write results; TREC runs get 1 ÷ rank as scores if results have none, or scores that give another order.
 
     Returns a list of everything that the format cannot represent. Raises `DataError`, before anything is written, if
@@ -199,6 +207,8 @@ def write_run(path: Path, rankings: list[Ranking], format: str, *, tag: str, cal
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
+    if format == "trec" and trials:
+        raise DataError("a TREC run has no place for trials; write jsonl, csv or parquet")
     lost = ["the calls that found results"] if format == "trec" and calls else []
     if format == "trec":
         bare: list[Ranking] = [(qid, ids, None) for qid, ids, _ in rankings]
@@ -210,12 +220,12 @@ def write_run(path: Path, rankings: list[Ranking], format: str, *, tag: str, cal
     if format == "trec":
         faults = [trec.run_fault(rankings)]
     elif format == "csv":
-        scored = ((qid, ids, scores) for qid, ids, scores in rankings if scores is not None)
-        faults = (order_fault(*ranking, (calls or {}).get(ranking[0])) for ranking in scored)
+        rows = numbered(rankings, calls, trials)
+        faults = (order_fault(qid, ids, scores, each or None) for (qid, ids, scores), each, _ in rows if scores)
     for fault in filter(None, faults):
         raise DataError(fault)
     if format != "trec":
-        RUN_WRITERS[format].write_run(path, rankings, calls=calls)
+        RUN_WRITERS[format].write_run(path, rankings, calls=calls, trials=trials)
         return []
     # A tag is one word, so that every line has six columns.
     trec.write_run(path, rankings, "_".join(tag.split()) or "groupgt")

@@ -98,7 +98,8 @@ class Definition:
 
     `formulas` has one entry per convention, or the single key None if the convention does not matter. A metric that
     `reads_texts` uses `Hits.contents`. An `aggregate` metric is computed from the mean over all queries and has no
-    per-query values. `of_unanswerable` metrics are defined only for queries declared unanswerable.
+    per-query values. `of_unanswerable` metrics are defined only for queries declared unanswerable. A metric that
+    `takes_passes` is 0 or 1, and can be counted over the trials of a system.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Definition:
     aggregate: Callable[[float], float] | None = None
     warning: str = ""
     of_unanswerable: bool = False
+    takes_passes: bool = False
 
 
 def one_meaning(

@@ -21,6 +21,11 @@ from groupgt.plugins import names, registered
 HIGHEST_K = 10**15
 # The grade from which documents are relevant, for one metric.
 LEVEL = Parameter("level", 0, "a grade above 0", lambda value: value > 0)
+# How many of a system's trials are looked at: at least one of them must succeed, or all.
+PASSES = {
+    name: Parameter(name, 0, "a whole number from 1", lambda value: value >= 1 and value == int(value))
+    for name in ("pass_at", "pass_all")
+}
 
 _TEXT = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\.(?P<convention>[A-Za-z_]+))?(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>.*))?",
@@ -43,7 +48,8 @@ class Metric:
 
     `parameters` contains only values that differ from their defaults, sorted by name. `level` is the grade from which
     documents are relevant for this metric; without it, the policy decides. `judged_only` is how ir_measures spells the
-    unjudged=drop policy, which applies to all metrics in a request.
+    unjudged=drop policy, which applies to all metrics in a request. `passes` is `pass_at` or `pass_all`, and a number
+    of trials: the value is the probability that one of them succeeds, or all.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -55,6 +61,7 @@ class Metric:
     cutoff: int | Budget | None = None
     judged_only: bool = False
     level: float | None = None
+    passes: tuple[str, int] | None = None
 
     @property
     def definition(self) -> Definition:
@@ -98,7 +105,8 @@ class Metric:
         """Return the canonical text, omitting the metric's convention if it equals `convention`."""
         named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
         level = [] if self.level is None else [f"level={_number_text(self.level)}"]
-        values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *level, *named])
+        passes = [] if self.passes is None else [f"{self.passes[0]}={self.passes[1]}"]
+        values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *level, *passes, *named])
         shown = "" if self.convention in (None, convention) else f".{self.convention}"
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
         return f"{self.name}{shown}{f'({values})' if values else ''}{cutoff}"
@@ -114,6 +122,10 @@ class Metric:
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """Return one value per query, shape (Q,); callers mask the values of queries without groups."""
+        if self.passes is not None:
+            raise MetricError(
+                f"metric {str(self)!r}: expected at least {max(self.passes[1], 2)} trials, found a single run"
+            )
         check_sets([self], hits.judgments.alternative_set is not None)
         return self.formula.function(hits.at_level(self.level), cut or self.cut(hits), **dict(self.parameters))
 
@@ -288,11 +300,11 @@ def _number_text(value: float | str) -> str:
 
 
 def _common(in_brackets: str) -> tuple[dict[str, str], str | None]:
-    """Split what every metric takes (`judged_only`, and `level`, which ir_measures calls `rel`) from its parameters."""
+    """Split what no formula takes (such as `level`, which ir_measures calls `rel`) from a metric's parameters."""
     common: dict[str, str] = {}
     others: list[str] = []
     for part in in_brackets.split(","):
-        match = re.fullmatch(r"\s*(judged_only|level|rel)\s*=\s*(.*?)\s*", part)
+        match = re.fullmatch(r"\s*(judged_only|level|rel|pass_at|pass_all)\s*=\s*(.*?)\s*", part)
         name = "" if match is None else {"rel": "level"}.get(match[1], match[1])
         if match is None or not match[2] or name in common:
             others.append(part.strip())
@@ -336,6 +348,7 @@ class _Parser:
             self.read_cutoff(definition, match["cutoff"]),
             self.read_judged_only(common.get("judged_only")),
             self.read_level(definition, convention, common.get("level")),
+            self.read_passes(definition, {name: common[name] for name in PASSES if name in common}),
         )
 
     def hint(self, name: str, cutoff: str | None) -> str:
@@ -462,6 +475,16 @@ class _Parser:
             name = f"{definition.name}.{convention}" if convention else definition.name
             raise self.fail(f"{name} does not depend on a level of relevance; omit level={text}")
         return float(self.read_value(LEVEL, text))
+
+    def read_passes(self, definition: Definition, texts: Mapping[str, str]) -> tuple[str, int] | None:
+        if not texts:
+            return None
+        if not definition.takes_passes:
+            raise self.fail(f"{definition.name} is not counted over trials; hit_rate and complete are")
+        if len(texts) > 1:
+            raise self.fail(f"expected {' or '.join(texts)}, found both")
+        ((name, text),) = texts.items()
+        return name, int(self.read_value(PASSES[name], text))
 
     def read_cutoff(self, definition: Definition, written: str | None) -> int | Budget | None:
         if written is None or written == "all":

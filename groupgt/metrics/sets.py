@@ -241,6 +241,7 @@ DEFINITIONS = (
             ),
             "coverage": HIT_RATE,
         },
+        takes_passes=True,
     ),
     Definition(
         "complete",
@@ -254,6 +255,7 @@ DEFINITIONS = (
             ),
             "coverage": COMPLETE,
         },
+        takes_passes=True,
     ),
     one_meaning(
         "mrecall",

@@ -103,6 +103,12 @@ class Traces:
     by_text: int = 0
 
 
+class Trials(tuple[Any, ...]):
+    """The results of one system that was asked several times: a run, in any readable form, for each time."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """Results of one system for many queries, best first, stored as lists, columns, lines, or a frame on a cluster.
@@ -111,7 +117,8 @@ class Run:
     run keeps the `original`; `excluded` counts the results that the ground truth excludes, and `comments` the lines of
     the file that begin with `#` and are no result. `texts` holds the text of each query, if the results came with it.
     Results without ids (`has_ids` is False) can only be matched by their texts. If the scores are `ascending`
-    (distances), the contents hold their negation, so that the best result still has the highest number.
+    (distances), the contents hold their negation, so that the best result still has the highest number. If the system
+    was asked several times, `trials` has a run for each time, and the contents are those of the first.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -127,6 +134,14 @@ class Run:
     comments: int = field(default=0, kw_only=True)
     texts: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     has_ids: bool = field(default=True, kw_only=True)
+    trials: tuple[Run, ...] = field(default=(), kw_only=True)
+
+    @classmethod
+    def of_trials(cls, runs: Sequence[Run]) -> Run:
+        """Combine the runs of a system that was asked several times; a single run has no trials."""
+        if any(run.trials for run in runs):
+            raise DataError(f"{runs[0].title}: expected one run for each trial, found a run that has trials itself")
+        return replace(runs[0], trials=tuple(runs)) if len(runs) > 1 else runs[0]
 
     @classmethod
     def of(
@@ -220,7 +235,9 @@ class Run:
     @property
     def by_original_ids(self) -> Run:
         """This run with the ids that its results had before a labeller renamed them."""
-        return self if self.original is None else self.original
+        if self.original is None:
+            return self
+        return replace(self.original, trials=tuple(trial.by_original_ids for trial in self.trials))
 
     def __len__(self) -> int:
         return len(self.rankings)

@@ -113,9 +113,9 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     read = partial(rankings_to_write, evaluation.run.by_original_ids, evaluation.policy)
 
     def write(path: Path) -> None:
-        rankings, calls = read()
-        if calls or trec.run_fault(rankings, in_single=True) is not None:
-            jsonl.write_run(path.with_suffix(".jsonl"), read()[0], calls=calls)
+        rankings, calls, trials = read()
+        if calls or trials or trec.run_fault(rankings, in_single=True) is not None:
+            jsonl.write_run(path.with_suffix(".jsonl"), read()[0], calls=calls, trials=trials)
         else:
             trec.write_run(path, read()[0], file_name(system))
 
