@@ -206,7 +206,7 @@ def run_command(
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignores further interrupts
         bar.ended()
-        say("interrupted; finished retrievals are cached; to go on with answers of code and services, add --resume")
+        say("interrupted; finished retrievals are cached. To continue with answers of code and services, add --resume")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
     write_file(summary_path, lambda path: write_text(path, summary(outcome) + "\n"))
@@ -407,7 +407,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
         keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
         rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in entries]
         if not rows:
-            say(hide(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}"))
+            say(hide("no cached runs" + ("" if cache is None else f" in {cache.folder}")))
         if rows or style in ("json", "csv"):
             show_rows(headers, sorted(rows, key=str), style, keep=3)
 

@@ -57,7 +57,7 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     """Check TRUTH and RUNS for errors and suspicious data without scoring."""
     inputs.check()
     if near_duplicates and inputs.corpus_path is None:
-        raise ConfigError("--near-duplicates: needs the texts; add --corpus")
+        raise ConfigError("--near-duplicates: needs passage text; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
     minimum = threshold if near_duplicates else None
     findings = checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, minimum)
@@ -243,7 +243,7 @@ def import_autorag(project: Path, target: Path) -> None:
     if target.exists():
         raise ConfigError(f"{target}: already exists; choose another file")
     imported = import_project(project, target)
-    say_wrote(target, counted(imported.systems, "system"), f"; run it with: groupgt run {target}")
+    say_wrote(target, counted(imported.systems, "system"), f". Run it with: groupgt run {target}")
     reproduced = imported.means - len(imported.different)
     say(f"{part_of(reproduced, imported.means, 'mean', 'stored by AutoRAG is', 'stored by AutoRAG are')} reproduced")
     for line in imported.left:

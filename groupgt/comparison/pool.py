@@ -141,7 +141,7 @@ def pool_of(evaluations: Sequence[Evaluation], depth: int, team: str | Mapping[s
     """Return the pool bias of evaluations by `needed_metrics`."""
     first = evaluations[0]
     if first.labeller.name != "id":
-        raise ConfigError(f"pool: needs results that are matched by id, found the labeller {first.labeller.name}")
+        raise ConfigError(f"pool: needs results that are matched by id, found the {first.labeller.name} labeller")
     if depth < 1:
         raise ConfigError(f"depth: expected a whole number from 1, found {depth}")
     names = [each.name for each in evaluations]

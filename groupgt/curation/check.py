@@ -101,7 +101,7 @@ def check(
     name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
     texts = request.sources.texts(None, "corpus")
     if near_duplicates and not texts:
-        raise ConfigError("near_duplicates: needs the texts of passages; pass corpus")
+        raise ConfigError("near_duplicates: needs passage text; pass corpus")
     return checked(name, grouped, named, request, texts, threshold if near_duplicates else None)
 
 

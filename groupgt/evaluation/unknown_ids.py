@@ -56,10 +56,10 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
         return False
     some = ", ".join(map(display, unknown[:3])) + (" …" if len(unknown) > 3 else "")
     if all_unknown and labeller.unknown_is_fault:
-        what = f"the labeller {labeller} has no entry for any result: {some}; does its table belong to this run?"
+        what = f"the labeller {labeller} has no entry for any result: {some}. Does its table belong to this run?"
         raise DataError(f"{_title(run)}{what}")
     if all_unknown:
-        what = f"the labeller {labeller} matches no results; ids are left unchanged: {some}"
+        what = f"the labeller {labeller} matches no results, and ids are left unchanged: {some}"
     else:
         what = f"the labeller {labeller} does not know {len(unknown):,} of {len(documents):,} results: {some}"
     warn(f"{_title(run)}{what}", "unknown ids")

@@ -29,7 +29,7 @@ from groupgt.store.verdicts import VerdictStore
 
 NONE_LEFT = (
     "--resume: no run of this file was killed or failed with the same options, --set, --only, queries and corpora, and "
-    "left answers of code, services or labellers; run without --resume"
+    "left answers of code, services or labellers. Run without --resume"
 )
 
 

@@ -10,8 +10,8 @@ from groupgt.store.files import write_text
 
 FILES = {
     "experiment.yaml": "what to run; change names and paths to yours",
-    "corpus.jsonl": "your passages go here",
-    "questions.jsonl": "your queries with their grouped ground truth go here",
+    "corpus.jsonl": "replace with your passages",
+    "questions.jsonl": "replace with your queries and their grouped ground truth",
 }
 
 

@@ -200,7 +200,7 @@ class Spans(Labeller):
         document = parts.join(table, on="doc", how="left", maintain_order="left")["number"].fill_null(-1)
         if len(document) and not (document >= 0).any():
             there, here = display(next(iter(numbers))), display(parts["doc"][0])
-            what = f"no result is from a document of the ground truth: {there} there, {here} here"
+            what = f"no result is from a document of the ground truth, such as {there}, but from others, such as {here}"
             warnings.warn(f"labeller spans: {what}; results name theirs as doc", GroupgtWarning, stacklevel=2)
         start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
@@ -277,8 +277,8 @@ def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: S
         return
     some = ", ".join(map(display, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(numbers):
-        what = f"no document of the ground truth is in the chunk table: {some} there"
-        raise DataError(f"labeller spans: {what}, {display(min(chunks.docs, default=''))} here")
+        what = f"no document of the ground truth ({some}) is in the chunk table"
+        raise DataError(f"labeller spans: {what}, which has {display(min(chunks.docs, default=''))}")
     what = f"the chunk table lacks {len(absent):,} of {len(numbers):,} documents of the ground truth: {some}"
     warnings.warn(f"labeller spans: {what}", GroupgtWarning, stacklevel=2)
 

@@ -41,10 +41,10 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
     """
     best = max((row for row in rows if row.get("value") is not None), key=lambda row: row["value"], default=None)
-    text = f"Means of {about.metric} over {' and '.join(parameters)}"
+    text = f"Mean {about.metric} by {' and '.join(parameters)}"
     if best is not None:
         place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
-        text += f"; the highest is {fixed(best['value'])}, where {place}"
+        text += f". Best: {fixed(best['value'])} at {place if len(parameters) > 1 else best['x']}"
     if len(parameters) > 1:
         ends = [end for row in rows for end in (row.get("low"), row.get("high"), row.get("value")) if end is not None]
         # Differences have distinct colors if they are large relative to the CIs.

@@ -109,7 +109,7 @@ def sentences(result: Across) -> Iterator[Sentence]:
             about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
             yield doubt(
                 f"chunks of {large} have {sizes[large]:,.0f} characters on average and those of {small} "
-                f"{sizes[small]:,.0f}: {result.label} gives longer chunks more text; use a budget, such as "
+                f"{sizes[small]:,.0f}: {result.label} gives longer chunks more text. Use a budget, such as "
                 f"{_under(metric, max(about, 1), result.convention)}"
             )
 
@@ -162,7 +162,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
         most, least = (fixed(means[name]) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
         if most != least:
             best = ["", system, " does best on the data set ", ordered[0], f" ({label} {most}), and worst on "]
-            yield sentence_of("note", *best, ordered[-1], f" ({least}); same queries.")
+            yield sentence_of("note", *best, ordered[-1], f" ({least}), over the same queries.")
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:

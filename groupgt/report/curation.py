@@ -68,7 +68,7 @@ class RechunkedTeller(Teller[Rechunked]):
             total = len(carried.truth) + len(carried.dropped)
             what = f"{len(carried.dropped):,} of {counted(total, 'query')} would lose a group and"
             verb = "is" if len(carried.dropped) == 1 else "are"
-            blocks.append(f"{what} {verb} dropped; to keep them, {ways_to_keep(carried.method)}")
+            blocks.append(f"{what} {verb} dropped. To keep them, {ways_to_keep(carried.method)}")
         return blocks
 
     def csv_rows(self) -> Grid:

@@ -88,7 +88,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     others = ordered[len(tied) :]
     share = f"{100 * first.share:g}% of {counted(first.queries, 'query')}"
     if first.depth is None:
-        never = f" never completes {share}; all of its results together complete {100 * first.reached:.3g}%"
+        never = f" never completes {share}. All of its results together complete {100 * first.reached:.3g}%"
         parts = [*subject(first.run), never]
     else:
         one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1
@@ -156,7 +156,7 @@ class ThresholdsTeller(Teller[Thresholds]):
                 kept = (
                     f"up to a distance of {number}" if each.run in self._distances else f"from a score of {number} on"
                 )
-                rest = f" {kept}; recall.coverage of the others is {cost}."
+                rest = f" {kept}. recall.coverage of the others is {cost}."
             yield sentence_of("best", *subject(each.run), empty + rest)
 
     def figure(self) -> Figure:

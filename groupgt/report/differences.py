@@ -69,7 +69,7 @@ def changes(
     if len(contrasts) == 1:
         yield sentence_of("same", *other.parts(begins, f"{within}: {size}."))
         return
-    yield sentence_of("same", *other.parts(begins, f"{within}; largest difference: "), largest, f", {size}.")
+    yield sentence_of("same", *other.parts(begins, f"{within}. Largest difference: "), largest, f", {size}.")
 
 
 def by_ranks(contrast: Contrast) -> str:
@@ -129,8 +129,8 @@ def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
         return ""
     where = listed([f"{name} {each.differ:,}" for name, each in few.items()], LISTED, " … and {:,} more")
     return (
-        f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test; "
-        "the default, --test randomization, is exact for them"
+        f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test. "
+        "The default, --test randomization, is exact for them"
     )
 
 

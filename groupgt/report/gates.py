@@ -26,7 +26,7 @@ REASONS, FAILING = 3, 10
 PROBLEMS = {
     "failed": "has no value: the system failed: {}",
     "no query": "is undefined: no queries to evaluate",
-    "no baseline": "has no baseline here: it was not run on this data set, or it failed",
+    "no baseline": "has no baseline: it was not run on this data set, or it failed",
     "no pair": "is undefined: no queries to evaluate for both systems",
     "few audited": "cannot be corrected by the audit: too few audited queries, or a metric not between 0 and 1",
     "other machine": "was measured on another machine ({}) and cached; use --refresh to measure on this machine",

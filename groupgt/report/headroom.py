@@ -77,7 +77,7 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
     if not math.isnan(union.union_size):
         size = f" ({fixed(union.union_size, 1)} distinct results per query)"
         depth = max(math.ceil(union.union_size), 1)
-        alone = f"; the best single run has recall.coverage@{depth} {fixed(union.single_recall)}"
+        alone = f". The best single run has recall.coverage@{depth} {fixed(union.single_recall)}"
     yield (
         f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)}, "
         f"complete.coverage {fixed(union.union_complete)}{alone}\n"

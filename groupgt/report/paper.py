@@ -109,7 +109,7 @@ def _caption(
     over = counted(high, "query") if low == high else f"{low:,}--{high:,} queries"
     settings = systems.settings
     named_metrics = joined([in_full(systems.metrics[text]) for text in systems.by().compared or systems.metrics])
-    text = f"Means of {named_metrics} over {over}{'; the best are bold' if len(systems.names) > 1 else ''}."
+    text = f"Means of {named_metrics} over {over}{'. The best are bold' if len(systems.names) > 1 else ''}."
     if not contrasts:
         return text.translate(ESCAPED)
     what = MARKED.get(tuple(sorted({better for of_cell in signs.values() for better in of_cell})), "")

@@ -44,18 +44,18 @@ class PoolTeller(Teller[Pool]):
         swaps = sum(len(each.swaps) for each in result.systems)
         if not any(each.unique for each in result.systems):
             return sentence_of("same", "No judgment is unique to a team.")
-        order = f"{counted(swaps, 'pair')} of systems {'swaps' if swaps == 1 else 'swap'}" if swaps else "no pair swaps"
-        rest = f" changes most without its own judgments: {signed(lowest.change)} in {result.metric}; {order}."
+        order = f"{counted(swaps, 'pair')} of systems {'swaps' if swaps == 1 else 'swap'}" if swaps else "No pair swaps"
+        rest = f" changes most without its own judgments: {signed(lowest.change)} in {result.metric}. {order}."
         return sentence_of("same", "", lowest.system, rest)
 
     def _notes(self) -> list[str]:
         result = self.result
         lines = [
-            f"own judgments: of documents that no other team has in its first {result.depth:,} results; without them, "
+            f"own judgments: of documents that no other team has in its first {result.depth:,} results. Without them, "
             "all systems are evaluated again",
             f"{counted(result.unjudged, 'unjudged result')} in the top {result.cutoff}, "
-            f"{counted(result.queries, 'query')}; spread: how far its relevance could move two systems apart, as "
-            "1/log2(rank + 1); judge them with groupgt judge --next comparison",
+            f"{counted(result.queries, 'query')}. Spread: how far its relevance could move two systems apart, as "
+            "1/log2(rank + 1). Judge them with groupgt judge --next comparison",
         ]
         if lost := max(each.undefined for each in result.systems):
             lines.append(f"up to {counted(lost, 'query')} lose all relevant documents and are left out on both sides")

@@ -26,7 +26,7 @@ _listed = partial(listed, most=10, more=", and {:,} more")
 def will_compare(previous: Previous, experiment: Experiment) -> str:
     """Describe in one line which run a comparison would use."""
     if not previous.name:
-        return "no previous run: nothing to compare with; gates against it are skipped"
+        return "no previous run to compare with. Gates against it are skipped"
     parts = []
     for dataset in experiment.config.datasets:
         former = previous.datasets.get(dataset)
@@ -107,7 +107,7 @@ def _notes(against: Against) -> Iterator[str]:
         yield "; ".join(others)
     if against.changed:
         count = counted(len(against.changed), "query has", "queries have")
-        yield f"{count} changed ground truth; today's is used for both runs: {_listed(against.changed)}"
+        yield f"{count} changed ground truth. Today's is used for both runs: {_listed(against.changed)}"
     if against.reworded:
         yield f"excluded because their text has changed: {_listed(against.reworded)}"
     alone = [(against.queries_only_now, "new"), (against.queries_only_then, "no longer queried")]

@@ -96,16 +96,16 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         yield "no query has a group that can be covered, so there are no means"
     repeating = _counted_runs(evaluations, "duplicates")
     if repeating and first.policy.duplicates in ("penalize", "keep"):
-        penalized = "repeats keep their rank but count as non-relevant"
-        meaning = penalized if first.policy.duplicates == "penalize" else "both count"
-        yield f"queries with a repeated result: {repeating}; {meaning} (policy duplicates={first.policy.duplicates})"
+        penalized = "Repeats keep their rank but count as non-relevant"
+        meaning = penalized if first.policy.duplicates == "penalize" else "Both count"
+        yield f"queries with a repeated result: {repeating}. {meaning} (policy duplicates={first.policy.duplicates})"
     for is_declared, order in ((False, "rise"), (True, "fall, although declared as ascending,")):
         runs = {name: each for name, each in evaluations.items() if each.run.ascending == is_declared}
         if rising := _counted_runs(runs, "rising_scores"):
             way = "" if is_declared else f"; {WAY_OUT}"
-            yield f"queries whose scores {order} from the first result to the last: {rising}; their order counts{way}"
+            yield f"queries whose scores {order} from the first result to the last: {rising}. Their order counts{way}"
     if contradicted := _counted_runs(evaluations, "contradicted_ranks"):
-        yield f"queries whose ranks contradict their scores: {contradicted}; the scores count; {WAY_OUT}"
+        yield f"queries whose ranks contradict their scores: {contradicted}. The scores count; {WAY_OUT}"
 
 
 def _counted_runs(evaluations: Mapping[str, Evaluation], name: str) -> str:

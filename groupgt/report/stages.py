@@ -63,13 +63,13 @@ def sentences(stages: Stages) -> Iterator[data.Sentence]:
     else:
         share = f"{most:,} ({100 * most / total:.0f}%)"
         if len(worst) == 1:
-            yield sentence_of("best", f"{kept}; most are lost at ", worst[0], f": {share}.")
+            yield sentence_of("best", f"{kept}. Most are lost at ", worst[0], f": {share}.")
         else:
             parts = enumerated(worst, f" lose {share} each.")
-            yield sentence_of("same", f"{kept}; no stage alone loses most: {parts[0]}", *parts[1:])
+            yield sentence_of("same", f"{kept}. No stage alone loses most: {parts[0]}", *parts[1:])
     if gained := sum(stage.gained for stage in stages.stages):
         text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
-        yield doubt(f"{text}: not all of its passages come from there")
+        yield doubt(f"{text}: not all of its passages come from that stage")
     for stage in stages.stages:
         if stage.cutoff is not None and 0 < stage.depth < stage.cutoff:
             deepest = f"no query has more than {counted(stage.depth, 'result')}"

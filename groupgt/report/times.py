@@ -146,7 +146,7 @@ def could_resume(left: Left) -> str:
     parts = [f"{counted(count, 'answer')} of {system}" for (_, system), count in left.answers.items()]
     parts += [counted(left.verdicts, "verdict")] if left.verdicts else []
     what = listed(parts, 3, " and {:,} more")
-    return f"the run that was killed or failed at {_utc(left.at)} left {what}; to go on with them, add --resume"
+    return f"the run that was killed or failed at {_utc(left.at)} left {what}. To continue with them, add --resume"
 
 
 def _utc(at: str) -> str:
@@ -159,4 +159,4 @@ def ways_to_keep(outcome: Outcome) -> str:
     if not slow:
         return ""
     times = " and ".join(f"{name} ({seconds:,.0f} s)" for name, seconds in slow.items())
-    return f"each run queries {times} again; to cache their results, set `version` next to `use`, or run with --reuse"
+    return f"each run queries {times} again. To cache their results, set `version` next to `use`, or run with --reuse"

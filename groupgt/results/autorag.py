@@ -31,7 +31,10 @@ METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "m
 # What AutoRAG's policy refuses in ground truth, and the note to print if it has to be allowed.
 ALLOWANCES = {
     "empty_groups": ("drop", "AutoRAG skips queries with an empty group or a blank id; groupgt scores the rest"),
-    "flat_gt": ("or", "AutoRAG iterates over flat ground truth character by character; here a flat list is one group"),
+    "flat_gt": (
+        "or",
+        "AutoRAG iterates over flat ground truth character by character; groupgt reads a flat list as one group",
+    ),
 }
 
 
@@ -271,7 +274,7 @@ def import_project(project: Path, target: Path) -> Imported:
     stored = stored_means(contents)
     (evaluations,) = outcome_of(target).evaluations.values()
     different = [
-        f"{system}: {metric} is {evaluations[system][metric]:.6f} here, and {mean:.6f} was stored"
+        f"{system}: {metric} is {evaluations[system][metric]:.6f}, and {mean:.6f} was stored"
         for system, means in stored.items()
         for metric, mean in means.items()
         if not math.isclose(evaluations[system][metric], mean, rel_tol=0, abs_tol=SLACK)

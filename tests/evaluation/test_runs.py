@@ -139,9 +139,9 @@ def test_other_doubts_stand_above_the_table_too() -> None:
     twice = groupgt.evaluate_runs(
         FOUR, {"some": {qid: ["x", "x", *groups[0]] for qid, groups in FOUR.items()}}, ["mrr"]
     )
-    assert "queries with a repeated result: some 4; " in twice.text()  # x is judged by nobody, but takes two ranks
+    assert "queries with a repeated result: some 4. " in twice.text()  # x is judged by nobody, but takes two ranks
     twice = groupgt.evaluate_runs(FOUR, {"some": {qid: groups[0] * 2 for qid, groups in FOUR.items()}}, ["mrr"])
-    first = "warning: queries with a repeated result: some 4; repeats keep their rank but count as non-relevant "
+    first = "warning: queries with a repeated result: some 4. Repeats keep their rank but count as non-relevant "
     assert twice.text().startswith(first)
     nothing = groupgt.evaluate_runs({"q": []}, {"some": {"q": ["a"]}}, ["mrr"])
     assert nothing.text().startswith("warning: no query has a group that can be covered, so there are no means.")

@@ -119,7 +119,7 @@ def test_a_run_that_failed_is_not_resumed_unless_that_is_asked_for(
     ASKED.clear()
     assert status("run", str(file), "--dry-run") == 0
     said = capsys.readouterr()
-    assert "left 10 answers of api; to go on with them, add --resume" in said.err
+    assert "left 10 answers of api. To continue with them, add --resume" in said.err
     assert "answers of an interrupted run" not in said.out
     assert status("run", str(file), "--dry-run", "--resume", "--format", "json") == 0
     said = capsys.readouterr()
@@ -132,7 +132,7 @@ def test_a_run_that_failed_is_not_resumed_unless_that_is_asked_for(
     assert status("run", str(file), "--resume", "--refresh") == 2
     assert "drop one of the two" in capsys.readouterr().err
     assert status("run", str(file)) == 0
-    assert "to go on with them, add --resume" in capsys.readouterr().err
+    assert "To continue with them, add --resume" in capsys.readouterr().err
     assert sum(map(len, ASKED)) == 10
     # It is finished, and what the failed one had left is gone.
     assert status("run", str(file), "--resume") == 2

@@ -125,7 +125,8 @@ class Large:
         return [self.ids[:k] for _ in queries]
 """
 STOPPED = (
-    "groupgt: interrupted; finished retrievals are cached; to go on with answers of code and services, add --resume\n"
+    "groupgt: interrupted; finished retrievals are cached. "
+    "To continue with answers of code and services, add --resume\n"
 )
 
 

@@ -30,14 +30,14 @@ def test_a_pattern_that_matches_no_result() -> None:
     with pytest.warns(groupgt.GroupgtWarning) as told:
         labelled({"q": [["a#1"]]}, {"q": ["a-1", "b-2"]}, "parents", pattern="(.*)#[0-9]+")
     texts = [str(each.message) for each in told]
-    assert any("matches no results; ids are left unchanged: 'a-1', 'b-2'" in text for text in texts)
+    assert any("matches no results, and ids are left unchanged: 'a-1', 'b-2'" in text for text in texts)
     # Some ids may be parents.
     assert labelled({"q": [["a#1"]]}, {"q": ["a#7", "b"]}, "parents", pattern="(.*)#[0-9]+") == {"recall": 1}
 
 
 def test_results_that_a_table_does_not_have() -> None:
     with pytest.raises(
-        groupgt.DataError, match=r"the labeller spans .* has no entry for any result: 'x'; does its table"
+        groupgt.DataError, match=r"the labeller spans .* has no entry for any result: 'x'. Does its table"
     ):
         labelled(SPANS, {"q": ["x"]}, "spans", chunks=CHUNKS)
     with pytest.warns(groupgt.GroupgtWarning, match=r"the labeller spans .* does not know 1 of 2 results: 'x'"):
@@ -50,9 +50,8 @@ def test_results_that_a_table_does_not_have() -> None:
 
 def test_documents_that_never_meet() -> None:
     other = {"q": [[{"doc": "docs/d", "start": 0, "end": 10}]]}
-    with pytest.raises(
-        groupgt.DataError, match="no document of the ground truth is in the chunk table: 'docs/d' there, 'd'"
-    ):
+    absent = r"no document of the ground truth \('docs/d'\) is in the chunk table, which has 'd'"
+    with pytest.raises(groupgt.DataError, match=absent):
         labelled(other, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     both = {**SPANS, "p": other["q"]}
     with pytest.warns(groupgt.GroupgtWarning, match="the chunk table lacks 1 of 2 documents of the ground truth"):
@@ -62,9 +61,7 @@ def test_documents_that_never_meet() -> None:
         with pytest.warns(groupgt.GroupgtWarning, match=f"lacks {absent} of {absent + 1} documents .*: {named}"):
             labelled({**SPANS, **others}, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     frame = pl.DataFrame({"qid": ["q"], "doc_id": ["c1"], "score": [1], "start": [0], "end": [10]})
-    with pytest.warns(
-        groupgt.GroupgtWarning, match="no result is from a document of the ground truth: 'd' there, 'c1' here"
-    ):
+    with pytest.warns(groupgt.GroupgtWarning, match="such as 'd', but from others, such as 'c1'; results name theirs"):
         assert labelled(SPANS, frame, "spans") == {"recall": 0}
     assert labelled(SPANS, frame.with_columns(doc=pl.lit("d")), "spans") == {"recall": 1}
 

@@ -79,7 +79,7 @@ def test_a_figure_takes_another_title_size_and_font() -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_figure_has_a_text_and_its_data_as_a_table(name: str) -> None:
     figure = SAMPLES[name]
-    assert len(figure.text) > 40
+    assert len(figure.text) > 30
     assert spec_values(figure)
     assert len(figure.rows) == len(spec_values(figure))
     assert all(len(row) == len(figure.headers) for row in figure.rows)
@@ -94,7 +94,7 @@ def spec_values(figure: Figure) -> list[Any]:
 def test_texts_name_what_is_best() -> None:
     assert SAMPLES["forest"].text.startswith("Means of ndcg@10 with 95% CI: hybrid[k=10] 0.8000 (0.7000 to 0.9000)")
     assert "16 better, 15 worse, 9 the same; mean +0.0500 (+0.0100 to +0.0900)" in SAMPLES["deltas"].text
-    assert "where k1 = 1.2 and b = 0.4" in SAMPLES["sweep of two"].text
+    assert "at k1 = 1.2 and b = 0.4" in SAMPLES["sweep of two"].text
     assert SAMPLES["latency"].text.endswith("hybrid[k=10] (0.8000, 50), lsa (0.6000, 16.7).")
 
 

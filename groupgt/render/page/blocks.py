@@ -125,8 +125,8 @@ def fit(every: Sequence[Sequence[Chunk]], room: int) -> list[str]:
             chunk.kept = False
             queries += len(chunk.places)
     left_out = {
-        f"{texts:,} texts of results without a hit": texts,
-        f"the ends of {cut:,} texts of more than {SHORT_CHARS:,} characters": cut,
+        f"the text of {texts:,} results without a hit": texts,
+        f"the ends of {cut:,} passages of more than {SHORT_CHARS:,} characters": cut,
         f"the results of {queries:,} queries on which systems differ least": queries,
     }
     return [text for text, count in left_out.items() if count]
