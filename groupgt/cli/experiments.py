@@ -36,7 +36,7 @@ from groupgt.cli.output import (
 )
 from groupgt.errors import ConfigError, GroupgtError, near_names, reason
 from groupgt.private import Hide, private_messages
-from groupgt.render.document import Item
+from groupgt.render.document import Detail, Item
 from groupgt.render.tables import Grid, counted, signed, small, stacked
 from groupgt.runtime import TRACEBACK
 
@@ -247,15 +247,16 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
 def _show_outcome(outcome: Any, style: str) -> None:
     from groupgt.report.experiment import items
     from groupgt.report.results import means_grid, results_of, timings_of
-    from groupgt.report.times import from_cache
+    from groupgt.report.times import from_cache, reused
 
     if style == "json":
         show_json({**results_of(outcome), "times": timings_of(outcome)})
     elif style == "csv":
         show_csv(*means_grid(outcome))
     else:
-        reused = from_cache(outcome)
-        below = [outcome.experiment.hide.sure(reused)] if reused else []
+        line = outcome.experiment.hide.sure(from_cache(outcome))
+        # Results that were not examined matter; results that are the same as new ones do not.
+        below = [line if reused(outcome) else Detail(line)] if line else []
         show_document([*items(outcome, timed=True), *below], style, outcome.experiment.title)
 
 

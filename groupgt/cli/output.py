@@ -22,10 +22,11 @@ from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
 from groupgt.private import Hide
 from groupgt.render import tables
-from groupgt.render.document import Item, Table, document
+from groupgt.render.document import Item, document
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
 from groupgt.render.layout import Screen, painted, wrapped
 from groupgt.render.results import Result
+from groupgt.render.tables import Table
 from groupgt.store.files import write_atomically
 
 

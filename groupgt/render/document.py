@@ -12,23 +12,10 @@ from dataclasses import dataclass
 
 from groupgt.errors import printable
 from groupgt.render import layout, tables
-from groupgt.render.exports import Cell
+from groupgt.render.bars import BarTable, Limits
 from groupgt.render.layout import PAPER, Screen
 from groupgt.render.page.data import Sentence
-from groupgt.render.tables import Grid
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table; if it is too wide, columns in `shed` are hidden one by one.
-
-    The first `keep` columns identify a row.
-    """
-
-    headers: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    shed: Sequence[str] = ()
-    keep: int = 1
+from groupgt.render.tables import Grid, Table
 
 
 @dataclass(frozen=True)
@@ -57,16 +44,31 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Folded:
+    """Items below a title that Markdown folds."""
+
+    title: str
+    items: Sequence[Table | str]
+
+
+@dataclass(frozen=True)
+class Foot:
+    """The last line, where a terminal that hides details says how to see them."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Detail:
     """An item that is shown only on request but always written to files."""
 
-    item: Grid | Table | Card | Verdict | Heading | str
+    item: Grid | Table | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | str
 
 
 # A table (headers, rows), or a paragraph.
 Block = Grid | Table | str
-Bare = Table | Card | Verdict | Heading | str
-Item = Block | Card | Verdict | Heading | Detail
+Bare = Table | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | str
+Item = Block | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | Detail
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -96,6 +98,7 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
     # Details must be requested, and verdicts must not be empty.
     asked = [bare(item) for item in items if screen.details or not isinstance(item, Detail)]
     shown = [item for item in asked if not isinstance(item, Verdict) or item.sentences]
+    shown = [item for item in shown if not isinstance(item, Foot) or item.text or not screen.details]
     if style == tables.DEFAULT:
         return "\n\n".join(_on_screen(shown, screen))
     parts = [rendered(item, style) for item in shown]
@@ -140,13 +143,21 @@ EMOJI = {"■": "⛔"}
 
 def rendered(item: Bare, style: str) -> str:
     """Render a table, verdict, heading or text in a tabulate format."""
+    if isinstance(item, Folded):
+        inside = [rendered(each, style) for each in item.items]
+        if style in tables.MARKDOWN:
+            summary = f"<details><summary>{html.escape(printable(item.title))}</summary>"
+            return "\n\n".join([summary, *inside, "</details>"])
+        return "\n\n".join([rendered(item.title, style), *inside])
+    if isinstance(item, (BarTable, Limits)):
+        item = item.other
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
     if isinstance(item, Card):
         if style in tables.MARKDOWN:
             return printable(_card_text(item, style))
         item = _card_text(item, style)
-    plain = item.text if isinstance(item, Heading) else item
+    plain = item.text if isinstance(item, (Heading, Foot)) else item
     text = printable("\n".join(map(sentence_text, plain.sentences)) if isinstance(plain, Verdict) else plain)
     if style == "html":
         return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"
@@ -168,6 +179,13 @@ def _on_screen(items: Sequence[Bare], screen: Screen) -> Iterator[str]:
             yield "\n".join(_sentence(sentence, screen) for sentence in item.sentences)
         elif isinstance(item, Card):
             yield _card(item, screen)
+        elif isinstance(item, (BarTable, Limits)):
+            yield item.lines(screen)
+        elif isinstance(item, Folded):
+            yield from _on_screen([item.title, *item.items], screen)
+        elif isinstance(item, Foot):
+            parts = [printable(item.text), "" if screen.details else "details: --details"]
+            yield layout.flowed(list(filter(None, parts)), screen.width)
         elif isinstance(item, (str, Heading)):
             lines = layout.wrapped(printable(item if isinstance(item, str) else item.text), screen.width).split("\n")
             yield "\n".join(map(layout.paint_line, lines) if screen.color else lines)

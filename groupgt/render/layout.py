@@ -91,6 +91,22 @@ def _lines(text: str, width: int, indent: str) -> Iterator[str]:
     yield line.rstrip()
 
 
+def flowed(parts: Sequence[str], width: int | None) -> str:
+    """Join parts into lines of at most `width` columns, which break only between parts if they fit.
+
+    >>> print(flowed(["one two", "three", "four five"], 16))
+    one two  three
+      four five
+    """
+    lines: list[str] = []
+    for part in parts:
+        if lines and (width is None or columns_of(f"{lines[-1]}{GAP}{part}") <= width):
+            lines[-1] += f"{GAP}{part}"
+        else:
+            lines.append(f"  {part}" if lines else part)
+    return wrapped("\n".join(lines), width)
+
+
 class Strong(str):
     """Text of a highlighted cell, shown in bold if the format supports it."""
 

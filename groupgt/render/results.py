@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from groupgt.errors import printable
 from groupgt.render import tables
-from groupgt.render.document import Item, Table, bare, document, rendered
+from groupgt.render.document import Item, bare, document, rendered
 from groupgt.render.exports import frame_of, nulls
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, Table
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:

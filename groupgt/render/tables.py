@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names, printable
@@ -118,6 +119,19 @@ def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
         headers = ["dataset", *dataset_headers]
         rows += [[dataset, *row] for row in dataset_rows]
     return headers, rows
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; if it is too wide, columns in `shed` are hidden one by one.
+
+    The first `keep` columns identify a row.
+    """
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    shed: Sequence[str] = ()
+    keep: int = 1
 
 
 def check_style(style: str, *others: str) -> None:

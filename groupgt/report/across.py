@@ -17,10 +17,10 @@ from groupgt.metrics.language import Metric
 from groupgt.model.values import Budget
 from groupgt.options import as_dict
 from groupgt.render.columns import csv_cells, csv_headers
-from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, fixed
+from groupgt.render.tables import Grid, Table, counted, fixed
 from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.differences import Other, changes

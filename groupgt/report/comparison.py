@@ -13,24 +13,25 @@ from typing import Any
 from groupgt.comparison.compare import Comparison, Methods
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.systems import Systems, finite, interval
+from groupgt.experiment.outcome import GateResult
 from groupgt.render import tables
 from groupgt.render.columns import csv_cells, csv_headers, texts_of
-from groupgt.render.document import Detail, Heading, Item, Verdict, bare, document
+from groupgt.render.document import Detail, Folded, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, fixed
-from groupgt.report import contrasts, differences, headroom, schema, slices
+from groupgt.report import contrasts, differences, headroom, priorities, schema, slices, standings
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
-from groupgt.report.decision import decide
+from groupgt.report.decision import Decision, decide
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.methods import methods_of
 from groupgt.report.paper import latex_of
 from groupgt.report.schema import plain
-from groupgt.report.sentences import grouped
+from groupgt.report.sentences import at_cutoff, grouped
 from groupgt.report.tracking import tracked
 
 
@@ -47,17 +48,18 @@ class ComparisonTeller(Teller[Comparison]):
     def blocks(self) -> list[Item]:
         """Return the full report, starting with the verdict."""
         comparison = self.result
-        blocks: list[Item] = [*decided(comparison.by()), *items(comparison)]
+        decision = decide(comparison.by())
+        blocks: list[Item] = [*decided(comparison.by(), decision), *items(comparison)]
         # Counted from evaluations, or read from result folders.
         if not comparison.evaluations:
             return [*blocks, "\n".join(comparison.population)]
         if untested := "\n".join(_untested(comparison)):
             blocks.append(untested)
-        blocks.append(below_means(comparison.every, [comparison.convention], comparison.primary))
+        blocks += below_means(comparison.every, [comparison.convention], comparison.primary)
         blocks += corrected_blocks(comparison.every, compared=True)
         if comparison.basis == "annotators":
             blocks.append("\n".join(corrected_notes(comparison.first)))
-        return [*blocks, Detail(f"policy {comparison.first.policy}")]
+        return [*blocks, Detail(f"policy {comparison.first.policy}"), priorities.foot(comparison.by(), decision)]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Return one table per metric."""
@@ -66,7 +68,8 @@ class ComparisonTeller(Teller[Comparison]):
     def summary(self) -> str:
         """Return a Markdown summary for a pull request: the verdict and change from the baseline."""
         systems = self.result.by()
-        return document([Heading(self.title), *decided(systems), *changed(systems)], "github")
+        decision = decide(systems)
+        return document([Heading(self.title), *decided(systems, decision), *changed(systems, decision)], "github")
 
     def methods(self) -> Methods:
         """Return the paragraph on methods for a paper, with its BibTeX entries."""
@@ -147,20 +150,27 @@ INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected inte
 # --- Tables and the notes below them.
 
 
-def decided(systems: Systems) -> Iterator[Item]:
+def decided(systems: Systems, decision: Decision) -> Iterator[Item]:
     """Yield the decision, and what goes with it."""
-    decision = decide(systems)
     yield decision.card
     yield Verdict(list(differences.notes(systems, decision.note)))
 
 
-def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False) -> Iterator[Item]:
-    """Yield the leaderboard, all differences, slices and query-level failures, followed by the test used.
+def items(
+    comparison: Systems,
+    metrics: Sequence[str] | None = None,
+    *,
+    brief: bool = False,
+    gates: Sequence[GateResult] = (),
+) -> Iterator[Item]:
+    """Yield the table of systems, all differences, slices and query-level failures, followed by the test used.
 
     Pairs and slices are shown if requested, unless `brief` is set; everything else is a detail.
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
-    above: list[Item] = [*contrasts.leaderboards(comparison.by())]
+    above: list[Item] = [standings.table(comparison.by(), gates)]
+    means, has_others = contrasts.leaderboards(comparison.by()), len(comparison.by().metrics) > 1
+    above += means if has_others and not brief else map(Detail, means)
     for section in (contrasts.grids, contrasts.pairs, slices.deltas, headroom.blocks):
         is_shown = section in (contrasts.pairs, slices.deltas) and not brief
         above += [item if is_shown else Detail(bare(item)) for item in section(comparison, chosen)]
@@ -168,12 +178,18 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
     yield from _footer(comparison, above, details=brief)
 
 
-def changed(comparison: Systems) -> Iterator[Item]:
-    """Yield the items of a pull request summary: primary metric, queries lost and gained, and significant slices."""
-    yield contrasts.primary_leaderboard(comparison)
-    if len(comparison.names) > 1 and comparison.is_baseline_named:
-        yield from headroom.lost_and_gained(comparison)
-        yield from slices.significant(comparison)
+def changed(comparison: Systems, decision: Decision, gates: Sequence[GateResult] = ()) -> Iterator[Item]:
+    """Yield the items of a pull request summary: the table of systems, and the queries to look at first."""
+    rows = standings.standings(comparison, gates)
+    best = [row for row in rows if row.kind != "baseline"][: standings.BEST]
+    shown = [row for row in rows if row in best or row.kind == "baseline"]
+    yield standings.markdown_table(comparison, shown)
+    if len(shown) < len(rows):
+        yield Folded(f"All {len(rows):,} systems", [standings.markdown_table(comparison, rows)])
+    yield from priorities.folded(comparison, decision)
+    if standings.is_compared(rows) and comparison.failures is not None:
+        where = at_cutoff(comparison.cutoff)
+        yield f"Lost / gained: queries complete{where} only in the baseline / only in the system. ▲▼: significant."
     if comparison.basis:
         yield "\n".join(corrected_notes(comparison.first, compared=True))
 
@@ -191,7 +207,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
     test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, basis=comparison.basis)
-    yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
+    yield Detail(f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}")
     how = "" if settings.draws or comparison.basis else resampling(settings)
     of_details = [f"{100 * settings.confidence:g}% {INTERVALS[comparison.basis]} of means{how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]

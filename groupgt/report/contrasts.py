@@ -17,11 +17,11 @@ from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.render import figures
 from groupgt.render.columns import effect_text, level_text
-from groupgt.render.document import Block, Item, Table, bare
+from groupgt.render.document import Block, Item, bare
 from groupgt.render.drawing import Figure, template
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import BETTER, MARK, WORSE, counted, fixed, signed, small, span
+from groupgt.render.tables import BETTER, MARK, WORSE, Table, counted, fixed, signed, small, span
 from groupgt.report.means import about, parts_of
 
 # --- How differences were tested.
@@ -196,7 +196,7 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
             yield [systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows
 
 
-# --- The leaderboard of systems and metrics, which is the first table of a comparison.
+# --- The means of systems by every metric.
 
 KINDS = {"better": BETTER, "worse": WORSE}
 
@@ -204,27 +204,11 @@ KINDS = {"better": BETTER, "worse": WORSE}
 def leaderboards(systems: Systems) -> Iterator[Table]:
     """Yield tables with one row per system; highlight the best mean and mark differences from the baseline.
 
-    For the primary metric, the difference, CI and p are also shown. If there are many metrics, they are split by
-    cutoff, and the table with the primary metric comes first.
+    If there are many metrics, they are split by cutoff, and the table with the primary metric comes first.
     """
-    against = _cells_against(systems)
     for part in sorted(parts_of(systems.metrics), key=lambda part: systems.primary not in part):
-        yield _leaderboard(systems, part, against)
-        against = {}
-
-
-def primary_leaderboard(systems: Systems) -> Table:
-    """Return a leaderboard with only the primary metric and the number of queries."""
-    counts: dict[str, Any] = {"": "queries", **{name: systems.queries_of(name) for name in systems.names}}
-    against = _cells_against(systems)
-    after = {name: [*against.get(name, []), count] for name, count in counts.items()}
-    return _leaderboard(systems, [systems.primary], after)
-
-
-def _leaderboard(systems: Systems, metrics: Sequence[str], after: Mapping[str, Sequence[Any]]) -> Table:
-    """Return a row of means per system; `after` has the cells that follow them, those of the header under ""."""
-    headers = ["run", *(systems.labels[text] for text in metrics), *after.get("", [])]
-    return Table(headers, [[name, *_means(systems, name, metrics), *after.get(name, [])] for name in systems.names])
+        headers = ["run", *(systems.labels[text] for text in part)]
+        yield Table(headers, [[name, *_means(systems, name, part)] for name in systems.names])
 
 
 def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]:
@@ -233,20 +217,6 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
         mark = KINDS.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
         is_best = len(systems.names) > 1 and systems.is_best(name, text)
         yield Strong(fixed(mean) + mark) if is_best else fixed(mean) + mark
-
-
-def _cells_against(systems: Systems) -> dict[str, list[Any]]:
-    """Return cells that compare each system with the baseline on the primary metric; the key "" holds the headers."""
-    contrasts = systems.against_baseline if systems.is_baseline_named and len(systems.names) > 1 else {}
-    if not contrasts:
-        return {}
-    level = 100 * next(iter(contrasts.values())).confidence
-    cells: dict[str, list[Any]] = {"": [f"delta {systems.label}", f"{level:.3g}% CI", p_header(systems.settings)]}
-    for name in systems.names:
-        cells[name] = ["baseline", "", ""]
-    for name, each in contrasts.items():
-        cells[name] = [signed(each.delta), span(each.delta_interval), small(each.p_value)]
-    return cells
 
 
 # --- Figures.

@@ -9,12 +9,12 @@ import numpy as np
 
 from groupgt.comparison.correlation import Correlation, Swap
 from groupgt.render import tradeoffs
-from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import About
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
-from groupgt.render.tables import MARK, Grid, counted, fixed, part_of, signed, small
+from groupgt.render.tables import MARK, Grid, Table, counted, fixed, part_of, signed, small
 from groupgt.report.sentences import sentence_of
 
 COLUMNS = ("system", "first", "first_rank", "second", "second_rank")

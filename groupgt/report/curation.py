@@ -8,9 +8,9 @@ from groupgt.curation.agree import Agreement
 from groupgt.curation.check import Check, Finding
 from groupgt.curation.rechunk import Rechunked, ways_to_keep
 from groupgt.curation.suggest import HEADERS, Suggestions, rows_of
-from groupgt.render.document import Block, Table
+from groupgt.render.document import Block
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, snippet
+from groupgt.render.tables import Grid, Table, counted, snippet
 
 SNIPPET_CHARS = 60
 FINDING = ["finding", "count", "example"]

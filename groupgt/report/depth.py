@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.depth import NEVER, Depth, Depths
 from groupgt.evaluation.thresholds import Thresholds
-from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, fixed
+from groupgt.render.tables import Grid, Table, counted, fixed
 from groupgt.report.means import policy_text, with_slices
 from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, grouped, sentence_of, subject
 

@@ -16,13 +16,13 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
 from groupgt.report.means import (
     as_requested,
-    below_means,
     best_runs,
     corrected_blocks,
     footer,
     grids,
     means_and_slices,
     means_grid,
+    notes_below,
     side_by_side,
     slice_tables,
 )
@@ -48,7 +48,7 @@ class EvaluationTeller(Teller[Evaluation]):
         """Return the means overall and by slice, the population, and note on the convention."""
         evaluation = self.result
         means: list[Block] = [*_title([evaluation]), means_grid(evaluation), *slice_tables([evaluation])]
-        return [*means, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
+        return [*means, notes_below([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Return only the table of means."""
@@ -132,7 +132,7 @@ class EvaluationsTeller(Teller[Evaluations]):
             *_title(evaluations),
             *grids(evaluations, conventions),
             *slice_tables(evaluations),
-            below_means(evaluations, conventions),
+            notes_below(evaluations, conventions),
             *corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),
         ]

@@ -13,6 +13,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import GateResult
 from groupgt.render.tables import counted, fixed, p_text, signed
+from groupgt.report.gates import subject_of
 from groupgt.report.names import Names
 from groupgt.report.sentences import every
 
@@ -64,9 +65,7 @@ class Case:
     @cached_property
     def subject(self) -> str | None:
         """The one system, other than the baseline, that all gates are about; None if there are several, or no gates."""
-        baseline = self.systems.baseline if self.systems.is_baseline_named else None
-        systems = {gate.system for gate in self.gates if gate.system != baseline}
-        return systems.pop() if len(systems) == 1 else None
+        return subject_of(self.gates, self.systems.baseline if self.systems.is_baseline_named else None)
 
     @cached_property
     def family(self) -> dict[str, Contrast]:

@@ -21,7 +21,18 @@ from groupgt.render.page.page import page_bytes
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, markdown
 from groupgt.report import across as datasets
-from groupgt.report import comparison, contrasts, curves, differences, gates, means, previous, times
+from groupgt.report import (
+    comparison,
+    contrasts,
+    curves,
+    differences,
+    gates,
+    means,
+    previous,
+    priorities,
+    standings,
+    times,
+)
 from groupgt.report.decision import Decision, decisions
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import doubt, enumerated, every, grouped, sentence_of
@@ -98,11 +109,14 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     yield from datasets.blocks(outcome.experiment, outcome.evaluations)
     if outcome.across is not None:
         yield from datasets.tables(outcome.across)
-    for dataset, by_system in outcome.evaluations.items():
+    for dataset, decision in decisions(outcome).items():
         if several:
             yield f"dataset {dataset}"
-        if by_system:
+        if judged := [gate for gate in outcome.gates if gate.dataset == dataset and (timed or not gate.timed)]:
+            yield gates.table(judged, outcome.experiment.config.baseline)
+        if outcome.evaluations[dataset]:
             yield from _tables(outcome, dataset)
+            yield priorities.foot(outcome.systems[dataset], decision)
     yield from gates.blocks(outcome, timed=timed)
     if timed:
         yield from times.blocks(outcome)
@@ -116,9 +130,11 @@ def summary(outcome: Outcome) -> str:
         if len(outcome.evaluations) > 1:
             parts.append(Heading(dataset, 3))
         parts += [decision.card, Verdict(notes(outcome, dataset, decision, timed=True))]
+        judged = [gate for gate in outcome.gates if gate.dataset == dataset]
+        parts += gates.summary(judged, outcome.experiment.config.baseline)
         parts += gates.failed(outcome, dataset)
         if evaluations:
-            parts += comparison.changed(outcome.systems[dataset])
+            parts += comparison.changed(outcome.systems[dataset], decision, judged)
             parts += previous.blocks(outcome, dataset)
     if outcome.across is not None:
         parts += datasets.tables(outcome.across)
@@ -220,7 +236,8 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     if len(evaluations) == 1:
         yield from means.grids(evaluations, [convention])
     elif not is_compared:
-        yield from contrasts.leaderboards(outcome.systems[dataset])
+        yield standings.table(outcome.systems[dataset])
+        yield from map(Detail, contrasts.leaderboards(outcome.systems[dataset]))
     if len(evaluations) > means.MOST_COLUMNS:
         yield from map(Detail, means.slices_of(evaluations, primary))
     else:
@@ -232,12 +249,13 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         in_full = [text for text in compared if text == evaluations[0].text_of(primary)] or compared
         if len(in_full) < len(compared):
             yield from map(Detail, _deltas(table, evaluations[0]))
-        yield from comparison.items(outcome.systems[dataset], in_full, brief=True)
+        judged = [gate for gate in outcome.gates if gate.dataset == dataset]
+        yield from comparison.items(outcome.systems[dataset], in_full, brief=True, gates=judged)
     yield from previous.blocks(outcome, dataset)
     for name, stages in outcome.stages.get(dataset, {}).items():
         yield f"stages of {name}"
         yield from staged(stages)
-    yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
+    yield from means.below_means(evaluations, [convention])
     yield from means.corrected_blocks(evaluations, compared=is_compared)
     yield Detail(f"policy {evaluations[0].policy}")
 

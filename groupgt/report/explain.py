@@ -11,9 +11,9 @@ from groupgt.evaluation.explain import call_numbers, ids_of, number_of, values_e
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.populations import Populations
-from groupgt.render.document import Block, Table, document
+from groupgt.render.document import Block, document
 from groupgt.render.layout import PAPER, Screen, wrapped
-from groupgt.render.tables import counted, fixed, snippet
+from groupgt.render.tables import Table, counted, fixed, snippet
 
 # Maximum number of first results shown, and of further ones with a hit.
 SHOWN, FURTHER = 20, 30

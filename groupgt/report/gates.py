@@ -12,11 +12,13 @@ import numpy as np
 from groupgt.comparison.tests import ENOUGH, SLACK
 from groupgt.experiment.gates import members
 from groupgt.experiment.outcome import Drop, GateResult, Outcome
-from groupgt.render.document import Block, Item
+from groupgt.render.bars import Limits
+from groupgt.render.document import Detail, Folded, Item
 from groupgt.render.exports import CaseKind, junit_text
+from groupgt.render.layout import Strong
 from groupgt.render.page import data
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, fixed, p_text
+from groupgt.render.tables import Grid, Table, counted, fixed, p_text
 from groupgt.report import times
 from groupgt.report.sentences import doubt, sentence_of
 
@@ -172,17 +174,29 @@ def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
     yield from map(doubt, few[:REASONS])
 
 
-def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
-    """Yield a table of gates (including latency gates if `timed`), and the gates that matched no system."""
-    gates = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
-    if gates:
-        rows: list[list[Any]] = [[gate.gate, status(gate), reason(gate)] for gate in gates]
-        yield ["gate", "result", "why"], rows
+def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
+    """Yield the reason for the result of each gate as a detail, and the gates that matched no system."""
+    chosen = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
+    if chosen:
+        yield Detail("\n".join(f"gate {gate.gate} {status(gate)}: {reason(gate)}" for gate in chosen))
     if idle := outcome.idle_gates:
         yield f"{'gate' if len(idle) == 1 else 'gates'} {' and '.join(map(str, idle))} matched no system"
 
 
-def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
+def summary(gates: Sequence[GateResult], baseline: str | None) -> Iterator[Item]:
+    """Yield the gates of a summary: those that failed or are allowed in the open, those that passed folded."""
+    whole = table(gates, baseline).other
+    rows = [[SUMMARY_SIGNS[str(row[0])], *map(str, row[1:])] for row in whole.rows]
+    failed, allowed = SUMMARY_SIGNS["FAILED"], SUMMARY_SIGNS["allowed"]
+    shown = [row for row in rows if row[0] in (failed, allowed)]
+    headers = ["", *whole.headers[1:]]
+    if shown:
+        yield Table(headers, [[row[0], *map(Strong, row[1:])] if row[0] == failed else row for row in shown])
+    if rest := [row for row in rows if row not in shown]:
+        yield Folded(f"{counted(len(rest), 'gate')} passed", [Table(headers, rest)])
+
+
+def failed(outcome: Outcome, dataset: str) -> Iterator[Folded]:
     """Yield a table of failed gates on a data set, with the queries that fail them, worst first."""
     rows: list[list[Any]] = [
         [gate.gate, "FAILED", reason(gate), ", ".join(_failing(outcome, gate)) or "–"]
@@ -190,7 +204,8 @@ def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
         if gate.dataset == dataset and not gate.passed
     ]
     if rows:
-        yield ["gate", "result", "why", "queries that fail it"], rows
+        headers = ["gate", "result", "why", "queries that fail it"]
+        yield Folded("Queries that fail a gate", [Table(headers, rows)])
 
 
 def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
@@ -214,6 +229,89 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
     yield from (evaluation.truth.qids[place] for place in worst[:FAILING].tolist())
     if len(worst) > FAILING:
         yield f"and {len(worst) - FAILING:,} more"
+
+
+# Signs of results in a summary.
+SUMMARY_SIGNS = {"FAILED": "⛔", "allowed": "☑ allowed", "passed": "✔", "skipped": "· nothing to compare"}
+# How gates are ordered where failures come first, by kind.
+ORDER = {"failed": 0, "allowed": 1, "passed": 2, "skipped": 3}
+# How much wider than the larger of value and limit a bar is, if it has no end of its own.
+ROOM = 1.3
+
+
+def kind(result: GateResult) -> str:
+    """Return what became of a gate: failed, allowed (a drop beyond the limit, not significant), passed or skipped."""
+    if not result.passed or result.skipped:
+        return "skipped" if result.passed else "failed"
+    is_beyond = result.drop is not None and result.asks.max_drop is not None and result.drop.is_beyond
+    return "allowed" if is_beyond else "passed"
+
+
+def subject_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
+    """Return the one system, other than the baseline, that all gates are about; None if there are several, or none."""
+    systems = {gate.system for gate in gates if gate.system != baseline}
+    return systems.pop() if len(systems) == 1 else None
+
+
+def rest(result: GateResult, subject: str | None) -> str:
+    """Return what follows the measure: what a drop or a gain is relative to, and whose gate it is."""
+    words = ""
+    if result.asks.is_relative:
+        baseline = None if result.drop is None else result.drop.baseline
+        than = baseline or ("the previous run" if result.asks.against == "previous" else "the baseline")
+        words = f" gain over {than}" if result.asks.min_gain is not None else f" drop from {than}"
+        words += ", significant" if result.asks.must else ""
+    return words if result.system == subject else f"{words} of {result.system}"
+
+
+def remark(result: GateResult) -> str:
+    """Return why a gate has no value, or why a drop beyond its limit is allowed; empty for others."""
+    if result.problem is not None:
+        return why(result)
+    if kind(result) == "allowed" and result.drop is not None:
+        return f"not significant (uncorrected {p_text(result.drop.against.raw_p_value, 3)})"
+    return ""
+
+
+def shares(result: GateResult) -> tuple[float, float] | None:
+    """Return how much of a bar the value and the limit take; None without a value."""
+    if result.value is None:
+        return None
+    asks = result.asks
+    bound = next(limit for limit in (asks.min, asks.max, asks.max_drop, asks.min_gain) if limit is not None)
+    compared = result.value
+    if result.drop is not None:
+        compared = max(0.0, -result.drop.lost if asks.min_gain is not None else result.drop.lost)
+    is_share = result.drop is None and not result.timed and max(compared, bound) <= 1
+    end = 1.0 if is_share else ROOM * max(compared, bound) or 1.0
+    return compared / end, bound / end
+
+
+def title(gates: Sequence[GateResult], subject: str | None) -> str:
+    """Return the heading of the gates: `Gates on candidate: 1 of 5 failed`."""
+    counts = Counter(map(status, gates))
+    failures, skipped, count = counts["FAILED"], counts["skipped"], len(gates)
+    on = f" on {subject}" if subject is not None and all(gate.system == subject for gate in gates) else ""
+    words = f"{failures:,} of {count:,} failed" if count > 1 else "failed"
+    if not failures:
+        passed = f"{count - skipped:,}" if skipped else {1: "", 2: "both"}.get(count, f"all {count:,}")
+        parts = [f"{passed} passed".strip()] if count > skipped else []
+        words = ", ".join([*parts, *([f"{skipped:,} skipped" if count > 1 else "skipped"] if skipped else [])])
+    return f"{'Gate' if count == 1 else 'Gates'}{on}: {words}"
+
+
+def table(gates: Sequence[GateResult], baseline: str | None) -> Limits:
+    """Return the gates for a terminal, failures first, and as a table for other formats."""
+    subject = subject_of(gates, baseline)
+    rows, cells = [], []
+    for gate in sorted(gates, key=lambda gate: (ORDER[kind(gate)], gate.gate)):
+        status = "FAILED" if kind(gate) == "failed" else kind(gate)
+        note = f", {remark(gate)}" if remark(gate) else ""
+        found = f"{value(gate)}{unit(gate) if gate.value is not None else ''}"
+        rows.append((status, f"{measure(gate)}{rest(gate, subject)}{note}", shares(gate), f"{found} {limit(gate)}"))
+        cells.append([status, *rows[-1][1:2], found, limit(gate)])
+    heading = title(gates, subject)
+    return Limits(heading, rows, Table([heading, "what", "value", "limit"], cells, keep=2))
 
 
 def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:

@@ -9,25 +9,9 @@ from typing import Any
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.tables import counted, fixed, listed
-from groupgt.report.sentences import at_cutoff
 
 # More queries than this are only counted, not named.
 LISTED = 5
-
-
-def lost_and_gained(systems: Systems) -> Iterator[Item]:
-    """List, for each system, the queries that only the baseline completes and those that only the system completes."""
-    failures, baseline = systems.failures, systems.baseline
-    if failures is None:
-        return
-    rows: list[list[Any]] = []
-    for name in (name for name in systems.names if name != baseline):
-        lost, gained = failures.lost(name, baseline), failures.lost(baseline, name)
-        if lost or gained:
-            rows.append([name, first_of(lost), first_of(gained)])
-    if rows:
-        yield ["run", "queries lost", "queries gained"], rows
-        yield f"Lost: complete{at_cutoff(failures.cutoff)} in {baseline} and not in the run. Gained: the reverse."
 
 
 # Maximum number of queries named in a cell.

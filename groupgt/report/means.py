@@ -16,9 +16,9 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Traces
 from groupgt.model.sample import SAMPLE, sample_fault
 from groupgt.render import tables
-from groupgt.render.document import Block, Table
+from groupgt.render.document import Block, Detail, Item
 from groupgt.render.exports import Cell
-from groupgt.render.tables import Grid, counted, fixed, listed, span
+from groupgt.render.tables import Grid, Table, counted, fixed, listed, span
 from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped, sentence_of
 
 if TYPE_CHECKING:
@@ -179,11 +179,26 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
 # --- Notes below the means.
 
 
-def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
+def notes_below(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
     """Return the notes below the means: population, judged fraction, and note on the convention."""
-    others = _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
-    about = [*population(evaluations, conventions), *others, *_judged(evaluations, primary)]
-    return "\n".join([*about, *_notes(evaluations)])
+    return "\n".join([*_population_notes(evaluations, conventions, primary), *_notes(evaluations)])
+
+
+def below_means(
+    evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None
+) -> Iterator[Item]:
+    """Yield the same notes below a decision: the population is a detail, what limits the means is not."""
+    yield Detail("\n".join(_population_notes(evaluations, conventions, primary)))
+    if notes := list(_notes(evaluations)):
+        yield "\n".join(notes)
+
+
+def _population_notes(
+    evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None
+) -> Iterator[str]:
+    yield from population(evaluations, conventions)
+    yield from _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
+    yield from _judged(evaluations, primary)
 
 
 def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from groupgt.comparison.pool import Pool
-from groupgt.render.document import Item, Table, Verdict
+from groupgt.render.document import Item, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, listed, signed
+from groupgt.render.tables import Grid, Table, counted, listed, signed
 from groupgt.report.sentences import sentence_of
 
 COLUMNS = ("system", "team", "judged", "value", "without", "change", "unique", "relevant", "dropped", "undefined")

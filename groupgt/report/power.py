@@ -10,12 +10,12 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError
 from groupgt.render import tradeoffs
-from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import About
 from groupgt.render.page import data
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, fixed, signed
+from groupgt.render.tables import Grid, Table, counted, fixed, signed
 from groupgt.report.comparison import population_of
 from groupgt.report.means import policy_text, with_slices
 from groupgt.report.sentences import NAMED, doubt, doubts, sentence_of

@@ -11,7 +11,7 @@ from groupgt.comparison.systems import Systems, finite
 from groupgt.render import figures, tables
 from groupgt.render.document import Detail, Item
 from groupgt.render.drawing import Figure
-from groupgt.render.tables import counted, fixed, signed, small, span
+from groupgt.render.tables import counted, fixed, signed, small
 from groupgt.report.contrasts import delta_text, p_header
 from groupgt.report.means import about, transposed
 from groupgt.report.sentences import grouped
@@ -49,18 +49,6 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         lines = [*lines[:LISTED], *more, *_reversals(systems, metrics)]
         if lines:
             yield Detail("\n".join(lines))
-
-
-def significant(systems: Systems) -> Iterator[Item]:
-    """Yield a table of slices in which a system differs significantly from the baseline on the primary metric."""
-    rows: list[list[Any]] = [
-        [f"{part.by} = {part.value}", row.system, signed(each.delta), span(each.delta_interval), small(each.p_value)]
-        for part in systems.slices
-        for row in part.rows
-        if row.metric == systems.primary and (each := row.against) is not None and each.significant
-    ]
-    if rows:
-        yield ["slice", "run", f"delta {systems.label}", "CI", p_header(systems.settings)], rows
 
 
 def _extremes(systems: Systems, metric: str) -> Iterator[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.stages import Stage, Stages
-from groupgt.render.document import Item, Table, Verdict
+from groupgt.render.document import Item, Verdict
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, part_of
+from groupgt.render.tables import Grid, Table, counted, part_of
 from groupgt.report.means import policy_text
 from groupgt.report.sentences import doubt, doubts, enumerated, sentence_of
 

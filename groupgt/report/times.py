@@ -11,10 +11,10 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.retrieval import Left
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.render import tradeoffs
-from groupgt.render.document import Block, Table
+from groupgt.render.document import Detail, Item
 from groupgt.render.drawing import Figure
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, listed, part_of
+from groupgt.render.tables import Table, counted, fixed, listed, part_of
 from groupgt.report.means import about
 
 # Time columns in the page's table of systems, and the fields of a timing that they show.
@@ -26,7 +26,7 @@ COLUMNS = {
 }
 
 
-def blocks(outcome: Outcome) -> Iterator[Block]:
+def blocks(outcome: Outcome) -> Iterator[Item]:
     """Yield a table of each system's times, which vary from run to run."""
     several = len(outcome.evaluations) > 1
     rows: list[list[Any]] = []
@@ -36,7 +36,7 @@ def blocks(outcome: Outcome) -> Iterator[Block]:
         rows.append([name, _digits(timing.build_s), len(timing.single_ms), *map(_digits, (*single, *batched))])
     if rows:
         headers = ["time", "build s", "timed", "p50 ms", "p95 ms", "batched p50 ms", "batched p95 ms"]
-        yield Table(headers, rows, ("timed", "batched p95 ms", "batched p50 ms"))
+        yield Detail(Table(headers, rows, ("timed", "batched p95 ms", "batched p50 ms")))
 
 
 def _digits(value: float | None) -> str | None:

@@ -364,17 +364,17 @@ def test_reports_compare_as_the_folders_did(
 ) -> None:
     change = "compare={baseline: one, metrics: [recall@2], alpha: 0.01, correction: none, seed: 0}"
     first = run(folder, change.replace(", seed: 0", ""), "seed=5")
-    main(["report", str(first)])
+    main(["report", str(first), "--details"])
     out = capsys.readouterr().out
     assert "seed 5, p not corrected; " in out
     assert "alpha 0.01" in out
     assert "mrr" not in out
     second = run(folder, change.replace(", seed: 0", "").replace("0.01", "0.02"), "seed=5")
-    main(["report", str(first), str(second)])
+    main(["report", str(first), str(second), "--details"])
     told = capsys.readouterr()
     snapshot(told.err)
     assert "alpha 0.01" in told.out
-    main(["report", str(first), "--alpha", "0.2", "--correction", "holm"])
+    main(["report", str(first), "--alpha", "0.2", "--correction", "holm", "--details"])
     out = capsys.readouterr().out
     assert "p corrected (holm) over 1 comparison; " in out
     assert "over 1 comparison; alpha 0.2" in out

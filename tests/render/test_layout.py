@@ -8,9 +8,9 @@ import re
 import pytest
 import tabulate
 
-from groupgt.render.document import Detail, Table, Verdict, document
+from groupgt.render.document import Detail, Verdict, document
 from groupgt.render.layout import Cells, Screen, columns_of, fitted, rendered, wrapped
-from groupgt.render.tables import table
+from groupgt.render.tables import Table, table
 
 
 def plain(text: str) -> str:

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 import groupgt
+from groupgt.render.bars import Bar
 from groupgt.render.document import document
-from groupgt.render.layout import Screen
+from groupgt.render.layout import Screen, columns_of
 from groupgt.report.contrasts import leaderboards
 from groupgt.report.experiment import summary
 from groupgt.report.gates import failed
+from groupgt.report.standings import standings
+from groupgt.report.standings import table as standing_table
 from tests.snapshots import Snapshot
 
 QIDS = [f"q{number:02}" for number in range(16)]
@@ -31,13 +34,37 @@ def table() -> groupgt.Comparison:
 
 def test_marks_and_the_primary_metric(table: groupgt.Comparison) -> None:
     (board,) = leaderboards(table)
-    # One of two is rejected: Holm's level for the other is 1 − .05 ÷ (2 − 1).
-    assert board.headers == ["run", "mrr", "recall@1", "recall@3", "delta mrr", "95% CI", "p (holm)"]
-    cells = {row[0]: row[1:5] for row in board.rows}
+    assert board.headers == ["run", "mrr", "recall@1", "recall@3"]
+    cells = {row[0]: row[1:] for row in board.rows}
     # near: (15 + 1/3) ÷ 16 and 15 ÷ 16; bad: 1/3 and 0.
-    assert cells["near"] == ["0.9583", "0.9375", "1.0000", "baseline"]
-    assert cells["good"] == ["1.0000", "1.0000", "1.0000", "+0.0417"]
-    assert cells["bad"] == ["0.3333▼", "0.0000▼", "1.0000", "-0.6250"]
+    assert cells["near"] == ["0.9583", "0.9375", "1.0000"]
+    assert cells["good"] == ["1.0000", "1.0000", "1.0000"]
+    assert cells["bad"] == ["0.3333▼", "0.0000▼", "1.0000"]
+
+
+def test_systems_are_sorted_by_their_mean(table: groupgt.Comparison) -> None:
+    rows = standings(table)
+    assert [(row.name, row.mark) for row in rows] == [("good", ""), ("near", ""), ("bad", "▼")]
+    assert {row.complete for row in rows} == {16}
+    # By mrr, which has no cutoff, a query is complete wherever its group is covered.
+    assert [(row.lost, row.gained) for row in rows] == [([], []), ((), ()), ([], [])]
+    good, near, bad = (row.bar for row in rows)
+    assert good is not None
+    assert good.value == pytest.approx(1 / 24)
+    assert near == Bar(0.0, sign="◆")
+    assert bad is not None
+    assert bad.value == pytest.approx(-0.625)
+    assert -1 < (bad.low or 0) < -0.625 < (bad.high or 0) < 0
+
+
+def test_a_table_is_no_wider_than_the_screen(table: groupgt.Comparison) -> None:
+    for width in (40, 60, 80, 120):
+        lines = standing_table(table).lines(Screen(width)).splitlines()
+        assert max(map(columns_of, lines)) <= width
+        assert [line.split()[0] for line in lines[1:4]] == ["good", "near", "bad"]
+    plain = standing_table(table).lines(Screen(80, is_ascii=True))
+    assert plain.isascii()
+    assert "v" in plain.splitlines()[3]
 
 
 def test_what_is_best_stands_out(table: groupgt.Comparison) -> None:
@@ -55,10 +82,8 @@ def test_many_metrics_are_divided_by_cutoff_the_primary_first() -> None:
     metrics = [f"{name}@{k}" for k in (1, 2, 3) for name in ("recall", "precision", "ndcg", "mrr")]
     table = groupgt.compare(TRUTH, {"good": GOOD, "bad": BAD}, metrics, primary="ndcg@3", resamples=99)
     first, *rest = leaderboards(table)
-    assert first.headers[1:5] == ["recall@3", "precision@3", "ndcg@3", "mrr@3"]
-    assert first.headers[5] == "delta ndcg@3"
+    assert first.headers[1:] == ["recall@3", "precision@3", "ndcg@3", "mrr@3"]
     assert [board.headers[1] for board in rest] == ["recall@1", "recall@2"]
-    assert all("delta" not in " ".join(board.headers) for board in rest)
 
 
 def test_all_else_is_a_detail(table: groupgt.Comparison, snapshot: Snapshot) -> None:
@@ -135,6 +160,6 @@ def test_queries_lost_and_gained(tmp_path: Path) -> None:
     swapped = {**NEAR, "q00": ["a"], "q05": ["b"], "q06": ["c"]}
     text = summary(outcome(tmp_path, swapped))
     rows = [list(map(str.strip, line.split("|")[1:-1])) for line in text.splitlines() if line.startswith("| change")]
-    # By mrr, which has no cutoff, a query is solved wherever its group is met.
-    assert rows[-1] == ["change", "2: q05, q06", "none"]
+    # By mrr, which has no cutoff, a query is complete wherever its group is covered.
+    assert rows[-1][-2:] == ["2 / 0", "14/16"]
     assert list(failed(outcome(tmp_path, swapped), "one")) == []

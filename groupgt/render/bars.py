@@ -1,0 +1,206 @@
+"""Tables with a bar in each row, as lines of a terminal: intervals on one axis, and values against their limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from groupgt.errors import printable
+from groupgt.render.layout import GAP, Screen, columns_of, flowed, painted, wrapped
+from groupgt.render.tables import Table
+
+# Columns of a bar: at least, before names are cut, and at most.
+SHORTEST_BAR, SHORT_BAR, LONGEST_BAR = 9, 20, 41
+# Columns of the bar of a gate.
+GATE_BAR = 14
+# What bars are drawn with, and in the same order what a terminal without UTF-8 shows.
+DRAWN = "├┤─│┼┊○▲▼◆█░┃"
+ASCII = "||-|+:o^v#=.|"
+# Rooms to the left and right of what an axis shows, as a share of it.
+ROOM = 0.05
+# The shortest name to which a narrow terminal cuts the names of rows.
+SHORTEST_NAME = 12
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A value with its interval on the axis of the table; `limit` is drawn as well, and `sign` marks the value."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    sign: str = "○"
+    limit: float | None = None
+
+    @property
+    def ends(self) -> list[float]:
+        """All places on the axis."""
+        return [each for each in (self.value, self.low, self.high, self.limit) if each is not None]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis from `low` to `high`, with ticks at round numbers."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    @classmethod
+    def of(cls, bars: Sequence[Bar], *, zero: bool = True) -> Axis:
+        """Return the axis that all bars fit on, and 0 if it has a meaning."""
+        ends = [*(end for bar in bars for end in bar.ends), *([0.0] if zero else [])] or [0.0]
+        low, high = min(ends), max(ends)
+        size = (high - low) or 1.0
+        low, high = low - ROOM * size, high + ROOM * size
+        step = next(
+            step
+            for power in range(math.floor(math.log10(size)) - 1, 99)
+            for step in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)
+            if size / step <= 4
+        )
+        first, last = math.ceil(low / step), math.floor(high / step)
+        return cls(low, high, tuple(place * step for place in range(first, last + 1)))
+
+    def share(self, value: float) -> float:
+        """Return a place on the axis, from 0 to 1."""
+        return (value - self.low) / (self.high - self.low)
+
+    def text(self, tick: float) -> str:
+        """Return the label of a tick, with as many decimals as tell all ticks apart."""
+        step = self.ticks[1] - self.ticks[0] if len(self.ticks) > 1 else abs(tick) or 1.0
+        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+        if not round(tick, 9):
+            return "0"
+        return f"{tick:+.{decimals}f}" if self.low < 0 < self.high else f"{tick:.{decimals}f}"
+
+
+@dataclass(frozen=True)
+class BarTable:
+    """A table with a bar after its first `before` columns; the first column is a name, all others are numbers.
+
+    A bar that is None leaves its place empty. `other` is the table for other formats than a terminal's, and `legend`
+    explains the signs; the axis includes 0 if `has_zero`.
+    """
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    bars: Sequence[Bar | None]
+    before: int
+    other: Table
+    legend: Sequence[str] = ()
+    has_zero: bool = True
+
+    def lines(self, screen: Screen) -> str:
+        """Return the table for a terminal: names are cut first, and then what follows the bars goes."""
+        headers, *rows = [[printable(cell) for cell in row] for row in (self.headers, *self.rows)]
+        widths, room = self._fitted([headers, *rows], screen.width)
+        if room < SHORTEST_BAR:
+            headers, *rows = [row[: self.before] for row in (headers, *rows)]
+            widths, room = self._fitted([headers, *rows], screen.width)
+        room = min(max(room, SHORTEST_BAR), LONGEST_BAR)
+        axis = Axis.of([bar for bar in self.bars if bar is not None], zero=self.has_zero)
+        lines = [self._line(headers, widths, _ticks(axis, room))]
+        for row, bar in zip(rows, self.bars):
+            line = self._line(row, widths, _drawn(bar, axis, room))
+            is_marked = bar is not None and bar.sign in "▲▼"
+            lines.append(painted(line, "bold") if screen.color and is_marked else line)
+        lines += [flowed(list(map(printable, self.legend)), screen.width)] if self.legend else []
+        text = "\n".join(lines)
+        return text.translate(str.maketrans(DRAWN, ASCII)) if screen.is_ascii else text
+
+    def _fitted(self, rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], int]:
+        """Return the widths of columns, and what they leave for bars."""
+        widths = [max(map(columns_of, column)) for column in zip(*rows)]
+        if width is None:
+            return widths, LONGEST_BAR
+        room = width - sum(widths) - len(GAP) * self.before - (len(widths) - self.before)
+        cut = min(max(0, SHORT_BAR - room), max(0, widths[0] - SHORTEST_NAME))
+        return [widths[0] - cut, *widths[1:]], room + cut
+
+    def _line(self, row: Sequence[str], widths: Sequence[int], bar: str) -> str:
+        name = _middle_cut(row[0], widths[0])
+        texts = [name + " " * (widths[0] - columns_of(name))]
+        texts += [" " * (width - columns_of(cell)) + cell for cell, width in zip(row[1:], widths[1:])]
+        return GAP.join([*texts[: self.before], " ".join([bar, *texts[self.before :]])]).rstrip()
+
+
+def _middle_cut(text: str, width: int) -> str:
+    """Cut a name in its middle, because its end tells it from others."""
+    if columns_of(text) <= width:
+        return text
+    return f"{text[: (width - 1) // 2]}…{text[len(text) - width // 2 :]}"
+
+
+def _ticks(axis: Axis, width: int) -> str:
+    line = [" "] * width
+    for tick in sorted(axis.ticks, key=lambda tick: tick != 0):
+        text = axis.text(tick)
+        start = min(max(_place(axis, tick, width) - len(text) // 2, 0), width - len(text))
+        # Labels never touch each other.
+        if all(cell == " " for cell in line[max(start - 1, 0) : start + len(text) + 1]):
+            line[start : start + len(text)] = text
+    return "".join(line)
+
+
+def _drawn(bar: Bar | None, axis: Axis, width: int) -> str:
+    if bar is None or bar.value is None:
+        return " " * width
+    line = [" "] * width
+    zero = _place(axis, 0.0, width) if axis.low < 0 < axis.high else None
+    if bar.low is not None and bar.high is not None:
+        start, end = _place(axis, bar.low, width), _place(axis, bar.high, width)
+        line[start : end + 1] = "─" * (end + 1 - start)
+        line[start], line[end] = "├", "┤"
+    if zero is not None and bar.sign != "◆":
+        line[zero] = "│" if line[zero] in " ├┤" else "┼"
+    if bar.limit is not None:
+        line[_place(axis, bar.limit, width)] = "┊"
+    line[_place(axis, bar.value, width)] = bar.sign
+    return "".join(line)
+
+
+def _place(axis: Axis, value: float, width: int) -> int:
+    return round(axis.share(value) * (width - 1))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Values against their limits, one in a row: its result, what is measured, the bar, the value and the limit.
+
+    A bar is the shares of its width that the value and the limit take, or None without a value. `other` is the table
+    for other formats.
+    """
+
+    title: str
+    rows: Sequence[tuple[str, str, tuple[float, float] | None, str]]
+    other: Table
+
+    def lines(self, screen: Screen) -> str:
+        """Return the gates for a terminal; a reason wraps and is never cut."""
+        width = screen.width or 100
+        first, last = max(len(row[0]) for row in self.rows), max(columns_of(row[3]) for row in self.rows)
+        room = width - first - last - 2 * len(GAP)
+        # A narrow terminal has no bars.
+        bar = GATE_BAR if room - GATE_BAR - len(GAP) >= SHORT_BAR else 0
+        room = min(max(columns_of(row[1]) for row in self.rows), max(SHORT_BAR, room - (bar and bar + len(GAP))))
+        lines = [printable(self.title)]
+        for status, what, shares, value in self.rows:
+            start, *rest = wrapped(printable(what), room, "").split("\n")
+            parts = [status.ljust(first), start + " " * (room - columns_of(start)), _filled(shares, bar), value]
+            line = GAP.join(filter(None, parts))
+            lines.append(painted(line, "red") if screen.color and status == "FAILED" else line)
+            lines += [" " * (first + len(GAP)) + more for more in rest]
+        text = "\n".join(line.rstrip() for line in lines)
+        return text.translate(str.maketrans(DRAWN, ASCII)) if screen.is_ascii else text
+
+
+def _filled(shares: tuple[float, float] | None, width: int) -> str:
+    if shares is None or not width:
+        return " " * width
+    value, limit = (min(max(share, 0.0), 1.0) for share in shares)
+    full = round(value * width)
+    line = list("█" * full + "░" * (width - full))
+    line[min(round(limit * width), width - 1)] = "┃"
+    return "".join(line)

@@ -1,0 +1,127 @@
+"""The queries to look at first: those that a decision's system loses, then those that no system completes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.comparison.failures import Failures
+from groupgt.comparison.systems import Systems
+from groupgt.render.document import Folded, Foot
+from groupgt.render.tables import fixed, snippet
+from groupgt.report.decision import Decision
+from groupgt.report.evidence import DIGITS
+from groupgt.report.names import Names
+
+# Queries, groups named for each, and characters of a passage that name an alternative.
+QUERIES, GROUPS, NAME_CHARS = 3, 3, 60
+# Characters of a query in a summary.
+TEXT_CHARS = 200
+# States in which the decision is about one system, whose losses come first.
+ABOUT_ONE = ("gate failed", "gates failed", "loss", "losses", "gain", "gains")
+
+
+@dataclass(frozen=True)
+class First:
+    """A query to look at first: its id and text, what became of it, and each group it lacks with where it ranks."""
+
+    qid: str
+    text: str
+    became: str
+    missing: list[tuple[str, str]]
+
+
+def first_queries(systems: Systems, decision: Decision) -> tuple[str, list[First]]:
+    """Return why these queries come first, and up to three of them.
+
+    They are those that the decision's system loses, the largest fall first, and then those that no system completes,
+    the ones whose groups rank deepest first.
+    """
+    failures = systems.failures
+    if failures is None:
+        return "", []
+    names, baseline = Names(systems.names), systems.baseline
+    subject = decision.system if decision.state in ABOUT_ONE and decision.system in systems.names else None
+    places = {qid: place for place, qid in enumerate(failures.truth.qids)}
+    values = {name: systems.values[name][systems.primary] for name in systems.names}
+    sign = 1 if systems.higher else -1
+    lost: list[str] = []
+    if subject is not None and subject != baseline and systems.is_baseline_named:
+        fall = sign * (values[baseline] - values[subject])
+        lost = sorted(failures.lost(subject, baseline), key=lambda qid: -np.nan_to_num(fall[places[qid]]))
+    deepest = sorted(failures.nobody, key=lambda qid: -_best_rank(failures, places[qid]))
+    chosen = [*lost, *deepest][:QUERIES]
+    count = len(systems.names)
+    found = []
+    for qid in chosen:
+        at, is_lost = places[qid], qid in lost
+        became = "not complete" if count == 1 else f"complete in 0 of {count:,}"
+        if is_lost and subject is not None:
+            became = f"{fixed(values[baseline][at], DIGITS)} → {fixed(values[subject][at], DIGITS)}"
+        missing = list(_missing(systems, failures, at, subject if is_lost else None))[:GROUPS]
+        found.append(First(qid, failures.text_of(qid) or "", became, missing))
+    of_lost = f"lost by {names[subject]}" if subject is not None and any(qid in lost for qid in chosen) else ""
+    of_none = "" if all(qid in lost for qid in chosen) else "not complete" if count == 1 else "complete in no system"
+    return ", then ".join(filter(None, (of_lost, of_none))), found
+
+
+def _groups_of(failures: Failures, query: int) -> list[int]:
+    groups: list[int] = np.flatnonzero(failures.truth.judgments.group_query == query).tolist()
+    return groups
+
+
+def _best_rank(failures: Failures, query: int) -> float:
+    """Return the deepest of the best ranks of a query's groups; infinite for a group that is never found."""
+    ranks = failures.anywhere[_groups_of(failures, query)]
+    best = np.where(ranks > 0, ranks, math.inf).min(axis=1, initial=math.inf)
+    return float(best.max(initial=0.0))
+
+
+def _missing(systems: Systems, failures: Failures, query: int, subject: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the groups that a system, or any, does not cover: their alternatives, and where they rank."""
+    truth, count = failures.truth, len(systems.names)
+    for group in _groups_of(failures, query):
+        first, ranks = failures.first[group], failures.anywhere[group]
+        if subject is not None:
+            place, former = systems.names.index(subject), systems.names.index(systems.baseline)
+            if first[place] > 0:
+                continue
+            where = f"rank {ranks[place]:,}" if ranks[place] else "not retrieved"
+            where += f", was {ranks[former]:,}" if ranks[former] else ""
+        else:
+            if (first > 0).any():
+                continue
+            found = ranks[ranks > 0]
+            nowhere = "not retrieved by any system" if count > 1 else "not retrieved"
+            of = f", of {count:,} systems" if count > 1 else ""
+            where = f"best rank {found.min():,}{of}" if len(found) else nowhere
+        names = [name for name, _ in truth.alternatives_of(int(truth.relevant_groups[group]))]
+        yield " or ".join(_named(systems, name) for name in names[:2]) + (" or …" if len(names) > 2 else ""), where
+
+
+def _named(systems: Systems, name: str) -> str:
+    """Return the beginning of a passage in quotes, or its id where the text is unknown."""
+    text = systems.passages.get(name, "").strip().partition("\n")[0]
+    return f"“{snippet(text, NAME_CHARS)}”" if text else name
+
+
+def foot(systems: Systems, decision: Decision) -> Foot:
+    """Return the last line of a text: the queries to look at first."""
+    why, found = first_queries(systems, decision)
+    return Foot(f"first: {' '.join(each.qid for each in found)} ({why})" if found else "")
+
+
+def folded(systems: Systems, decision: Decision) -> Iterator[Folded]:
+    """Yield the queries to look at first, for a summary."""
+    why, found = first_queries(systems, decision)
+    lines = []
+    for each in found:
+        lacks = "; ".join(f"{names}, {where}" for names, where in each.missing)
+        lines.append(f"{each.qid} ({each.became}): {snippet(each.text, TEXT_CHARS)}\n  Missing: {lacks}")
+    if lines:
+        yield Folded(
+            f"Look at {'this query' if len(found) == 1 else f'these {len(found)} queries'} first ({why})", lines
+        )
