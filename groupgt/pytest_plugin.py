@@ -98,8 +98,9 @@ class QueryCase:
     def assert_at_least(self, results: Any, least: Mapping[str, float]) -> None:
         """Raise `AssertionError`, listing the groups that are missed, unless each metric reaches its minimum.
 
-        Metrics that are undefined for this query are not required: `abstains` for a query with an answer, and all but
-        `abstains` and `false_returns` for a query declared unanswerable.
+        Metrics that are undefined for this query are not required: `abstains` for a query with an answer, all but
+        `abstains` and `false_returns` for a query declared unanswerable, and `clean` for one that names no harmful
+        passage.
 
         Args:
             results: Results for this query, best first, as a list or `{id: score}`.
@@ -110,9 +111,11 @@ class QueryCase:
         truth = cases.truth.select([cases.truth.index[self.id]])
         evaluation = _evaluated(truth, {self.id: results}, list(least), "results", cases.options)
         cases.results[self.id] = results, tuple(least)
-        declared = bool(evaluation.populations.unanswerable[0])
+        kinds = {"unanswerable" if evaluation.populations.unanswerable[0] else "answerable"}
+        if truth.judgments.names_harmful[0]:
+            kinds.add("harmful")
         metrics = {text: evaluation.metrics[evaluation.text_of(text)] for text in least}
-        of_query = {text for text, metric in metrics.items() if metric.definition.of_unanswerable == declared}
+        of_query = {text for text, metric in metrics.items() if metric.definition.queries in kinds}
         evaluation.assert_at_least({text: number for text, number in least.items() if text in of_query})
 
 

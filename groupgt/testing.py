@@ -16,6 +16,7 @@ from groupgt.errors import ConfigError, GroupgtError, listed, near_names
 from groupgt.evaluation.evaluate import evaluate
 from groupgt.metrics.base import CONVENTIONS, Definition
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 
 # Queries by id: the groups as in ground truth, and a ranking.
@@ -84,9 +85,10 @@ def _test_of(name: str, metric: Metric) -> Callable[[Batch, int], None]:
 
 def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Mapping[Metric, Floats]:
     """Evaluate each metric on a batch, shape (Q,); an exception counts as a failed assertion."""
-    truth = {qid: groups for qid, (groups, _) in batch.items()}
+    groups_of = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     try:
+        truth = GroundTruth.of(groups_of, harmful_ids={qid: rejected(groups) for qid, groups in groups_of.items()})
         result = evaluate(truth, run, list(metrics), policy=policy, corpus=_texts(batch))
     except GroupgtError as error:
         raise AssertionError(f"{error} for {dict(batch)}") from error
@@ -268,6 +270,14 @@ def alternatives(group: Any) -> list[tuple[str, float]]:
     """Return (id, grade) for each alternative of a group in any form."""
     cells = group["alternatives"] if isinstance(group, dict) else group
     return [(cell["id"], cell.get("grade", 1)) if isinstance(cell, dict) else (cell, 1) for cell in cells]
+
+
+def rejected(groups: Sequence[Any]) -> list[str]:
+    """Return the ids that are judged non-relevant in every group; laws take them as harmful."""
+    grades: dict[str, float] = {}
+    for name, grade in (pair for group in groups for pair in alternatives(group)):
+        grades[name] = max(grade, grades.get(name, grade))
+    return [name for name, grade in grades.items() if grade == 0]
 
 
 def weight(group: Any) -> float:

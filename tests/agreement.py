@@ -18,6 +18,7 @@ import numpy as np
 import groupgt
 from groupgt.metrics.base import Parameter
 from groupgt.metrics.language import Metric, list_metrics
+from groupgt.testing import rejected
 from tests import laws
 from tests.reference import reference
 
@@ -44,7 +45,7 @@ def others(parameter: Parameter) -> list[Any]:
 def all_metrics() -> Iterator[Metric]:
     """Every registered metric under every convention, with its defaults and each other value, without cutoff."""
     for definition in list_metrics():
-        if definition.aggregate is not None or definition.of_unanswerable:
+        if definition.aggregate is not None or definition.queries == "unanswerable":
             continue  # it has no value per query, or none for queries with ground truth
         for convention, formula in definition.formulas.items():
             yield Metric(definition.name, convention)
@@ -92,7 +93,8 @@ def compare(seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "d
     """Evaluates a batch both ways; how many values were compared, and the disagreements."""
     rng = random.Random(seed)
     batch = {f"q{number}": random_query(rng) for number in range(queries)}
-    truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()})
+    harmful = {qid: rejected(groups) for qid, (groups, _) in batch.items()}
+    truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()}, harmful_ids=harmful)
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     found: list[str] = []
     compared = 0
@@ -112,6 +114,7 @@ def compare(seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "d
                     dict(metric.parameters),
                     metric.cutoff,
                     duplicates,
+                    harmful=harmful[qid],
                 )
                 value = values[position]
                 compared += 1

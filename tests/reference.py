@@ -8,7 +8,7 @@ count from 1. Sums over r <= k are looped, so a huge k is for the package and no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -40,6 +40,8 @@ class Query:
     k: int | None
     params: dict[str, Any]
     level: float | None = None
+    # Whether each result of the top is harmful, repeats too; None where the query names no harmful document.
+    harmful: list[bool] | None = None
 
     @property
     def depth(self) -> int:
@@ -778,6 +780,17 @@ def p_ia(q: Query) -> float:
 
 # ---- the catalogue ----------------------------------------------------------------------------------------------
 
+
+def harmful(q: Query) -> float | None:
+    """Share of top that is harmful; none where the query names no harmful document, or nothing was returned."""
+    return sum(q.harmful) / len(q.harmful) if q.harmful else None
+
+
+def clean(q: Query) -> float | None:
+    """1 if nothing in top is harmful."""
+    return None if q.harmful is None else float(not any(q.harmful))
+
+
 CONVENTIONS: dict[str, dict[str, Metric]] = {
     "autorag": {
         "precision": precision_autorag,
@@ -842,6 +855,8 @@ WITHOUT_CONVENTION: dict[str, Metric] = {
     "compat": compat,
     "abstains": lambda q: None,  # of queries without an answer alone
     "false_returns": lambda q: None,
+    "harmful": harmful,
+    "clean": clean,
 }
 
 
@@ -905,6 +920,7 @@ def reference(
     level: float | None = None,
     unmeetable: bool = False,
     zero: bool = False,
+    harmful: Collection[str] = (),
 ) -> float | None:
     """The value of one metric for one query, or None where it is undefined.
 
@@ -930,9 +946,14 @@ def reference(
     if not kept and not (zero and grades):
         return None
     results = apply_duplicates(ranking, duplicates)
-    query = Query(kept, grades, results, results[:k], k, filled, level)
+    names = list(dict.fromkeys(ranking)) if duplicates == "drop" else ranking
+    flags = [document in harmful for document in names[:k]] if harmful else None
+    query = Query(kept, grades, results, results[:k], k, filled, level, flags)
     # Without a group all that is wanted is 0 of 0; these look at what else was judged, and at the length of the list.
-    looks_further = name in ("judged", "redundancy", "dcg", "num_ret", "rbp_residual") or (name, in_force) == (
+    looks_further = name in ("judged", "redundancy", "dcg", "num_ret", "rbp_residual", "harmful", "clean") or (
+        name,
+        in_force,
+    ) == (
         "ndcg",
         "trec",
     )

@@ -94,7 +94,7 @@ def cases() -> dict[str, Any]:
 def _metrics() -> Iterator[Metric]:
     """Every metric that needs only ids, in every convention, for the whole ranking and for its first three results."""
     for definition in list_metrics():
-        if definition.reads_texts or definition.aggregate is not None or definition.of_unanswerable:
+        if definition.reads_texts or definition.aggregate is not None or definition.queries != "answerable":
             continue
         for convention in definition.formulas:
             for k in (None, 3) if definition.takes_cutoff else (None,):

@@ -9,11 +9,12 @@ from __future__ import annotations
 NOTATION = r"""$m$ is the number of groups, $w_g$ the weight of group $g$, $G_g$ the set of its alternatives, and
 $r_g$ the rank of the first result that meets it ($1/r_g = 0$ where none does). $n$ is the number of results in *top*,
 which are the first $k$ where there is a cutoff; without one $k = n$. $\mathrm{rel}_r$ is 1 where the result at rank
-$r$ is relevant and no repeat, else 0, and $y_r$ is its grade; $R$ counts the relevant documents. $\mathrm{new}_r$ is 1
-where the result meets a group that no result before it met. $g \ni r$ and $r \in g$ say that the result at rank $r$
-hits group $g$; $c_g(r)$ counts the hits of that group before $r$, $h_g$ all of them in top, and $b_g(r)$ is the best
-gain before $r$. In bpref, $N$ counts the documents judged non-relevant, and $N_r$ those above rank $r$. A condition in
-brackets is 1 where it holds, else 0. A sum behind max, and an asterisk, belong to an ideal ranking. 0 ÷ 0 is 0."""
+$r$ is relevant and no repeat, else 0, and $y_r$ is its grade; $R$ counts the relevant documents. $\mathrm{new}_r$ is
+1 where the result meets a group that no result before it met, $\mathrm{harm}_r$ where it is harmful. $g \ni r$ and $r
+\in g$ say that the result at rank $r$ hits group $g$; $c_g(r)$ counts the hits of that group before $r$, $h_g$ all of
+them in top, and $b_g(r)$ is the best gain before $r$. In bpref, $N$ counts the documents judged non-relevant, and
+$N_r$ those above rank $r$. A condition in brackets is 1 where it holds, else 0. A sum behind max, and an asterisk,
+belong to an ideal ranking. 0 ÷ 0 is 0."""
 
 _AND_ALPHA = r"\sum_{r \le k} \frac{1}{\log_2(r+1)} \sum_{g \ni r} w_g (1-\alpha)^{c_g(r)}"
 _ERR_ALPHA = r"\sum_{r \le k} \frac{1}{r} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"
@@ -180,6 +181,14 @@ TEX: dict[str, tuple[str, str]] = {
     "map_ia": (
         "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
         r"\frac{1}{m} \sum_{g} \frac{1}{|G_g|} \sum_{r \in g} \frac{c_g(r) + 1}{r}",
+    ),
+    "harmful": (
+        "results in top that are among the query's harmful_ids, repeats included ÷ len(top)",
+        r"\frac{1}{n} \sum_{r=1}^{n} \mathrm{harm}_r",
+    ),
+    "clean": (
+        "1 if no result in top is among the query's harmful_ids, else 0",
+        r"\left[\, \sum_{r=1}^{n} \mathrm{harm}_r = 0 \,\right]",
     ),
     "p_ia": ("Σ_r Σ_g hit ÷ (k·m)", r"\frac{1}{k \cdot m} \sum_{r=1}^{n} \sum_{g} [\, g \ni r \,]"),
 }

@@ -14,7 +14,7 @@ POPULATIONS = {
 
 COUNTS = "counts"
 ZERO = "counts as 0; left out under `missing=skip`"
-APART = "counts in `abstains` and `false_returns` only"
+APART = "counts in `abstains`, `false_returns`, `harmful` and `clean` only"
 OUT = "left out"
 COUNTED = "counted by name"
 BESIDE = "left out, counted beside"

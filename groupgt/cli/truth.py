@@ -37,8 +37,9 @@ from groupgt.formats.pairing import matched
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
-from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
+from groupgt.model.written import SHAPES, Shape
 from groupgt.render.tables import counted, part_of
 from groupgt.store.files import write_atomically, write_folder
 

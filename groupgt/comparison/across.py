@@ -103,7 +103,7 @@ class Changes:
         )
 
 
-def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], frozenset[str]]:
+def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], list[frozenset[str]]]:
     """Return the judgments of a query in a form that ignores group names and the order of groups and alternatives."""
     groups = []
     for group in truth[qid]:
@@ -111,7 +111,8 @@ def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], frozenset[st
         described.pop("name", None)
         groups.append(repr(sorted({**described, "alternatives": sorted(map(repr, described["alternatives"]))}.items())))
     place = truth.index[qid]
-    return bool(truth.unanswerable[place]), sorted(groups), truth.excluded[place] if truth.excluded else frozenset()
+    named = [ids[place] if ids else frozenset() for ids in (truth.excluded, truth.harmful)]
+    return bool(truth.unanswerable[place]), sorted(groups), named
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,6 +139,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     for doc in _plain_ids(truth):
         spellings.setdefault(fold(doc), set()).add(doc)
     pairs = [sorted(names)[:2] for names in spellings.values() if len(names) > 1]
+    named = np.array([len(ids) for ids in truth.harmful or ()], dtype=np.int64)
     relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
     return [
         Finding("queries", len(truth)),
@@ -148,6 +149,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged non-relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
         *([Finding("documents with a negative grade (unjudged)", truth.negative)] if truth.negative else []),
+        *([Finding("harmful passages", int(named.sum()), _spread(named[named > 0]))] if named.any() else []),
         _finding(UNDEFINED, _names(truth.qids, populations.undefined)),
         _finding("queries declared unanswerable", _names(truth.qids, populations.unanswerable)),
         *([Finding("lines that begin with # (comments)", truth.comments)] if truth.comments else []),

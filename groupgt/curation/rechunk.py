@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Unpack
 import numpy as np
 from typing_extensions import Doc
 
-from groupgt.errors import ConfigError, DataError, Faults, display, listed, warn
+from groupgt.errors import ConfigError, DataError, Faults, display, first_of, listed, warn
 from groupgt.evaluation.options import Truth, TruthOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import Sources
@@ -156,7 +156,9 @@ def rechunk(
         placed = _as_places(spans.Spans(places, Sources()), grouped)
         shares = [Share(alternative, name, 1.0, True) for alternative, name in enumerate(placed.ids)]
         carried = _carried(placed, _names_in(old_places, placed), shares, method, drop_lost=drop_lost)
-        return replace(carried, truth=placed)
+        if placed.harmful:
+            warn("harmful_ids are ids of the old chunks; they are not carried over to spans")
+        return replace(carried, truth=replace(placed, harmful=None))
     if method == "spans":
         grouped, names, shares = _through_places(grouped, old_places, new_places, min_overlap, unit)
     else:
@@ -287,6 +289,8 @@ def _carried(
     # The new chunks of each group with their grades, and the lost alternatives of each group.
     groups: list[dict[str, float]] = [{} for _ in range(len(truth.group_query))]
     lost: dict[int, list[Carried]] = {}
+    harmful: list[set[str]] = [set() for _ in truth.qids]
+    lost_harmful: list[str] = []
     for alternative in range(len(truth.ids)):
         group, grade = int(truth.group_of[alternative]), float(truth.grade[alternative])
         of_group = (truth.qids[int(truth.group_query[group])], truth.group_label(group), old_names[alternative])
@@ -295,6 +299,10 @@ def _carried(
         for _, chunk, part, _ in enough:
             rows.append(Carried(*of_group, chunk, part, number=group))
             groups[group][chunk] = max(grade, groups[group].get(chunk, grade))
+        query = int(truth.group_query[group])
+        if truth.harmful and old_names[alternative] in truth.harmful[query]:
+            harmful[query].update(chunk for _, chunk, _, _ in enough)
+            lost_harmful += [] if enough else [old_names[alternative]]
         if not enough:
             nearest: tuple[str | None, float] = ranked[0][1:3] if ranked else (None, 0.0)
             rows.append(Carried(*of_group, *nearest, lost=True, number=group))
@@ -312,12 +320,14 @@ def _carried(
         hints = ways_to_keep(method, "leave these queries out (--drop-lost), or ")
         queries = f"{len(dropped):,} of {counted(len(truth), 'query', 'queries')}"
         faults.fail(DataError, before=f"{queries} would lose a group: {hints}; the groups that are lost:")
+    if lost_harmful:
+        warn(f"harmful passages of which no new chunk has enough are not carried over: {first_of(lost_harmful, 3)}")
     if truth.excluded:
         warn("excluded_ids are ids of the old chunks; they are not carried over")
     alternatives = (
         [name if grade == 1 else {"id": name, "grade": grade} for name, grade in group.items()] for group in groups
     )
-    carried = with_alternatives(truth, alternatives)
+    carried = with_alternatives(truth, alternatives, list(map(sorted, harmful)))
     kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]
     return Rechunked(carried.select(kept) if dropped else carried, rows, method, dropped)
 
@@ -337,8 +347,8 @@ def _lost_text(row: Carried) -> str:
     return f"{display(row.old)}{best}"
 
 
-def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]]) -> GroundTruth:
-    """Replace the alternatives of all groups, keeping everything else but excluded ids; empty groups are left out."""
+def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]], harmful: Sequence[Any] = ()) -> GroundTruth:
+    """Replace all alternatives and harmful ids, keeping everything else but excluded ids; omit empty groups."""
     groups = iter(groups)
     rows = [
         [
@@ -348,5 +358,6 @@ def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]]) -> Ground
         ]
         for _, written in truth.items()
     ]
-    changed = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
+    columns, texts = truth.columns, truth.texts
+    changed = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=texts, columns=columns, harmful=harmful)
     return replace(changed, keys=truth.keys, shape=truth.shape)

@@ -129,4 +129,4 @@ def _extended(truth: GroundTruth, additions: Mapping[int, Mapping[str, float]]) 
                 plain: Any = name if key == "id" else {"text": name}
                 alternatives.append(plain if grade == 1 else {key: name, "grade": grade})
         extended.append(alternatives)
-    return replace(with_alternatives(truth, extended), excluded=truth.excluded)
+    return replace(with_alternatives(truth, extended), excluded=truth.excluded, harmful=truth.harmful)

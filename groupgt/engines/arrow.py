@@ -14,14 +14,16 @@ from groupgt.engines.excluded import without_excluded
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, NESTED, SCORES
+from groupgt.formats.tables import NAMED
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.base import OF_SHAPE, ConventionChoice
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
-from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import shown
+from groupgt.model.written import Shape
 from groupgt.runtime import no_garbage_collection, pl
 
 if TYPE_CHECKING:
@@ -114,7 +116,7 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
     if TRUTH not in batch.column_names:
         columns = ", ".join(batch.column_names)
         raise DataError(f"batch: expected ground truth, as the argument truth or the {TRUTH} column; found {columns}")
-    names = [name for name in ("qid", TRUTH, "excluded_ids") if name in batch.column_names]
+    names = [name for name in ("qid", TRUTH, *NAMED.values()) if name in batch.column_names]
     rows = pl.DataFrame(batch.select(names)).unique("qid", keep="first", maintain_order=True)
     return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row per query"))
 

@@ -8,8 +8,9 @@ from operator import attrgetter
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 
-# Kinds of marks: covers groups that no result above covers, covers only groups covered above, judged non-relevant.
-FIRST, AGAIN, IRRELEVANT = range(3)
+# Kinds of marks: covers groups that no result above covers, covers only groups covered above, judged non-relevant, and
+# harmful. The page has one more, for results that are not judged.
+FIRST, AGAIN, IRRELEVANT, HARMFUL = 0, 1, 2, 4
 
 
 class Marks:
@@ -36,6 +37,8 @@ class Marks:
                 covered |= groups
             elif groups:
                 marks.append((rank, AGAIN, sorted(groups)))
+            elif any(hit.harmful for hit in places):
+                marks.append((rank, HARMFUL, []))
             elif any(hit.grade >= 0 for hit in places):
                 marks.append((rank, IRRELEVANT, []))
         return marks

@@ -65,3 +65,10 @@ def coverage_by_number(hits: Hits, counts: Bools, k: int) -> list[dict[str, Any]
         for nth, (size, within, anywhere) in enumerate(zip(*columns))
         if size
     ]
+
+
+def harmful_results(truth: GroundTruth, hits: Hits, k: int) -> list[dict[str, Any]]:
+    """Return the harmful results within k as plain Python: `qid`, `rank` and `id`, repeats included."""
+    rows = np.flatnonzero(hits.harmful & (hits.rank <= k))
+    columns = (column[rows].tolist() for column in (hits.query, hits.rank, hits.alternative))
+    return [{"qid": truth.qids[query], "rank": rank, "id": truth.ids[at]} for query, rank, at in zip(*columns)]

@@ -16,7 +16,7 @@ from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.base import AUTO, OF_SHAPE
 from groupgt.metrics.language import Metric, parse_metrics, split_names, warn_of_idle_cutoffs
-from groupgt.metrics.values import check_aggregates, check_policy
+from groupgt.metrics.values import check_aggregates, check_harm, check_policy
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -86,6 +86,7 @@ class Request:
             check_aggregates(parsed, "a slice")
         sources = Sources(given["corpus"])
         labeller = labeller_of(options["labeller"], sources) if "labeller" in options else DEFAULT_LABELLER
+        check_harm(labeller.name, parsed)
         lengths = NO_LENGTHS if given["lengths"] is None else as_lengths(given["lengths"])
         has_budgets = any(metric.budget is not None for metric in parsed.values())
         if given["lengths"] is None and given["corpus"] is not None and has_budgets:

@@ -17,7 +17,7 @@ from groupgt.engines.carriers import carrier_of
 from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, MetricError, near_names, printable
 from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
-from groupgt.evaluation.misses import check_misses, coverage_by_number, groups_of, worst_first
+from groupgt.evaluation.misses import check_misses, coverage_by_number, groups_of, harmful_results, worst_first
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -146,7 +146,8 @@ class Evaluation(Result):
         columns = {}
         for text, column in self.values_per_query.items():
             columns[text] = np.stack([column, np.full(len(column), np.nan)], axis=1)
-            if self.metrics[text].definition.bounded and not self.metrics[text].definition.of_unanswerable:
+            definition = self.metrics[text].definition
+            if definition.bounded and definition.queries == "answerable":
                 audited = self.audit.values[text]
                 columns[text][places, 1] = np.where(np.isnan(audited) & ~np.isnan(column[places]), 0.0, audited)
         return columns
@@ -357,8 +358,9 @@ class Misses(Result):
     """Worst queries with their groups, and coverage by group number.
 
     `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`. Each group has `group`, `rank` (None
-    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `texts` maps ids
-    to texts that are shown next to the ids.
+    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `harmful` has one
+    dict per harmful result within k, or is None if no query names harmful passages. `texts` maps ids to texts that are
+    shown next to the ids.
     """
 
     k: int
@@ -367,6 +369,7 @@ class Misses(Result):
     incomplete: int
     evaluated: int
     evaluation: Evaluation = field(repr=False, compare=False)
+    harmful: list[dict[str, Any]] | None = field(default=None, repr=False)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -387,7 +390,8 @@ class Misses(Result):
             for query in incomplete[:worst].tolist()
         ]
         by_group = coverage_by_number(hits, counts, k)
-        return cls(k, queries, by_group, len(incomplete), int(counts.sum()), evaluation, texts or {})
+        harmful = harmful_results(truth, hits, k) if truth.harmful else None
+        return cls(k, queries, by_group, len(incomplete), int(counts.sum()), evaluation, harmful, texts or {})
 
     @property
     def run(self) -> str:

@@ -22,8 +22,8 @@ from groupgt.formats.tokenizers import check_tokenizer
 from groupgt.metrics.base import OF_SHAPE, ConventionName
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_of_idle_cutoffs
 from groupgt.metrics.values import check_aggregates, check_policy
-from groupgt.model.ground_truth import Shape
 from groupgt.model.policy import Policy
+from groupgt.model.written import Shape
 from groupgt.options import KeyPath, paths_of, read_options
 from groupgt.plugins import Plugin
 

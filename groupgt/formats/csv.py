@@ -33,10 +33,11 @@ from groupgt.formats.source import Source
 from groupgt.formats.tables import Table, listed_in, truth_of
 from groupgt.formats.validity import Guard, normal_texts, rechecked
 from groupgt.model import validity
-from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 from groupgt.model.values import normal_text
+from groupgt.model.written import Shape
 from groupgt.runtime import pl
 
 # The maximum width of a cell, and the number of rows read at a time.

@@ -32,6 +32,7 @@ FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "group": {"group": (int,), "doc": (str, NoneType), "name": (str, NoneType)},
     "relevant": {"doc": (str,), "groups": (list,), "grade": (int, float), "span": (list, NoneType)},
     "not_relevant": {"doc": (str,)},
+    "harmful": {"doc": (str,)},
     "clear": {"doc": (str,)},
     "merge": {"group": (int,), "into": (int,)},
     "split": {"group": (int,), "docs": (list,), "new": (int,)},
@@ -66,7 +67,8 @@ def act_fault(value: Any) -> str | None:
             cell = display(value[name]) if name in value else "nothing"
             return f"act {kind}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {cell}"
     act: Act = value
-    if not all(isinstance(name, str) for key in ("docs", "pool", "nonrelevant") for name in act.get(key, ())):
+    lists = [act.get(key, []) for key in ("docs", "pool", "nonrelevant", "harmful")]
+    if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists):
         return f"act {kind}: expected ids of passages"
     if kind == "relevant":
         span = act["span"]
@@ -233,8 +235,7 @@ def _row(
     if base is not None and position is not None:
         row["query"] = base.texts[position] if base.texts else None
         row |= {name: values[position] for name, values in base.columns.items()}
-        if base.excluded:
-            row["excluded_ids"] = sorted(base.excluded[position])
+        row |= {column: ids[position] for column, ids in tables.named_ids(base).items()}
     if judged is None:
         return {**row, "retrieval_gt": base[qid] if base is not None else []}
     by, state = judged
@@ -245,8 +246,9 @@ def _row(
     if is_audit and base is not None and position is not None and state.judgments == state.before:
         row["retrieval_gt"] = base[qid]
     else:
-        nonrelevant = [[{"id": doc, "grade": 0}] for doc in state.nonrelevant]
+        nonrelevant = [[{"id": doc, "grade": 0}] for doc in state.nonrelevant if doc not in state.harmful]
         row["retrieval_gt"] = [*state.grouped(spans=spans), *nonrelevant]
+        row["harmful_ids"] = sorted(state.harmful)
     # An adjudicator has a journal besides the own one.
     row |= {"judged_by": by.removesuffix(f".{ADJUDICATED}"), "judged_at": state.at}
     if mine.get("kind") == "judge" and "pool" in mine:
@@ -256,7 +258,7 @@ def _row(
     if not state.has_answer:
         row[ANSWERABLE] = False
     if state.status == SKIPPED:
-        row |= {"skipped": state.reason or True, "retrieval_gt": []}
+        row |= {"skipped": state.reason or True, "retrieval_gt": [], "harmful_ids": []}
     if mine.get(ASSISTED) or (mine.get("blind") and _changed_after_draft(qid, acts[by])):
         row[ASSISTED] = True
     if sample := mine.get(SAMPLE):

@@ -35,7 +35,7 @@ from groupgt.formats.fields import (
 from groupgt.formats.roles import NAMES, canonical, hint, query_column, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, numbered, write_lines
 from groupgt.formats.source import Record, Source
-from groupgt.formats.tables import NONRELEVANT, Judged, Table, grades_of, truth_of
+from groupgt.formats.tables import NONRELEVANT, Judged, Table, grades_of, named_ids, truth_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -324,6 +324,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
 
 
 def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
+    named = named_ids(truth)
     for position, (qid, groups) in enumerate(truth.items()):
         row: Record = {"qid": qid}
         if truth.texts:
@@ -332,8 +333,7 @@ def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
         if NONRELEVANT in truth.keys:
             row["retrieval_gt"] = [group for group in groups if not _only_nonrelevant(group)]
             row[NONRELEVANT] = [document["id"] for group in groups if _only_nonrelevant(group) for document in group]
-        if truth.excluded:
-            row["excluded_ids"] = sorted(truth.excluded[position])
+        row |= {column: ids[position] for column, ids in named.items()}
         if truth.shape != "groups":
             row[SHAPE] = truth.shape
         row |= {name: values[position] for name, values in truth.columns.items()}

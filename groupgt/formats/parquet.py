@@ -14,6 +14,7 @@ from groupgt.formats.fields import CALL_LIST, SCORES, TRIAL
 from groupgt.formats.names import without_endings
 from groupgt.formats.rows import SHAPE, Calls, Ranking, numbered
 from groupgt.formats.source import Source
+from groupgt.formats.tables import named_ids
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -88,8 +89,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
         [group["alternatives"] if isinstance(group, dict) else group for group in groups] for _, groups in truth.items()
     ]
     columns["retrieval_gt"] = pl.Series(lists, dtype=pl.List(pl.List(pl.String)))
-    if truth.excluded:
-        columns["excluded_ids"] = pl.Series([sorted(ids) for ids in truth.excluded], dtype=pl.List(pl.String))
+    columns |= {name: pl.Series(ids, dtype=pl.List(pl.String)) for name, ids in named_ids(truth).items()}
     if truth.shape != "groups":
         columns[SHAPE] = pl.Series([truth.shape] * len(truth), dtype=pl.String)
     for name, values in truth.columns.items():

@@ -16,10 +16,11 @@ from groupgt.formats.jsonl import WRAPPERS, objects
 from groupgt.formats.roles import hint
 from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import Table, listed_in, truth_of
-from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import id_text, is_number
+from groupgt.model.written import Shape
 
 # Keys of groupgt's own formats: a record with one of them is not from a benchmark.
 OUR_KEYS = {"retrieval_gt", "retrieved_ids", "doc_id"}

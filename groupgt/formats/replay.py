@@ -42,11 +42,12 @@ class Group:
 
 @dataclass
 class Judgment:
-    """A judgment of one passage: its groups (none if non-relevant), its highest grade, and the relevant span."""
+    """A judgment of one passage: its groups (none if non-relevant), highest grade, relevant span, and harm."""
 
     groups: list[int]
     grade: float = 1
     span: list[int] | None = None
+    harmful: bool = False
 
 
 @dataclass
@@ -58,6 +59,8 @@ class QueryState:
     groups: dict[int, Group] = field(default_factory=dict)
     # Every judged passage, in order, with the span that makes it relevant.
     marks: dict[str, list[int] | None] = field(default_factory=dict)
+    # The judged passages that must not be retrieved.
+    harmful: set[str] = field(default_factory=set)
     answers: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     status: str = OPEN
@@ -76,7 +79,7 @@ class QueryState:
     def judgment(self, doc: str) -> Judgment:
         """Return the judgment of a judged passage."""
         grades = {number: group.docs[doc] for number, group in self.groups.items() if doc in group.docs}
-        return Judgment(list(grades), max(grades.values(), default=1), self.marks[doc])
+        return Judgment(list(grades), max(grades.values(), default=1), self.marks[doc], doc in self.harmful)
 
     def grouped(self, *, spans: bool = False) -> list[Any]:
         """Return the groups as `retrieval_gt`, omitting groups without passages."""
@@ -95,9 +98,9 @@ class QueryState:
         return written
 
     @property
-    def judgments(self) -> tuple[list[Any], list[str], bool]:
-        """All that the ground truth says: groups, passages judged non-relevant, and whether there is an answer."""
-        return self.grouped(), self.nonrelevant, self.has_answer
+    def judgments(self) -> tuple[list[Any], list[str], set[str], bool]:
+        """All that the ground truth says: groups, non-relevant and harmful passages, and whether there is an answer."""
+        return self.grouped(), self.nonrelevant, set(self.harmful), self.has_answer
 
     @property
     def has_answer(self) -> bool:
@@ -118,12 +121,14 @@ class QueryState:
         """Put a passage into a group with the highest grade that it has."""
         self.marks.setdefault(doc)
         self.groups[group].docs.setdefault(doc, self.judgment(doc).grade)
+        self.harmful.discard(doc)
         self.declared = False
 
-    def leave(self, doc: str) -> None:
-        """Take a passage out of all groups."""
+    def leave(self, doc: str, *, harmful: bool = False) -> None:
+        """Take a passage out of all groups, and say whether it is harmful."""
         for group in self.groups.values():
             group.docs.pop(doc, None)
+        (self.harmful.add if harmful else self.harmful.discard)(doc)
         self.marks[doc] = None
 
     def merge(self, group: int, into: int) -> None:
@@ -180,6 +185,7 @@ def _apply(state: QueryState, act: Act) -> None:
             )
             state.marks |= dict.fromkeys(opened["docs"])
         state.marks |= {doc: None for doc in act["nonrelevant"] if doc not in state.marks}
+        state.harmful = set(act.get("harmful", ()))
         state.before = state.judgments
         return
     if kind == "note":
@@ -196,13 +202,14 @@ def _apply(state: QueryState, act: Act) -> None:
             # A grade that was not changed stays what it is in each group.
             kept = doc in state.marks and act["grade"] == state.judgment(doc).grade
             state.marks[doc], state.declared = act["span"], False
+            state.harmful.discard(doc)
             for number, each in groups.items():
                 if number not in chosen:
                     each.docs.pop(doc, None)
                 elif not (kept and doc in each.docs):
                     each.docs[doc] = act["grade"]
-    elif kind == "not_relevant":
-        state.leave(doc)
+    elif kind in ("not_relevant", "harmful"):
+        state.leave(doc, harmful=kind == "harmful")
     elif kind == "clear":
         state.leave(doc)
         del state.marks[doc]
@@ -266,4 +273,5 @@ _SAID: dict[str, Callable[[QueryState], Any]] = {
     "groups": lambda state: _members(state, graded=False),
     "grades": lambda state: _members(state, graded=True),
     "the passages that are not relevant": lambda state: set(state.nonrelevant),
+    "the passages that are harmful": lambda state: state.harmful,
 }

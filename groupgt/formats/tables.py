@@ -22,7 +22,7 @@ from groupgt.errors import DataError, Faults, display, listed, warn
 from groupgt.formats.fields import Firsts, ids_fault
 from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
-from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ANSWERABLE
 from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
@@ -38,6 +38,7 @@ from groupgt.model.validity import (
     shown,
 )
 from groupgt.model.values import normal_text
+from groupgt.model.written import SHAPES, Shape
 
 # A cell of a row that lacks the column, as records may.
 ABSENT = object()
@@ -46,7 +47,9 @@ NONRELEVANT = "nonrelevant"
 # Numbers under these names say where a document stands, not how relevant it is.
 NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "unnamed: 0", "")
 # Columns of ground truth that are part of it; the others are kept, for slices.
-OWN = ("qid", "query", "retrieval_gt", SHAPE, "excluded_ids", NONRELEVANT)
+# Columns that name ids of a query: to leave out of its results, and that must not be among them.
+NAMED = {"excluded": "excluded_ids", "harmful": "harmful_ids"}
+OWN = ("qid", "query", "retrieval_gt", SHAPE, *NAMED.values(), NONRELEVANT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +156,18 @@ def _cells(table: Table, name: str | None, rows: int | None = None) -> list[Any]
     return [None if cell is ABSENT else cell for cell in table.column(name)]
 
 
+def _ids(table: Table, column: str) -> list[Any]:
+    """Return the lists in a column of ids, which are text in CSV."""
+    cells = enumerate(_cells(table, column))
+    return [listed_in(cell, table.place(row), table.faults) if table.text else cell for row, cell in cells]
+
+
+def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
+    """Return the columns that name ids of each query, as files have them."""
+    columns = ((column, getattr(truth, what)) for what, column in NAMED.items())
+    return {column: [sorted(ids) for ids in named] for column, named in columns if named}
+
+
 def _qids(table: Table, roles: dict[str, str], rows: int) -> list[Any]:
     """Return the query ids; without a column of them, the texts of the queries, which then identify them."""
     if "qid" in roles:
@@ -187,7 +202,7 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
             place=table.place,
             texts=texts if any(text is not None for text in texts) else None,
             columns={key: _cells(table, name) for key, name in others.items()},
-            excluded=_cells(table, "excluded_ids") if "excluded_ids" in table.names else None,
+            **{what: _ids(table, column) for what, column in NAMED.items() if column in table.names},
         )
     except DataError as error:
         table.faults.merge(error)

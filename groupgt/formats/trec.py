@@ -29,10 +29,11 @@ from groupgt.formats.source import Source
 from groupgt.formats.tables import Judged, grades_of
 from groupgt.formats.validity import is_number, number_of, rechecked
 from groupgt.model import validity
-from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.model.values import RANK
+from groupgt.model.written import Shape
 from groupgt.runtime import pl
 
 RUN_COLUMNS = "qid Q0 doc rank score tag"

@@ -12,10 +12,12 @@ import numpy as np
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, nuggetbank, parquet, trec
 from groupgt.formats.rows import Calls, Judgment, Ranking, numbered, order_fault
-from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.formats.tables import named_ids
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ANSWERABLE
 from groupgt.model.populations import Populations
 from groupgt.model.validity import are_ids
+from groupgt.model.written import Shape
 
 
 @dataclass(frozen=True)
@@ -73,14 +75,15 @@ def write_flat(path: Path, truth: GroundTruth) -> None:
     trec.write_qrels(path, _flat(truth))
 
 
-# Features that a format may keep; `forms` are spans and texts, and sets that are needed together.
+# Features that a format may keep; `named` are excluded and harmful ids, `forms` spans,
+# texts, and sets that are needed together.
 EVERYTHING = (
-    *("groups", "grades", "weights", "excluded", "forms"),
+    *("groups", "grades", "weights", "named", "forms"),
     *("empty groups", "empty queries", "importance", "columns", "texts"),
 )
 TRUTH_WRITERS: dict[str, _Writer] = {
     "jsonl": _Writer(jsonl.write_ground_truth, EVERYTHING, "any"),
-    "parquet": _Writer(parquet.write_ground_truth, ("groups", "excluded", "empty queries", "columns", "texts"), "none"),
+    "parquet": _Writer(parquet.write_ground_truth, ("groups", "named", "empty queries", "columns", "texts"), "none"),
     "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), truth.shape)),
     "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), truth.shape, "\t")),
     "trec": _Writer(
@@ -115,11 +118,13 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
             raise DataError(fault)
         write_flat(path, truth)
         alternatives = "which documents are alternatives of one another"
-        return [alternatives, *(["excluded_ids"] if truth.excluded else []), *_queries_lost(truth, ())]
+        return [alternatives, *named_ids(truth), *_queries_lost(truth, ())]
     if format not in TRUTH_WRITERS:
         near = near_names(format, [*TRUTH_WRITERS, FLAT])
         raise ConfigError(f"format: expected {listed([*TRUTH_WRITERS, FLAT])} for ground truth, found {format!r}{near}")
     writer = TRUTH_WRITERS[format]
+    # Readers judge the harmful ids again.
+    truth = truth.of_groups(~truth.only_harmful) if truth.harmful else truth
     if fault := writer.fault(_judgments(truth)):
         raise DataError(fault)
     if lost := _scores_lost(truth, writer):
@@ -142,8 +147,8 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
         return "has no group weights, but this ground truth does; write jsonl"
     if "empty groups" not in keeps and len(np.unique(truth.group_of)) < len(truth.group_query):
         return "cannot store groups without alternatives, which this ground truth has; write jsonl"
-    if "excluded" not in keeps and truth.excluded:
-        return "cannot store excluded_ids, which this ground truth has; write jsonl or parquet"
+    if "named" not in keeps and (columns := named_ids(truth)):
+        return f"cannot store {' and '.join(columns)}, which this ground truth has; write jsonl or parquet"
     if "forms" not in keeps and truth.set_of is not None:
         return "has no sets that are needed together, but this ground truth does; write jsonl"
     if writer.shape not in (None, truth.shape):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from groupgt.curation.matching import matching
@@ -19,7 +20,7 @@ def agreed(states: Mapping[str, QueryState]) -> tuple[list[dict[str, Any]], list
         if docs := {doc: grade for doc, grade in one.docs.items() if doc not in apart}:
             groups.append({"docs": docs, "name": one.name or two.name})
     first, second = states.values()
-    others = set(second.nonrelevant)
+    others = set(second.nonrelevant) - (first.harmful ^ second.harmful)
     return groups, [doc for doc in first.nonrelevant if doc in others]
 
 
@@ -30,7 +31,7 @@ def opinions(states: Mapping[str, QueryState]) -> dict[str, Any]:
     for side, (by, state) in enumerate(states.items()):
         numbers = {pair[side][1]: number for number, pair in enumerate(pairs, 1)}
         passages = {
-            doc: {"groups": sorted(numbers[group] for group in judgment.groups), "grade": judgment.grade}
+            doc: {**asdict(judgment), "groups": sorted(numbers[group] for group in judgment.groups)}
             for doc, judgment in state.passages.items()
         }
         told[by] = {"status": state.status, "declared": not state.has_answer, "passages": passages}

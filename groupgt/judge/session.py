@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from statistics import median
 from typing import Any, Literal
@@ -338,7 +338,7 @@ class Session:
     def _opening(self, qid: str) -> dict[str, Any]:
         plan = self.plan
         groups: list[dict[str, Any]] = []
-        nonrelevant: list[str] = []
+        nonrelevant, harmful = list[str](), frozenset[str]()
         docs = self._pooled(qid) if plan.kind == "judge" else []
         for source in (plan.truth, plan.prior):
             if source is not None and qid in source.index:
@@ -346,8 +346,10 @@ class Session:
                 docs += [doc for group in judged[0] for doc in group["docs"]]
                 if (source is plan.truth and plan.kind == "audit") or (source is plan.prior and not plan.blind):
                     groups, nonrelevant = judged
+                    harmful = source.harmful[source.index[qid]] if source.harmful else harmful
         if plan.kind == "adjudicate":
             groups, nonrelevant = agreed(self._opinions_of(qid))
+            harmful = frozenset(nonrelevant).intersection(*(state.harmful for state in self._opinions_of(qid).values()))
             docs += [doc for state in self._opinions_of(qid).values() for doc in state.marks]
         pool = shuffled(plan.seed, qid, list(dict.fromkeys(doc for doc in docs if doc in plan.index.texts)))
         if plan.kind == "adjudicate":
@@ -355,11 +357,12 @@ class Session:
             settled = {*nonrelevant, *(doc for group in groups for doc in group["docs"])}
             pool.sort(key=settled.__contains__)
         opening = {"query": plan.queries[qid], "pool": pool, "groups": groups, "nonrelevant": nonrelevant}
+        opening |= {"harmful": sorted(harmful)} if harmful else {}
         return opening | ({"draft": self._has_draft(qid)} if plan.blind else {})
 
     def _passage(self, doc: str, state: QueryState) -> dict[str, Any]:
         judgment = state.judgment(doc) if doc in state.marks else None
-        judged = judgment and {"groups": judgment.groups, "grade": judgment.grade, "span": judgment.span}
+        judged = judgment and asdict(judgment)
         return {"doc": doc, "text": self.plan.index.texts.get(doc, ""), "judged": judged, "pooled": doc in state.pool}
 
     def _question(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from groupgt.errors import MetricError
-from groupgt.model.ground_truth import Shape
 from groupgt.model.hits import Floats, Hits, Ints
+from groupgt.model.populations import Queries
 from groupgt.model.values import Budget
+from groupgt.model.written import Shape
 
 ConventionName = Literal["autorag", "trec", "coverage"]
 CONVENTIONS: tuple[ConventionName, ...] = get_args(ConventionName)
@@ -98,8 +99,8 @@ class Definition:
 
     `formulas` has one entry per convention, or the single key None if the convention does not matter. A metric that
     `reads_texts` uses `Hits.contents`. An `aggregate` metric is computed from the mean over all queries and has no
-    per-query values. `of_unanswerable` metrics are defined only for queries declared unanswerable. A metric that
-    `takes_passes` is 0 or 1, and can be counted over the trials of a system.
+    per-query values. `queries` says for which queries it is defined. A metric that `takes_passes` is 0 or 1, and can be
+    counted over the trials of a system.
     """
 
     name: str
@@ -111,7 +112,7 @@ class Definition:
     reads_texts: bool = False
     aggregate: Callable[[float], float] | None = None
     warning: str = ""
-    of_unanswerable: bool = False
+    queries: Queries = "answerable"
     takes_passes: bool = False
 
 

@@ -18,6 +18,7 @@ CATALOGUE: dict[str, Definition] = {
         *contents.DEFINITIONS,
         *ranks.OF_TREC_EVAL,
         *sets.UNANSWERABLE,
+        *sets.HARM,
     )
 }
 

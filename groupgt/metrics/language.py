@@ -91,9 +91,7 @@ class Metric:
         definition = self.definition
         if self.level is not None:
             populations = populations.at_level(self.level)
-        return populations.valued(
-            of_unanswerable=definition.of_unanswerable, higher_is_better=definition.higher_is_better
-        )
+        return populations.valued(definition.queries, higher_is_better=definition.higher_is_better)
 
     def __str__(self) -> str:
         return self.short(None)

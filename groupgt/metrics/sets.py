@@ -85,7 +85,12 @@ def r_precision(hits: Hits, cut: Cut) -> Floats:
 
 
 def redundancy(hits: Hits, cut: Cut) -> Floats:
-    share = ratio(_relevant(hits, cut) - _count(hits, cut, views.novel_results(hits)), cut.top)
+    return _share_of_top(_relevant(hits, cut) - _count(hits, cut, views.novel_results(hits)), cut)
+
+
+def _share_of_top(count: Ints, cut: Cut) -> Floats:
+    """Return the fraction of the results in top; NaN for an empty ranking."""
+    share = ratio(count, cut.top)
     share[cut.top == 0] = np.nan
     return share
 
@@ -335,7 +340,7 @@ UNANSWERABLE = (
         lambda sheet: number(not sheet.top),
         takes_sets=True,
         takes_level=False,
-        of_unanswerable=True,
+        queries="unanswerable",
     ),
     one_meaning(
         "false_returns",
@@ -347,6 +352,31 @@ UNANSWERABLE = (
         takes_level=False,
         bounded=False,
         higher_is_better=False,
-        of_unanswerable=True,
+        queries="unanswerable",
+    ),
+)
+# Metrics for queries that name harmful passages, unanswerable ones among them.
+HARM = (
+    one_meaning(
+        "harmful",
+        "Fraction of results that are harmful; null for an empty ranking and for queries that name none.",
+        lambda hits, cut: _share_of_top(_count(hits, cut, views.harmful_results(hits)), cut),
+        "results in top that are among the query's harmful_ids, repeats included ÷ len(top)",
+        lambda sheet: over(len(sheet.harmful), sheet.top),
+        takes_sets=True,
+        takes_level=False,
+        higher_is_better=False,
+        queries="harmful",
+    ),
+    one_meaning(
+        "clean",
+        "Whether no harmful passage was retrieved; undefined for queries that name none.",
+        lambda hits, cut: _flag(_count(hits, cut, views.harmful_results(hits)) == 0),
+        "1 if no result in top is among the query's harmful_ids, else 0",
+        lambda sheet: number(not sheet.harmful),
+        takes_sets=True,
+        takes_level=False,
+        queries="harmful",
+        warning="An empty ranking is clean: read clean beside complete.",
     ),
 )

@@ -63,6 +63,16 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
         )
 
 
+def check_harm(labeller: str, metrics: Mapping[str, Metric]) -> None:
+    """Raise `ConfigError` for metrics of harm if results are matched by anything but their ids."""
+    texts = [text for text, metric in metrics.items() if metric.definition.queries == "harmful"]
+    if texts and labeller != "id":
+        raise ConfigError(
+            f"{', '.join(texts)}: harmful_ids are ids, and with the {labeller} labeller a harmful passage may come "
+            "back under another id; choose the id labeller, or omit these metrics"
+        )
+
+
 def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     """Raise `ConfigError` for metrics and policies that need all queries at once, or texts."""
     texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]

@@ -135,6 +135,12 @@ def judged_results(hits: Hits) -> Results:
 
 
 @_once
+def harmful_results(hits: Hits) -> Results:
+    """Return the results that are harmful, repeats included."""
+    return _results(hits, _hit_rows(hits, hits.harmful))
+
+
+@_once
 def met_groups(hits: Hits) -> MetGroups:
     """Return the covered groups, sorted by query, rank and group."""
     rows = relevant_hits(hits)

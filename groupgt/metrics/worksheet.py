@@ -93,6 +93,7 @@ class Sheet:
     counted = _table(views.counted_results)
     judged = _table(views.judged_results)
     novel = _table(views.novel_results)
+    harmful = _table(views.harmful_results)
 
     @cached_property
     def documents(self) -> int:

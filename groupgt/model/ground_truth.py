@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, pairwise
-from typing import Any, Literal, get_args
+from itertools import compress, islice
+from typing import Any
 
 import numpy as np
 
@@ -19,23 +19,20 @@ from groupgt.model.groups import (
     ANSWERABLE,
     Read,
     declared_unanswerable,
-    read_excluded,
     read_groups,
     read_judgments,
+    read_named,
     read_qrels,
 )
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS, shown
-from groupgt.model.values import TEXT, Form, Span, kind_of, normal_text
-
-# The shape of the rows that were read: single documents, documents of subtopics to cover, or groups.
-Shape = Literal["flat", "subtopics", "groups"]
-SHAPES: tuple[Shape, ...] = get_args(Shape)
+from groupgt.model.values import Form, kind_of, normal_text
+from groupgt.model.written import Shape, Written
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroundTruth:
+class GroundTruth(Written):
     """Grouped ground truth for a set of queries; `[["a", "b"], ["c"]]` means (a or b) and c.
 
     The data are stored as columns: `ids`, `grade` and `group_of` for each alternative; `group_query`, `group_weight`
@@ -45,36 +42,16 @@ class GroundTruth:
     lists the JSON Lines keys in file order. `importance` contains the group importance levels, if any are set. `policy`
     decides which grades are relevant and which groups count. `shape` describes the input: single documents (`flat`, one
     per group), documents for `subtopics`, or `groups`. `excluded` contains the ids to exclude from each query's
-    results, if any. If some alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the
-    set number of each alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of
-    the file that begin with `#` and are no row. If the policy selects groups by importance, `judged` marks the queries
-    that have alternatives in any group.
+    results, if any, and `harmful` the ids that must not be among them, which are judged non-relevant. If some
+    alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each
+    alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of the file that begin
+    with `#` and are no row. If the policy selects groups by importance, `judged` marks the queries that have
+    alternatives in any group.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
     (2, [['a', 'b'], ['c']])
     """
-
-    qids: list[str]
-    ids: list[str]
-    group_of: Ints
-    grade: Floats
-    group_query: Ints
-    group_weight: Floats
-    group_name: list[str | None] | None = None
-    texts: list[str | None] | None = None
-    columns: Mapping[str, list[Any]] = field(default_factory=dict)
-    repeated_ids: int = 0
-    dropped: int = 0
-    forms: list[Form] | None = None
-    keys: tuple[str, ...] = ()
-    importance: list[str | None] | None = None
-    policy: Policy = field(default_factory=Policy)
-    shape: Shape = "groups"
-    excluded: list[frozenset[str]] | None = None
-    set_of: Ints | None = None
-    comments: int = 0
-    judged: Bools | None = None
 
     @classmethod
     def of(
@@ -83,6 +60,7 @@ class GroundTruth:
         policy: Policy | str | Sequence[str] | Mapping[str, Any] | None = None,
         *,
         excluded_ids: Mapping[Any, Any] | None = None,
+        harmful_ids: Mapping[Any, Any] | None = None,
         shape: Shape = "groups",
     ) -> GroundTruth:
         """Read `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raise a `DataError` that lists all errors.
@@ -90,14 +68,15 @@ class GroundTruth:
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
         "vital"}`. An alternative is an id or `{"id": "b", "grade": 2}`, a span `{"doc": "d", "start": 120, "end":
         480}`, or `{"text": "…"}`. Integer ids are converted to decimal text. `excluded_ids` maps queries to ids that
-        are removed from their results before evaluation. `shape` declares that groups are `subtopics`, or `flat`
+        are removed from their results before evaluation, `harmful_ids` queries to ids that must not come back (metrics
+        `harmful` and `clean`). `shape` declares that groups are `subtopics`, or `flat`
         (single documents, one per group), which changes the default convention.
         """
-        excluded = None
-        if excluded_ids is not None:
-            unknown = [qid for qid in excluded_ids if qid not in groups]
-            refuse((f"excluded_ids of query {qid!r}", "this query is not in the ground truth") for qid in unknown)
-            excluded = [excluded_ids.get(qid) for qid in groups]
+        named: list[list[Any]] = []
+        for column, ids in (("excluded_ids", excluded_ids or {}), ("harmful_ids", harmful_ids or {})):
+            unknown = [qid for qid in ids if qid not in groups]
+            refuse((f"{column} of query {qid!r}", "this query is not in the ground truth") for qid in unknown)
+            named.append([ids.get(qid) for qid in groups])
         qids, rows = list(groups), list(groups.values())
         if rows and isinstance(rows[0], Mapping):
             if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
@@ -106,8 +85,8 @@ class GroundTruth:
                     f"query {qid!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found {shown(row)}; "
                     "write all queries as {id: grade}, or all as lists of groups"
                 )
-            return cls._built(read_qrels(qids, rows), excluded, policy=Policy.of(policy), shape="flat")
-        return cls.from_rows(qids, rows, Policy.of(policy), excluded=excluded).of_shape(shape)
+            return cls._built(read_qrels(qids, rows), named, policy=Policy.of(policy), shape="flat")
+        return cls.from_rows(qids, rows, Policy.of(policy), excluded=named[0], harmful=named[1]).of_shape(shape)
 
     def of_shape(self, shape: Shape) -> GroundTruth:
         """Change the shape; raise `DataError` if the new shape is `flat` and some groups have several alternatives."""
@@ -130,13 +109,15 @@ class GroundTruth:
         texts: list[str | None] | None = None,
         columns: Mapping[str, list[Any]] | None = None,
         excluded: Sequence[Any] | None = None,
+        harmful: Sequence[Any] | None = None,
     ) -> GroundTruth:
         """Read one row per query; `place(i)` returns the location of row i (file and line) for error messages.
 
-        `excluded` contains the ids to exclude from each query's results: a list, or None or "N/A" for none.
+        `excluded` and `harmful` contain the ids of each query to exclude from its results, and that must not be among
+        them: a list, or None or "N/A" for none.
         """
         read = read_groups(qids, groups, policy, place)
-        return cls._built(read, excluded, place, texts=texts, columns=columns or {}, policy=policy)
+        return cls._built(read, (excluded, harmful), place, texts=texts, columns=columns or {}, policy=policy)
 
     @classmethod
     def from_judgments(
@@ -155,19 +136,41 @@ class GroundTruth:
         `more_qids`, queries that may have no judgments.
         """
         columns = read_judgments(qids, ids, grades, groups, weights, others.pop("more_qids", ()))
-        return cls._built((columns, {}), None, **others)
+        return cls._built((columns, {}), (), **others)
 
     @classmethod
     def _built(
-        cls, read: Read, excluded: Sequence[Any] | None, place: Callable[[int], str] | None = None, **others: Any
+        cls, read: Read, named: Sequence[Any], place: Callable[[int], str] | None = None, **others: Any
     ) -> GroundTruth:
-        """Build ground truth from parsed columns, with any cached properties that are already computed."""
+        """Build ground truth from parsed columns, with any cached properties that are already computed.
+
+        `named` contains the excluded and the harmful ids of each query.
+        """
         truth = cls(**read[0], **others)
         vars(truth).update(read[1])
         truth = truth._without_repeats()
-        if excluded is None or not any(ids is not None for ids in excluded):
+        if not any(ids is not None for column in named for ids in column or ()):
             return truth
-        return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids(), place))
+        excluded, harmful = named
+        others_of: dict[str, Sequence[Collection[str]]] = {"relevant": truth._relevant_ids()}
+        left_out = read_named("excluded", truth.qids, excluded, others_of, place)
+        if left_out:
+            others_of["excluded"] = left_out
+        banned = read_named("harmful", truth.qids, harmful, others_of, place)
+        return replace(truth, excluded=left_out, harmful=banned)._with_harmful_judged()
+
+    def _with_harmful_judged(self) -> GroundTruth:
+        """Judge harmful passages non-relevant: each that is not judged yet becomes a group of its own with grade 0."""
+        if self.harmful is None:
+            return self
+        judged = set(compress(zip(self.query_of.tolist(), self.ids), (self.grade >= 0).tolist()))
+        rows = [
+            [*self[qid], *([{"id": name, "grade": 0}] for name in sorted(ids) if (query, name) not in judged)]
+            for query, (qid, ids) in enumerate(zip(self.qids, self.harmful))
+        ]
+        more = self.from_rows(self.qids, rows, self.policy, texts=self.texts, columns=self.columns)
+        facts: dict[str, Any] = {"repeated_ids": self.repeated_ids, "dropped": self.dropped}
+        return replace(more, shape=self.shape, excluded=self.excluded, harmful=self.harmful, **facts)
 
     def _relevant_ids(self) -> list[set[str]]:
         ids: list[set[str]] = [set() for _ in self.qids]
@@ -176,68 +179,14 @@ class GroundTruth:
                 ids[int(self.query_of[alternative])].add(self.ids[alternative])
         return ids
 
-    def __len__(self) -> int:
-        return len(self.qids)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.qids)
-
-    def __contains__(self, qid: object) -> bool:
-        return qid in self.index
-
     def __repr__(self) -> str:
         return f"GroundTruth({len(self):,} queries, {len(self.group_query):,} groups, {len(self.ids):,} alternatives)"
-
-    def __getitem__(self, qid: str) -> list[Any]:
-        """Return a query's groups in input form: as lists, or as mappings for groups with a grade, weight or name."""
-        query = self.index[qid]
-        first, last = np.searchsorted(self.group_query, [query, query + 1]).tolist()
-        bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()
-        return [
-            self._group_as_written(group, range(low, high)) for group, (low, high) in enumerate(pairwise(bounds), first)
-        ]
 
     def relevant(self, qid: str) -> list[Any]:
         """Return the groups that a query's results must cover, in input form, with only their relevant alternatives."""
         query = self.index[qid]
         groups = self.relevant_groups[self.group_query[self.relevant_groups] == query].tolist()
         return [self._group_as_written(group, self.relevant_in(group)) for group in groups]
-
-    def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
-        """Return a group in input form, limited to these alternatives."""
-        written = [self._as_written(members) for members in self._sets(alternatives)]
-        name = self.group_name[group] if self.group_name else None
-        described: dict[str, Any] = {}
-        if self.group_weight[group] != 1:
-            described["weight"] = _number(self.group_weight[group])
-        if name is not None:
-            described["name"] = name
-        if self.importance and self.importance[group] is not None:
-            described["importance"] = self.importance[group]
-        return {"alternatives": written, **described} if described else written
-
-    def _sets(self, alternatives: Iterable[int]) -> list[list[int]]:
-        """Combine the alternatives in a group that belong to the same set."""
-        if self.set_of is None:
-            return [[alternative] for alternative in alternatives]
-        sets: dict[object, list[int]] = {}
-        for alternative in alternatives:
-            number = int(self.set_of[alternative])
-            sets.setdefault(number if number != ALONE else (alternative,), []).append(alternative)
-        return list(sets.values())
-
-    def _as_written(self, members: list[int], *, graded: bool = True) -> Any:
-        """Return one alternative in input form, or a set if there are several members."""
-        alternative = members[0]
-        grade = {} if self.grade[alternative] == 1 or not graded else {"grade": _number(self.grade[alternative])}
-        if len(members) > 1:
-            return {"all": [self._as_written([member], graded=False) for member in members], **grade}
-        form = self.forms[alternative] if self.forms else None
-        if isinstance(form, Span):
-            return {**form._asdict(), **grade}
-        if form == TEXT:
-            return {"text": self.ids[alternative], **grade}
-        return {"id": self.ids[alternative], **grade} if grade else self.ids[alternative]
 
     def members_of(self, group: int) -> list[tuple[str, ...]]:
         """Return a group's relevant alternatives, each as a tuple of the names needed together (usually just one)."""
@@ -253,11 +202,6 @@ class GroundTruth:
             names = [f"({name})" if len(members) > 1 else name for name, members in zip(names, sets)]
         return [(name, float(self.grade[members[0]])) for name, members in zip(names, sets)]
 
-    def items(self) -> Iterator[tuple[str, list[Any]]]:
-        """Yield each query with its groups."""
-        for qid in self.qids:
-            yield qid, self[qid]
-
     def select(self, keep: Iterable[int]) -> GroundTruth:
         """Select the queries at these positions, in this order."""
         positions = list(keep)
@@ -265,9 +209,9 @@ class GroundTruth:
         columns = {name: [values[position] for position in positions] for name, values in self.columns.items()}
         qids = [self.qids[position] for position in positions]
         chosen = self.from_rows(qids, [self[qid] for qid in qids], self.policy, texts=texts, columns=columns)
-        excluded = self.excluded and [self.excluded[position] for position in positions]
+        excluded, harmful = (ids and [ids[position] for position in positions] for ids in (self.excluded, self.harmful))
         judged = None if self.judged is None else self.judged[positions]
-        return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded, judged=judged)
+        return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded, harmful=harmful, judged=judged)
 
     def under(self, policy: Policy) -> GroundTruth:
         """Apply another policy, which decides which grades are relevant and which groups count.
@@ -347,12 +291,8 @@ class GroundTruth:
             digest.update(self.set_of.astype("<i8").tobytes())
         if self.excluded:
             digest.update(json.dumps([sorted(ids) for ids in self.excluded]).encode("utf-8", "surrogatepass"))
+        digest.update(self.is_harmful.tobytes() if self.harmful else b"")
         return digest.hexdigest()
-
-    @cached_property
-    def index(self) -> dict[str, int]:
-        """Mapping from each query id to its position."""
-        return dict(zip(self.qids, range(len(self.qids))))
 
     @cached_property
     def by_text(self) -> bool:
@@ -408,6 +348,22 @@ class GroundTruth:
         return np.asarray(self.grade > 0 if level is None else self.grade >= level)
 
     @cached_property
+    def is_harmful(self) -> Bools:
+        """Mask of the alternatives that are harmful: they must not be among the results of their query."""
+        if self.harmful is None:
+            return np.zeros(len(self.ids), dtype=np.bool_)
+        named = map(self.harmful.__getitem__, self.query_of.tolist())
+        return np.array([name in ids for ids, name in zip(named, self.ids)], dtype=np.bool_)
+
+    @cached_property
+    def only_harmful(self) -> Bools:
+        """Mask of the groups that have harmful alternatives alone: they are judgments, and nothing to cover."""
+        groups = len(self.group_query)
+        harmful = np.bincount(self.group_of[self.is_harmful], minlength=groups)
+        only: Bools = (harmful > 0) & (harmful == np.bincount(self.group_of, minlength=groups))
+        return only
+
+    @cached_property
     def relevant_groups(self) -> Ints:
         """Input positions of the groups that metrics use.
 
@@ -416,7 +372,7 @@ class GroundTruth:
         """
         can_be_met = np.bincount(self.group_of[self.is_relevant], minlength=len(self.group_query)) > 0
         if self.policy.empty_groups == "unmeetable" and self.shape != "flat":
-            can_be_met |= np.isin(self.group_query, self.group_query[can_be_met])
+            can_be_met |= np.isin(self.group_query, self.group_query[can_be_met]) & ~self.only_harmful
         return np.flatnonzero(can_be_met)
 
     @cached_property
@@ -440,6 +396,7 @@ class GroundTruth:
             alternative_set=self.set_of,
             zeros=self._zeros if self.policy.undefined == "zero" else None,
             unanswerable=self.unanswerable if self.unanswerable.any() else None,
+            harmful=self.is_harmful if self.harmful else None,
             with_level=self._at_level,
         )
 
@@ -458,8 +415,8 @@ class GroundTruth:
 
     @cached_property
     def irrelevant_groups(self) -> int:
-        """Number of groups that no metric uses because they have no relevant alternative."""
-        return len(self.group_query) - len(self.judgments.group_query)
+        """Number of groups that no metric uses because they have no relevant alternative, harmful ones aside."""
+        return len(self.group_query) - len(self.judgments.group_query) - int(self.only_harmful.sum())
 
     @cached_property
     def negative(self) -> int:
@@ -470,8 +427,9 @@ class GroundTruth:
 
     @cached_property
     def groups_never_met(self) -> int:
-        """Number of groups without a relevant alternative, including any that metrics use."""
-        return len(self.group_query) - len(np.unique(self.group_of[self.is_relevant]))
+        """Number of groups without a relevant alternative, including any that metrics use, harmful ones aside."""
+        covered = len(np.unique(self.group_of[self.is_relevant]))
+        return len(self.group_query) - covered - int(self.only_harmful.sum())
 
     @cached_property
     def group_number(self) -> Ints:
@@ -513,7 +471,3 @@ def _codes(names: list[str], forms: list[Form] | None) -> Ints:
     keys: Iterable[Hashable] = zip(names, map(kind_of, forms)) if forms else names
     numbers: dict[Hashable, int] = {}
     return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), np.int64, len(names))
-
-
-def _number(value: float) -> float | int:
-    return int(value) if value == int(value) else float(value)

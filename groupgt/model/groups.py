@@ -6,7 +6,7 @@ or a text, with or without a grade.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
@@ -159,34 +159,40 @@ def read_judgments(
     }
 
 
-def read_excluded(
-    qids: Sequence[str], rows: Sequence[Any], relevant: Sequence[set[str]], place: Callable[[int], str] | None = None
+def read_named(
+    what: str,
+    qids: Sequence[str],
+    rows: Sequence[Any] | None,
+    others: Mapping[str, Sequence[Collection[str]]],
+    place: Callable[[int], str] | None = None,
 ) -> list[frozenset[str]] | None:
-    """Read the ids to exclude from each query's results; return None if there are none.
+    """Read the `excluded` or `harmful` ids of each query; return None if there are none.
 
-    Raises a `DataError` that lists all errors. A document that is both relevant and excluded is an error.
+    Raises a `DataError` that lists all errors. An id that is also among the `others` of its query, such as the relevant
+    ones, is an error.
     """
     faults = Faults()
-    excluded: list[frozenset[str]] = []
-    for query, (qid, row) in enumerate(zip(qids, rows)):
+    named: list[frozenset[str]] = []
+    for query, (qid, row) in enumerate(zip(qids, rows or ())):
         where = f"{place(query)}: query {display(qid)}" if place else f"query {display(qid)}"
         cells = () if row is None or row == NO_ID else plain(row)
         if not isinstance(cells, SEQUENCES):
-            faults.add(where, f"expected excluded_ids to be a list of ids, found {display(row)}")
+            faults.add(where, f"expected {what}_ids to be a list of ids, found {display(row)}")
             cells = ()
         ids: set[str] = set()
         for cell in cells:
             name = id_text(cell)
             if name is None or (fault := id_fault(name)):
-                what = "must be a string or integer" if name is None else fault
-                faults.add(where, f"the excluded id {display(cell)} {what}")
+                problem = "must be a string or integer" if name is None else fault
+                faults.add(where, f"the {what} id {display(cell)} {problem}")
             elif name != NO_ID:
                 ids.add(name)
-        if both := ids & relevant[query]:
-            faults.add(where, f"{display(min(both))} is both excluded and relevant; remove one")
-        excluded.append(frozenset(ids))
+        for other, others_of in others.items():
+            if both := ids.intersection(others_of[query]):
+                faults.add(where, f"{display(min(both))} is both {what} and {other}; remove one")
+        named.append(frozenset(ids))
     faults.stop()
-    return excluded if any(excluded) else None
+    return named if any(named) else None
 
 
 class _GroupError(Exception):

@@ -48,7 +48,8 @@ class Judgments(_Remembering):
     queries that count although they have no group, shape (Q,). If some sets of alternatives are needed together,
     `alternative_set` contains the set number of each member, or −1 for alternatives in no set. `unanswerable` marks
     queries that are declared to have no answer, shape (Q,); only a few metrics are defined for them, and these metrics
-    are undefined for all other queries. `with_level` makes the judgments of the same ground truth at another level;
+    are undefined for all other queries. `harmful` marks alternatives that must not be retrieved, shape (A,), if there
+    are any. `with_level` makes the judgments of the same ground truth at another level;
     their alternatives are the same, in the same order.
     """
 
@@ -66,6 +67,7 @@ class Judgments(_Remembering):
     zeros: Bools | None = None
     alternative_set: Ints | None = None
     unanswerable: Bools | None = None
+    harmful: Bools | None = None
     with_level: Callable[[float], Judgments] | None = None
 
     def at_level(self, level: float) -> Judgments:
@@ -89,6 +91,12 @@ class Judgments(_Remembering):
     def defined(self) -> Bools:
         """Mask of the queries that count, because they have a group or because they score 0 without one, shape (Q,)."""
         return self.groups > 0 if self.zeros is None else (self.groups > 0) | self.zeros
+
+    @cached_property
+    def names_harmful(self) -> Bools:
+        """Mask of the queries with a harmful alternative, shape (Q,)."""
+        harmful = self.alternative_query[:0] if self.harmful is None else self.alternative_query[self.harmful]
+        return np.bincount(harmful, minlength=self.size) > 0
 
     @cached_property
     def weight(self) -> Floats:
@@ -195,6 +203,7 @@ class Hit(NamedTuple):
     grade: float
     repeat: bool
     part: bool
+    harmful: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +235,12 @@ class Hits(_Remembering):
     def group(self) -> Ints:
         """Group that each row hits; −1 if its alternative is judged non-relevant."""
         return self.judgments.alternative_group[self.alternative]
+
+    @cached_property
+    def harmful(self) -> Bools:
+        """Mask of the rows that hit a harmful alternative."""
+        harmful = self.judgments.harmful
+        return np.zeros(len(self.alternative), dtype=np.bool_) if harmful is None else harmful[self.alternative]
 
     @cached_property
     def part(self) -> Bools:
@@ -283,7 +298,7 @@ class Hits(_Remembering):
         before = int(np.searchsorted(self.judgments.group_query, query)) - 1
         group, grade = self.group[rows], self.judgments.alternative_grade[self.alternative[rows]]
         number = np.where(group < 0, 0, group - before)
-        columns = (self.rank[rows], number, grade, self.repeat[rows], self.part[rows])
+        columns = (self.rank[rows], number, grade, self.repeat[rows], self.part[rows], self.harmful[rows])
         yield from map(Hit, *(column.tolist() for column in columns))
 
     def at_level(self, level: float | None) -> Hits:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from groupgt.model.hits import Bools, Judgments
 from groupgt.model.policy import PRESETS, Policy
+
+# The queries that a metric is defined for: those with groups, declared unanswerable, or with harmful passages.
+Queries = Literal["answerable", "unanswerable", "harmful"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +66,16 @@ class Populations:
         """Queries in the means of metrics: defined, and with results if the policy skips missing queries."""
         return self.defined & ~self.absent if self.policy.missing == "skip" else self.defined
 
-    def valued(self, *, of_unanswerable: bool, higher_is_better: bool) -> Bools:
+    def valued(self, queries: Queries, *, higher_is_better: bool) -> Bools:
         """Return a mask of the queries that have a value of a metric.
 
         Metrics of unanswerable queries are defined for these alone, and a query without results abstains, whatever the
-        policy says of missing queries. If lower values are better, an empty ranking has no value.
+        policy says of missing queries. Metrics of harm are defined for answerable and unanswerable queries that name
+        harmful passages. If lower values are better, an empty ranking has no value.
         """
-        if of_unanswerable:
+        if queries == "unanswerable":
             return self.unanswerable
-        return self.counting if higher_is_better else self.counting & ~self.absent
+        valued = self.counting
+        if queries == "harmful":
+            valued = (valued | self.unanswerable) & self.judgments.names_harmful
+        return valued if higher_is_better else valued & ~self.absent

@@ -38,6 +38,8 @@ def explanation(
     parts = [f"query {qid}" + (f": {text}" if text else ""), _groups_text(evaluation, query, corpus)]
     if left_out := truth.excluded and truth.excluded[query]:
         parts.append(f"left out of its results: {first_of(sorted(left_out), ALTERNATIVES)}")
+    if harmful := truth.harmful and truth.harmful[query]:
+        parts.append(f"harmful: {first_of(sorted(harmful), ALTERNATIVES)}")
     if evaluation.labeller.name != "id":
         parts.append(
             f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
@@ -111,20 +113,20 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     ids = ids_of(evaluation, truth.qids[query])
     calls = call_numbers(evaluation, truth.qids[query])
     marks: dict[int, dict[int, str]] = {}
-    rejected: set[int] = set()
-    for rank, group, grade, repeat, part in hits.of_query(query):
+    rejected: dict[int, str] = {}
+    for rank, group, grade, repeat, part, harmful in hits.of_query(query):
         if group:
             mark = "(repeat)" if repeat else "(part)" if part else "1"
             hit = marks.setdefault(rank, {})
             if mark == "1" or group not in hit:
                 hit[group] = mark
         elif grade >= 0:
-            rejected.add(rank)
+            rejected[rank] = "harmful" if harmful else rejected.get(rank, "not relevant")
     first = range(1, min(length, SHOWN) + 1)
     ranks = [*first, *[rank for rank in sorted(marks) if rank > SHOWN][:FURTHER]]
     groups = range(1, int(truth.judgments.groups[query]) + 1)
     # A result that hits one group may be judged non-relevant to another.
-    judged = not (rejected - marks.keys()).isdisjoint(ranks)
+    judged = not (rejected.keys() - marks.keys()).isdisjoint(ranks)
     rows = []
     for rank in ranks:
         name = ids[rank - 1] if rank <= len(ids) else "?"
@@ -136,7 +138,7 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
             [str(rank), *call, name, *([_named(hit)] if len(groups) > WIDE else [hit.get(n, "·") for n in groups])]
         )
         if judged:
-            rows[-1].append("" if hit or rank not in rejected else "not relevant")
+            rows[-1].append("" if hit else rejected.get(rank, ""))
     columns = ["hits"] if len(groups) > WIDE else [f"g{number}" for number in groups]
     headers = ["rank", *(["call"] if calls else []), "result", *columns, *(["judged"] if judged else [])]
     note = counted(length, "result")

@@ -103,7 +103,16 @@ class MissesTeller(Teller[Misses]):
         if missed:
             sentence += f", and misses {counted(missed, unit)}{where}"
         yield sentence_of("best", *subject(misses.run), f"{sentence}.")
+        if misses.harmful:
+            queries = counted(len({each["qid"] for each in misses.harmful}), "query")
+            yield sentence_of(
+                "loss", *subject(misses.run), f" returns harmful passages for {queries}{at_cutoff(misses.k)}."
+            )
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
+
+    def to_dict(self) -> Any:
+        """Return the fields to export; harmful results only where the ground truth names some."""
+        return super().to_dict() | ({} if self.result.harmful is None else {"harmful": self.result.harmful})
 
     def figure(self) -> Figure:
         """Draws the listed queries' groups by rank of their first hit."""
@@ -140,6 +149,8 @@ class MissesTeller(Teller[Misses]):
                 of_query, listed = (sum(not group["covered"] for group in some) for some in (query["groups"], shown))
                 unmet = of_query - listed
                 rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {k}", ""])
+        for each in self.result.harmful or ():
+            rows.append([each["qid"], "", f"harmful at rank {each['rank']:,}", each["id"]])
         return ["query", "group", "first hit", "alternatives"], rows
 
 

@@ -71,6 +71,22 @@ def test_excluded_ids_of_old_chunks_are_told(snapshot: Snapshot) -> None:
         groupgt.rechunk(truth, chunks, {"n": ("d", 0, 20)})
 
 
+def test_harmful_passages_are_carried(recwarn: pytest.WarningsRecorder) -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a"]], "r": [["a"]]}, harmful_ids={"q": ["b", "c"]})
+    old = {"a": ("d", 0, 10), "b": ("d", 10, 20), "c": ("e", 0, 10)}
+    new = {"n1": ("d", 0, 10), "n2": ("d", 10, 15), "n3": ("d", 15, 20), "n4": ("e", 6, 10)}
+    found = groupgt.rechunk(truth, old, new).truth
+    assert found.harmful == [{"n2", "n3"}, frozenset()]
+    assert found.relevant("q") == [["n1"]]
+    assert [str(each.message) for each in recwarn] == [
+        "harmful passages of which no new chunk has enough are not carried over: c"
+    ]
+    with pytest.raises(groupgt.DataError, match="'n' is both harmful and relevant"):
+        groupgt.rechunk(truth, old, {"n": ("d", 0, 20)})
+    with pytest.warns(groupgt.GroupgtWarning, match="not carried over to spans"):
+        assert groupgt.rechunk(truth, old).truth.harmful is None
+
+
 def test_several_that_become_one_have_its_highest_grade() -> None:
     truth = {"q": [[{"id": "o1", "grade": 1}, {"id": "o2", "grade": 2}]]}
     whole = {"n": ("d", 0, 200)}

@@ -221,7 +221,7 @@ def test_formulas_are_those_of_metrics_that_there_are() -> None:
 
 def test_every_formula_of_ids_is_shown_as_mathematics() -> None:
     """Metrics that compare texts, or count what an unanswerable query gets, are explained in words alone."""
-    ids = [own for own in CATALOGUE.values() if not (own.reads_texts or own.of_unanswerable)]
+    ids = [own for own in CATALOGUE.values() if not (own.reads_texts or own.queries != "answerable")]
     shown = [formula for own in ids for formula in as_dict(own)["formulas"]]
     lacking = [each["metric"] for each in shown if not formulas.tex_of(each["metric"], each["formula"])]
     assert lacking == [], "docs/generate/formulas.py has no TeX beside the catalogue's text of these"

@@ -16,7 +16,7 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.formats.write import TRUTH_WRITERS, write_ground_truth
 from groupgt.metrics.base import OF_SHAPE
-from groupgt.model.ground_truth import SHAPES, Shape
+from groupgt.model.written import SHAPES, Shape
 
 GROUPS = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
 FLAT = {"q1": [["a"], ["b"], ["c"]], "q2": [["d"]]}

@@ -232,6 +232,21 @@ def test_queries_without_an_answer() -> None:
     assert found["abstains@0.4score"] == 1 / 2
 
 
+def test_harmful_results() -> None:
+    truth = groupgt.GroundTruth.of(
+        {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}, harmful_ids={"q1": ["x"], "q3": ["y"]}
+    )
+    found = groupgt.evaluate(
+        truth, {"q1": ["a", "x", "b", "x"], "q2": ["x"]}, ["harmful", "harmful@2", "clean", "clean@1"]
+    )
+    # Of q1's four results two are x, one of the first two and not the first; q2 names nothing, and q3 has no results:
+    # its empty ranking has no share, and is clean.
+    assert found["harmful"] == 2 / 4
+    assert found["harmful@2"] == 1 / 2
+    assert found["clean"] == (0 + 1) / 2
+    assert found["clean@1"] == (1 + 1) / 2
+
+
 def test_every_metric_has_a_value_by_hand() -> None:
     from groupgt.metrics.catalogue import CATALOGUE
 

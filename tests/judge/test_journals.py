@@ -32,7 +32,7 @@ ACTS = st.one_of(
             "span": st.none() | st.just([0, 3]),
         }
     ),
-    st.fixed_dictionaries({"act": st.sampled_from(["not_relevant", "clear"]), "doc": DOCS}),
+    st.fixed_dictionaries({"act": st.sampled_from(["not_relevant", "harmful", "clear"]), "doc": DOCS}),
     st.fixed_dictionaries({"act": st.just("merge"), "group": GROUPS, "into": GROUPS}),
     st.fixed_dictionaries({"act": st.just("split"), "group": GROUPS, "docs": st.lists(DOCS), "new": st.integers(5, 9)}),
     st.fixed_dictionaries(
@@ -78,7 +78,8 @@ def test_every_prefix_is_a_valid_state(acts: list[dict[str, Any]], opened: bool)
             assert len(set(judgment.groups)) == len(judgment.groups)
         assert state.has_answer or not state.grouped()
         groups = state.grouped()
-        truth = groupgt.GroundTruth.of({"q": [*groups, *([{"id": doc, "grade": 0}] for doc in state.nonrelevant)]})
+        rejected = [[{"id": doc, "grade": 0}] for doc in state.nonrelevant]
+        truth = groupgt.GroundTruth.of({"q": [*groups, *rejected]}, harmful_ids={"q": list(state.harmful)})
         assert len(truth.relevant("q")) == len(groups)
 
 

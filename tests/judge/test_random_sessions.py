@@ -32,6 +32,7 @@ class Clicked:
     pool: list[str]
     groups: dict[int, list[Any]] = field(default_factory=dict)
     judged: set[str] = field(default_factory=set)
+    harmful: set[str] = field(default_factory=set)
     answers: dict[str, tuple[dict[str, Any], str]] = field(default_factory=dict)
     status: str = "open"
     declared: bool = False
@@ -80,7 +81,7 @@ class Clicked:
         relevant = {doc for group in groups for doc, _ in group[3]}
         if self.status == "skipped":
             return "skipped"
-        return groups, final.judged - relevant, self.declared and self.status == "done"
+        return groups, final.judged - relevant, self.declared and self.status == "done", final.harmful - relevant
 
 
 def said_in(row: dict[str, Any]) -> Any:
@@ -93,7 +94,8 @@ def said_in(row: dict[str, Any]) -> Any:
         docs = [(cell, 1) if isinstance(cell, str) else (cell["id"], cell["grade"]) for cell in cells]
         more = {} if isinstance(group, list) else group
         groups.append((more.get("name"), more.get("weight", 1), more.get("importance"), frozenset(docs)))
-    return groups, set(row["nonrelevant"]), row.get("answerable") is False
+    harmful = set(row.get("harmful_ids", ()))
+    return groups, harmful.union(row["nonrelevant"]), row.get("answerable") is False, harmful
 
 
 def random_truth(rng: random.Random) -> list[dict[str, Any]]:
@@ -140,11 +142,12 @@ def click(rng: random.Random, model: Clicked) -> tuple[dict[str, Any], Callable[
     """A random act of a judge, and what it does to the model; None if it is not possible now."""
     doc, grade = rng.choice(DOCS), rng.choice([1, 2, 3])
     numbers = list(model.groups)
-    kind = rng.choice(["new", "new", "join", "name", "relevant", "relevant", "not", "clear", "merge", "split"])
+    kind = rng.choice(["new", "new", "join", "name", "relevant", "relevant", "not", "harm", "clear", "merge", "split"])
 
     def join(state: Clicked, number: int) -> None:
         state.groups[number][3].setdefault(doc, state.grade(doc))
         state.judged.add(doc)
+        state.harmful.discard(doc)
         state.declared = False
 
     if kind == "new":
@@ -155,18 +158,20 @@ def click(rng: random.Random, model: Clicked) -> tuple[dict[str, Any], Callable[
 
         model.highest += 1
         return {"act": "group", "doc": doc}, new
-    if kind == "not":
+    if kind in ("not", "harm"):
 
-        def not_relevant(state: Clicked) -> None:
+        def reject(state: Clicked) -> None:
             state.out(doc)
             state.judged.add(doc)
+            (state.harmful.add if kind == "harm" else state.harmful.discard)(doc)
 
-        return {"act": "not_relevant", "doc": doc}, not_relevant
+        return {"act": "harmful" if kind == "harm" else "not_relevant", "doc": doc}, reject
     if kind == "clear":
 
         def clear(state: Clicked) -> None:
             state.out(doc)
             state.judged.discard(doc)
+            state.harmful.discard(doc)
 
         return {"act": "clear", "doc": doc}, clear
     if not numbers:
@@ -190,6 +195,7 @@ def click(rng: random.Random, model: Clicked) -> tuple[dict[str, Any], Callable[
                 if number in chosen:
                     group[3][doc] = own if same and own is not None else grade
             state.judged.add(doc)
+            state.harmful.discard(doc)
             state.declared = False
 
         return {"act": "relevant", "doc": doc, "groups": chosen, "grade": grade}, relevant
@@ -295,7 +301,9 @@ def one_session(rng: random.Random, folder: Path) -> int:
             assert (line in written) == (kind == "audit"), (qid, line, found.get(qid))
             continue
         if kind == "audit":
-            expected = "skipped" if model.status == "skipped" else (*model.said()[:2], "answerable" in by_qid[qid])
+            expected = (
+                "skipped" if model.status == "skipped" else (*model.said()[:2], "answerable" in by_qid[qid], set())
+            )
         else:
             expected = model.said()
         assert said_in(found[qid]) == expected, (kind, qid, by_qid[qid], session.log.acts)

@@ -235,6 +235,37 @@ def test_a_query_without_a_draft_is_not_assisted(tmp_path: Path) -> None:
     assert "assisted" not in truth_of({"anna": session.log.acts}).columns
 
 
+def test_harmful_passages(tmp_path: Path) -> None:
+    opinions = {}
+    for by, harmful in (("anna", ["pets", "cars"]), ("ben", ["pets", "fares"])):
+        session = session_of(tmp_path, by)
+        session.view("q1")
+        for doc in harmful:
+            session.act({"qid": "q1", "act": "harmful", "doc": doc})
+        session.act({"qid": "q1", "act": "group", "doc": "youth"})
+        session.act({"qid": "q1", "act": "not_relevant", "doc": "cars" if by == "ben" else "fares"})
+        session.act({"qid": "q1", "act": "done"})
+        opinions[by] = replayed(session.log.acts)
+        truth = truth_of({by: session.log.acts})
+        assert truth.harmful == [set(harmful)]
+        assert truth.judgments.rejected.tolist() == [3]
+    # It is harmful until it joins a group, and what one of two calls harmful is to be settled.
+    session.act({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1]})
+    assert truth_of({"ben": session.log.acts}).qids == []
+    session.act({"qid": "q1", "act": "done"})
+    assert truth_of({"ben": session.log.acts}).harmful == [{"fares"}]
+    session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=opinions)
+    judged = {each["doc"]: each["judged"] for each in session.view("q1")["passages"]}
+    assert judged["pets"]["harmful"]
+    assert (judged["cars"], judged["fares"]) == (None, None)
+    # Judgments that a session starts from keep their harmful passages.
+    session = session_of(tmp_path / "other", prior=truth)
+    assert {each["doc"] for each in session.view("q1")["passages"] if (each["judged"] or {}).get("harmful")} == {
+        "pets",
+        "fares",
+    }
+
+
 def test_an_audit_asks_blind_and_corrects(tmp_path: Path) -> None:
     # Two faults: youth and fares are alternatives, and the copy of youth is missing.
     faulty = groupgt.GroundTruth.of({"q1": [["youth"], ["fares"], ["night"]], "q2": [["pets"]], "q3": [["cars"]]})
@@ -268,15 +299,16 @@ def test_an_audit_keeps_weights_names_and_excluded_ids(tmp_path: Path) -> None:
     groups = [
         {"alternatives": ["youth", {"id": "fares", "grade": 2}], "name": "fare", "weight": 2, "importance": "vital"}
     ]
-    truth = groupgt.GroundTruth.of({"q1": [*groups, ["night"]]}, excluded_ids={"q1": ["cars"]})
+    excluded, harmful = {"q1": ["cars"]}, {"q1": ["pets"]}
+    truth = groupgt.GroundTruth.of({"q1": [*groups, ["night"]]}, excluded_ids=excluded, harmful_ids=harmful)
     session = session_of(tmp_path, kind="audit", truth=truth, queries={"q1": QUERIES["q1"]})
     session.view("q1")
     missing = {"kind": "same", "group": 1, "doc": "youth-copy"}
     session.act({"qid": "q1", "act": "answer", "item": missing, "value": "yes"})
     found = truth_of({"anna": session.log.acts}, base=truth)
     alternatives = [*groups[0]["alternatives"], "youth-copy"]
-    assert found["q1"] == [{**groups[0], "alternatives": alternatives}, ["night"]]
-    assert found.excluded == [frozenset({"cars"})]
+    assert found["q1"] == [{**groups[0], "alternatives": alternatives}, ["night"], [{"id": "pets", "grade": 0}]]
+    assert (found.excluded, found.harmful) == ([frozenset({"cars"})], [frozenset({"pets"})])
 
 
 def test_half_characters_do_not_reach_the_journal(tmp_path: Path, snapshot: Snapshot) -> None:
@@ -304,7 +336,8 @@ def test_differences_are_settled(tmp_path: Path) -> None:
     view = session.view("q1")
     # Groups are numbered alike: the two have none in common. Nothing is agreed, so nothing is judged at first.
     said = {by: opinion["passages"] for by, opinion in view["opinions"].items()}
-    assert said == {"anna": {"youth": {"groups": [1], "grade": 1}}, "ben": {"night": {"groups": [2], "grade": 1}}}
+    alike = {"grade": 1, "span": None, "harmful": False}
+    assert said == {"anna": {"youth": {"groups": [1], **alike}}, "ben": {"night": {"groups": [2], **alike}}}
     assert view["groups"] == []
     unsettled: list[str] = []
     assert truth_of({**acts, "carla": session.log.acts}, unsettled=unsettled).qids == ["q2", "q3"]
@@ -359,7 +392,8 @@ def test_another_grade_is_a_difference_to_settle(tmp_path: Path, snapshot: Snaps
     session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=states)
     view = session.view("q1")
     assert ([each["docs"] for each in view["groups"]], view["passages"][0]["doc"]) == ([["fares"]], "youth")
-    assert view["opinions"]["ben"]["passages"]["youth"] == {"groups": [1], "grade": 3}
+    youth = view["opinions"]["ben"]["passages"]["youth"]
+    assert (youth["groups"], youth["grade"]) == ([1], 3)
     # Of two adjudicators, too.
     session.act({"qid": "q1", "act": "done"})
     other = session_of(tmp_path, "dora", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=states)

@@ -206,8 +206,8 @@ class Told:
 
 
 def of_hits() -> list[Metric]:
-    """Every registered metric, but for those that read texts: what hits what does not matter to them."""
-    return laws.registered(texts=False)
+    """Every registered metric of hits under any labeller: none that reads texts, and none of harm, which needs ids."""
+    return [metric for metric in laws.registered(texts=False) if metric.definition.queries != "harmful"]
 
 
 # ---- batches ----------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_with_nothing_to_look_at_values_are_zero_or_undefined(which: str) -> Non
         for carrier in ("lists", "sorted"):
             for metric, column in values_of(which, batch, carrier).items():
                 expected = [np.nan] * len(none) if Metric(metric.name, metric.convention) in lower else none
-                if metric.definition.of_unanswerable:
+                if metric.definition.queries != "answerable":
                     expected = [np.nan] * len(none)  # no query is declared to have no answer
                 if metric.name == "num_rel" and none == [0]:
                     expected = [1]  # a count of the ground truth, whatever is returned

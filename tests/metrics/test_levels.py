@@ -17,7 +17,7 @@ from groupgt.metrics.language import Metric, parse_metric
 METRICS = [
     Metric(name, convention, cutoff=cutoff)
     for name, definition in CATALOGUE.items()
-    if not definition.reads_texts and not definition.of_unanswerable
+    if not definition.reads_texts and definition.queries == "answerable"
     for convention in definition.formulas
     for cutoff in ((None, 3) if definition.takes_cutoff else (None,))
 ]

@@ -134,9 +134,10 @@ def test_laws_hold() -> None:
 
 
 def test_all_other_metrics_refuse_and_say_why() -> None:
-    taken = {metric for metric in map(str, all_metrics()) if groupgt.parse_metric(metric).formula.takes_sets}
+    asked = [metric for metric in all_metrics() if metric.definition.queries == "answerable"]
+    taken = {str(metric) for metric in asked if metric.formula.takes_sets}
     assert taken == set(METRICS)
-    for metric in all_metrics():
+    for metric in asked:
         if str(metric) not in taken:
             with pytest.raises(groupgt.MetricError, match="a set takes several ranks"):
                 groupgt.evaluate({"q": GROUPS}, {"q": ["a1"]}, [metric])
@@ -178,7 +179,10 @@ def is_defined_with_sets(metric: groupgt.Metric) -> bool:
     return bool(metric.formula.function(hits, metric.cut(hits), **dict(metric.parameters))[0] == 1)
 
 
-@pytest.mark.parametrize("metric", [metric for metric in all_metrics() if not metric.parameters], ids=str)
+ASKED = [metric for metric in all_metrics() if not metric.parameters and metric.definition.queries == "answerable"]
+
+
+@pytest.mark.parametrize("metric", ASKED, ids=str)
 def test_whether_a_metric_takes_sets_is_what_its_formula_makes_of_them(metric: groupgt.Metric) -> None:
     assert metric.formula.takes_sets == is_defined_with_sets(metric)
 
@@ -188,7 +192,7 @@ def test_the_metrics_that_take_sets_are_named() -> None:
         groupgt.evaluate({"q": GROUPS}, {"q": ["a1"]}, ["precision"])
     named = str(error.value).partition("defined are ")[2]
     assert "hit_rate (autorag, coverage), mrr.autorag, " in named
-    every = {*METRICS, "abstains", "false_returns"}
+    every = {*METRICS, "abstains", "false_returns", "harmful", "clean"}
     assert {metric.partition(".")[0] for metric in every} == set(re.findall(r"\w{3,}", named)) - {"and", *CONVENTIONS}
 
 

@@ -173,6 +173,8 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
     if "excluded_ids" in names:
         what = "excluded_ids cannot be removed from results on Spark; remove them from the results and drop the column"
         raise ConfigError(f"{title}: {what}")
+    if "harmful_ids" in names:
+        raise ConfigError(f"{title}: harmful_ids are not read from frames on Spark; read the ground truth from a file")
     grade = sql.col("grade").cast("double") if "grade" in names else sql.lit(1.0)
     if not kinds.get("grade", "double").startswith(("decimal", *INTEGER_TYPES, "float", "double")):
         raise DataError(f"{title}: expected numbers in the 'grade' column, found {kinds['grade']}")

@@ -18,10 +18,11 @@ from groupgt.labellers.ids import Ids
 from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
-from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.ranking import WITHOUT_REPEATS, best_of_each_on_spark
 from groupgt.model.values import exact_sum, rounded
+from groupgt.model.written import Shape
 from groupgt.runtime import sql
 
 if TYPE_CHECKING:

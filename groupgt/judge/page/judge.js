@@ -175,9 +175,9 @@ async function toggle(each, place) {
   if (!each.judged) forward(each.doc);
 }
 
-/** @param {Plain} each */
-async function notRelevant(each) {
-  await act({ act: "not_relevant", doc: each.doc }, "Not relevant");
+/** @param {Plain} each @param {"not_relevant" | "harmful"} kind */
+async function reject(each, kind) {
+  await act({ act: kind, doc: each.doc }, kind === "harmful" ? "Harmful" : "Not relevant");
   if (!each.judged) forward(each.doc);
 }
 
@@ -298,6 +298,7 @@ const KEYS = {
     ["n", "new group with this passage"],
     ["1 … 9", "add to this group, or remove from it"],
     ["0", "not relevant"],
+    ["h", "harmful: must not be retrieved for this query"],
     ["Shift 1 … 3", "grade of a relevant passage"],
     ["s", "mark the selected words, or remove the mark"],
     ["m 1 … 9", "merge its group into group 1 … 9"],
@@ -387,7 +388,7 @@ function rename(group) {
 /** @param {Plain} each */
 function stateText(each) {
   if (!each.judged) return "not judged";
-  if (!each.judged.groups.length) return "not relevant";
+  if (!each.judged.groups.length) return each.judged.harmful ? "harmful" : "not relevant";
   const groups = each.judged.groups.map(digit).sort();
   return `${groups.length > 1 ? "groups" : "group"} ${groups.join(" and ")}${graded(each.judged.grade)}`;
 }
@@ -491,7 +492,7 @@ function snippet(each) {
 function opinions(doc) {
   return Object.entries(shown?.opinions || {}).map(([by, said]) => {
     const one = said.passages[doc];
-    const judged = !one ? "not judged" : one.groups.length ? `group ${one.groups.join(" and ")}${graded(one.grade)}` : "not relevant";
+    const judged = !one ? "not judged" : one.groups.length ? `group ${one.groups.join(" and ")}${graded(one.grade)}` : one.harmful ? "harmful" : "not relevant";
     return h("span", { class: "tag" }, named(by, 30), `: ${said.status === "skipped" ? "skipped" : said.declared ? "no answer" : judged}`);
   });
 }
@@ -513,7 +514,8 @@ function buttons(each) {
   return h("div", { class: "acts", role: "group", "aria-label": "Judge this passage" },
     button(["New group"], "n", () => void newGroup(each)),
     ...(shown?.groups || []).slice(0, 9).map((/** @type {Plain} */ group, /** @type {number} */ at) => button([`Group ${groupName(group)}`], String(at + 1), () => void toggle(each, at + 1), judged.includes(group.number))),
-    button(["Not relevant"], "0", () => void notRelevant(each), Boolean(each.judged) && !judged.length),
+    button(["Not relevant"], "0", () => void reject(each, "not_relevant"), Boolean(each.judged) && !judged.length && !each.judged.harmful),
+    button(["Harmful"], "h", () => void reject(each, "harmful"), Boolean(each.judged?.harmful)),
     judged.length ? [1, 2, 3].map((value) => button([`Grade ${value}`], `⇧${value}`, () => void regrade(each, value), each.judged.grade === value)) : null,
     judged.length ? button([each.judged.span ? "Remove mark" : "Mark words"], "s", () => void mark(each)) : null,
     judged.length && (shown?.groups.length || 0) > 1 ? button(["Merge into …"], "m", () => merging(each)) : null,
@@ -610,7 +612,8 @@ function keyed(event, number) {
   const each = passage(current);
   if (!each) return null;
   if (key === "n") return () => void newGroup(each);
-  if (number === "0") return () => void notRelevant(each);
+  if (number === "0") return () => void reject(each, "not_relevant");
+  if (key === "h") return () => void reject(each, "harmful");
   if (number && event.shiftKey) return Number(number) <= 3 ? () => void regrade(each, Number(number)) : null;
   if (number) return () => void toggle(each, Number(number));
   if (key === "s") return () => void mark(each);

@@ -182,6 +182,7 @@ const MARKS = [
   ["again", "↻", "repeats group", "covers only groups already covered"],
   ["irrelevant", "✕", "judged not relevant", "judged not relevant"],
   ["unjudged", "·", "not judged", "not judged"],
+  ["harmful", "!", "harmful", "harmful: must not be retrieved"],
 ];
 
 /** The marks that these rankings have. @param {(Plain | null)[]} rankings */
