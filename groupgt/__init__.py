@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from groupgt.evaluation.depth import Depths, depth
     from groupgt.evaluation.evaluate import evaluate, label
     from groupgt.evaluation.identify import Identified, identify
+    from groupgt.evaluation.outcomes import Outcomes, outcomes
     from groupgt.evaluation.result import Evaluation, Misses
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
     from groupgt.evaluation.score import score
@@ -72,6 +73,7 @@ _HOME = {
     "MetricError": "errors",
     "Misses": "evaluation.result",
     "Outcome": "experiment.outcome",
+    "Outcomes": "evaluation.outcomes",
     "Policy": "model.policy",
     "Pool": "comparison.pool",
     "PowerAnalysis": "comparison.power",
@@ -93,6 +95,7 @@ _HOME = {
     "list_metrics": "metrics.language",
     "metric": "metrics.own",
     "misses": "comparison.failures",
+    "outcomes": "evaluation.outcomes",
     "parse_metric": "metrics.language",
     "pool": "comparison.pool",
     "power": "comparison.compare",
@@ -128,6 +131,7 @@ __all__ = [
     "MetricError",
     "Misses",
     "Outcome",
+    "Outcomes",
     "Policy",
     "Pool",
     "PowerAnalysis",
@@ -150,6 +154,7 @@ __all__ = [
     "list_metrics",
     "metric",
     "misses",
+    "outcomes",
     "parse_metric",
     "pool",
     "power",

@@ -52,6 +52,7 @@ TREATMENTS: dict[str, tuple[str, str, str, str, str]] = {
     "`depth`": (COUNTS, ZERO, BESIDE, BESIDE, OUT),
     "`depth --unit score`": (COUNTS, ZERO, COUNTS, OUT, OUT),
     "`stages`": OF_GROUPS,
+    "`outcomes`": (COUNTS, ZERO, BESIDE, BESIDE, OUT),
     "curves and other figures": OF_GROUPS,
     "`check`": (COUNTED,) * 5,
     "`explain`": (EXPLAINED,) * 4 + (REFUSED,),

@@ -23,6 +23,7 @@ from groupgt.cli.options import (
     TRUTH,
 )
 from groupgt.cli.output import (
+    FILE,
     default_option,
     details_option,
     format_option,
@@ -181,6 +182,32 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
     stages = stages_of(inputs.request_for([METRIC]), inputs.truth, named)
     write_table(groups, stages.csv_rows)
     show_result(stages, style)
+
+
+@command("outcomes")
+@click.option("--oracle", type=FILE, help="Judged answers to the same queries from gold context.")
+@default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff of completeness, and of metrics.")
+@default_option("--confidence", type=float, default=0.95, help="Confidence level.")
+@format_option
+@details_option
+@input_options(TRUTH, THE_RUN, METRIC, LABELLER)
+@click.argument("answers", metavar="ANSWERS", type=FILE)
+def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int, confidence: float, style: str) -> None:
+    """Count the correct answers where retrieval is complete, and where it is not.
+
+    ANSWERS has a row per answer (JSONL, CSV or parquet) with qid and correct: 0, 1 or a score between. Answers to
+    queries without ground truth are left out. All numbers are associations.
+    """
+    from groupgt.evaluation.outcomes import DEFAULT_METRICS, outcomes_of
+    from groupgt.formats.answers import read_answers
+
+    inputs.check(also_read=[answers, oracle])
+    names = [name for text in inputs.metric_texts for name in split_names(text)]
+    request = inputs.request_for(names or DEFAULT_METRICS, k=[k])
+    judged = read_answers(answers, inputs.columns_of(answers))
+    gold = None if oracle is None else read_answers(oracle, inputs.columns_of(oracle))
+    evaluation = evaluate_run(request, inputs.truth, inputs.run, inputs.named_runs[0][0])
+    show_result(outcomes_of(evaluation, k, judged, gold, confidence), style)
 
 
 @command("identify")

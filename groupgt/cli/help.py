@@ -56,6 +56,10 @@ EXAMPLES = {
         "stages qa.jsonl bm25.trec@100 dense.jsonl@10",
         "stages qa.jsonl retrieved=bm25.trec reranked=dense.jsonl --by n_groups",
     ),
+    "outcomes": (
+        "outcomes qa.jsonl bm25.trec answers.csv -k 10",
+        "outcomes qa.jsonl bm25.trec answers.csv --oracle gold.jsonl -m recall,ndcg",
+    ),
     "identify": ("identify qa.jsonl bm25.trec 0.6667", "identify qa.jsonl bm25.trec 0.6667 -m recall"),
     "power": (
         "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10",

@@ -123,7 +123,7 @@ class Inputs:
             except DataError as error:
                 faults.merge(error)
         faults.stop()
-        require_columns(self.columns, [self.truth_path, *self.runs])
+        require_columns(self.columns, [self.truth_path, *self.runs, *others])
         check_outputs(click.get_current_context(), [*self.runs, *others])
 
     @cached_property

@@ -25,6 +25,7 @@ COMMANDS = {
     "misses": ("evaluate", "List groups not covered, with the rank of their first hit."),
     "depth": ("evaluate", "Find how deep to look until most queries are complete."),
     "stages": ("evaluate", "Find the stage of a pipeline at which each group is lost."),
+    "outcomes": ("evaluate", "Set judged answers beside retrieval: correct where it is complete, and where not."),
     "identify": ("evaluate", "Find the metric, convention, cutoff and policy behind a number."),
     "power": ("compare", "Find which differences these queries can show, and how many are needed."),
     "correlate": ("compare", "Correlate the orders of systems under two truths or metrics."),
@@ -46,7 +47,7 @@ COMMANDS = {
 
 # In help, commands in the order in which people need them; the rest follow under "More".
 SECTIONS = {
-    "Measure": ("evaluate", "explain", "misses", "depth", "stages", "identify"),
+    "Measure": ("evaluate", "explain", "misses", "depth", "stages", "outcomes", "identify"),
     "Decide": ("compare", "run", "power", "plot", "report"),
     "Ground truth": ("judge", "check", "sample", "suggest", "rechunk", "agree"),
     "Files": ("init", "convert"),

@@ -54,6 +54,7 @@ class Checks:
         self.families.walk()
         for name, system in config.systems.items():
             self._stages(("systems", name, "stages"), system)
+            self._answers(("systems", name, "answers"), system)
         self._baseline()
         self._labeller(config.evaluate.labeller)
         self._plugin("engine", ("engine",), self.config.engine)
@@ -119,6 +120,18 @@ class Checks:
                 if stage.is_system and not systems[stage.source].config.serves(dataset):
                     what = f"the system {stage.source} is not run on dataset {dataset!r}; see its key `only`"
                     self.document.fault((*path, name), what)
+
+    def _answers(self, path: KeyPath, system: SystemConfig) -> None:
+        if system.answers is None:
+            return
+        if system.matrix:
+            self.document.fault(
+                path, "the answers of a swept system would all be the same; give it an entry of its own"
+            )
+        for dataset in (each for each in self.config.datasets if system.serves(each)):
+            for key, text in system.answers.paths(dataset).items():
+                if not exists(file := self.document.resolved(text)):
+                    self.document.fault((*path, key), f"file not found: {file}{neighbors(file)}")
 
     def _baseline(self) -> None:
         compare = self.config.compare

@@ -70,6 +70,24 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class AnswersConfig:
+    """Judged answers that were given from the results of a system."""
+
+    file: Annotated[
+        str, Doc("A row per answer (JSONL, CSV or parquet): qid and correct, which is 0, 1 or a score between.")
+    ]
+    oracle: Annotated[str | None, Doc("Judged answers to the same queries from gold context.")] = None
+    columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {correct: score}.")] = field(
+        default_factory=dict
+    )
+
+    def paths(self, dataset: str) -> dict[str, str]:
+        """Return the files of a data set, by key."""
+        files = {"file": self.file, "oracle": self.oracle}
+        return {key: text.replace("{dataset}", dataset) for key, text in files.items() if text is not None}
+
+
+@dataclass(frozen=True)
 class SystemConfig:
     """One system (with `matrix`, one for each combination): what it uses, with which options, on which data sets."""
 
@@ -101,6 +119,11 @@ class SystemConfig:
             "is named among them."
         ),
     ] = field(default_factory=dict)
+    answers: Annotated[
+        AnswersConfig | None,
+        Short("file"),
+        Doc("Judged answers from its results: the report shows how often they are correct where it is complete."),
+    ] = None
     on_error: Annotated[
         Literal["fail", "skip"], Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0.")
     ] = "fail"

@@ -381,6 +381,9 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
     for dataset, system in experiment.pairs():
         for stage in experiment.stages(system, dataset):
             add(None if stage.is_system else stage.source)
+        if (answers := experiment.systems[system].config.answers) is not None:
+            for file in answers.paths(dataset).values():
+                add(file)
         options = experiment.options(system, dataset)
         for option in experiment.paths_of(system):
             written: str = getattr(experiment.systems[system].options, option)

@@ -13,6 +13,7 @@ from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast
 from groupgt.comparison.settings import Settings
 from groupgt.errors import Doubt, printable
+from groupgt.evaluation.outcomes import Outcomes
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.stages import Stages
 from groupgt.experiment.answers import Kept
@@ -139,7 +140,7 @@ class Outcome(Result):
     that were reused. `previous` is the name of the previous run (empty if there was none, None if no comparison was
     requested), and `against[dataset]` compares every system with its results in that run.
     `across` compares the data sets with each other, if the file requests it. `stages[dataset][system]` shows at which
-    stage a system loses groups.
+    stage a system loses groups, and `answered[dataset][system]` its answers beside its results.
     """
 
     experiment: Experiment
@@ -160,6 +161,7 @@ class Outcome(Result):
     against: dict[str, Against] = field(default_factory=dict)
     across: Across | None = None
     stages: dict[str, dict[str, Stages]] = field(default_factory=dict)
+    answered: dict[str, dict[str, Outcomes]] = field(default_factory=dict)
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)

@@ -14,11 +14,13 @@ from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError, RetrieverError, collecting
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.outcomes import Outcomes, outcomes_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.stages import METRIC, Stages, stages_of
 from groupgt.experiment.answers import Progress, Silence, SystemAnswers
 from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
+from groupgt.experiment.config import AnswersConfig
 from groupgt.experiment.datasets import Data, digests, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import shared_process
@@ -26,6 +28,7 @@ from groupgt.experiment.gates import judged
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import Previous, against
 from groupgt.experiment.timing import Timing
+from groupgt.formats.answers import read_answers
 from groupgt.labellers.code import Code
 from groupgt.metrics.language import parse_metric
 from groupgt.model.run import Lists, Run
@@ -89,6 +92,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
     answers: dict[tuple[str, str], Answers] = {}
     timings: list[Timing] = []
     stages: dict[str, dict[str, Stages]] = {}
+    answered: dict[str, dict[str, Outcomes]] = {}
     for dataset, name in experiment.pairs():
         system, data = experiment.systems[name], datasets[dataset]
         try:
@@ -108,6 +112,10 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
             if system.config.stages:
                 with collecting(data.doubts):
                     stages.setdefault(dataset, {})[name] = _stages(system_answers, data, dataset, name, run)
+            if system.config.answers is not None:
+                answered.setdefault(dataset, {})[name] = _answered(
+                    experiment, dataset, system.config.answers, evaluation
+                )
             evaluations[dataset][name] = evaluation
         except GroupgtError as error:
             if system.config.on_error == "fail" and not system_answers.lacks_input(dataset, name):
@@ -123,6 +131,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         digests={experiment.hide(name): digest for name, digest in digests(experiment, dict(datasets)).items()},
         failed=failed,
         stages=stages,
+        answered=answered,
         absent={name: data.absent for name, data in datasets.items() if data.absent},
         doubts={name: data.doubts for name, data in datasets.items()},
         truths={name: data.truth for name, data in datasets.items()},
@@ -161,6 +170,13 @@ def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, 
         parts.append((stage.name, source, stage.cutoff))
     metrics = {METRIC: parse_metric(METRIC)}
     return stages_of(replace(data.request, metrics=metrics, convention="coverage", audit=None), data.truth, parts)
+
+
+def _answered(experiment: Experiment, dataset: str, config: AnswersConfig, evaluation: Evaluation) -> Outcomes:
+    """Set the answers of a system beside its results, which are complete or not within the primary metric's cutoff."""
+    files = {key: read_answers(experiment.at(path), config.columns) for key, path in config.paths(dataset).items()}
+    cutoff = evaluation.metrics[evaluation.text_of(experiment.primary)].cutoff
+    return outcomes_of(evaluation, cutoff, files["file"], files.get("oracle"))
 
 
 def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:

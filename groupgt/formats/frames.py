@@ -152,6 +152,11 @@ def _reject_duplicates(names: list[str], title: str) -> None:
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth", columns: Declared = NO_COLUMNS) -> GroundTruth:
     """Build ground truth from a frame with a row per query (`qid, retrieval_gt`) or per judgment (`qid, doc_id`, …)."""
+    return tables.truth_of(table_of(value, title, columns), policy)
+
+
+def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS) -> Table:
+    """Return the columns of a frame as a table, with None for missing cells."""
     in_pandas = is_pandas(value)
     frame = value if in_pandas else _lazy(value, title).collect()
     names = list(map(str, value.columns)) if in_pandas else frame.columns
@@ -160,8 +165,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth", columns: D
     def column(name: str) -> list[Any]:
         return cells_of(value.iloc[:, names.index(name)]) if in_pandas else frame[name].to_list()
 
-    table = Table(title, names, lru_cache(column), lambda row: f"{title}: row {row + 1}", declared=columns)
-    return tables.truth_of(table, policy)
+    return Table(title, names, lru_cache(column), lambda row: f"{title}: row {row + 1}", declared=columns)
 
 
 def _with_our_names(value: Any, title: str, columns: Declared) -> Any:

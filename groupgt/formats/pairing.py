@@ -38,7 +38,7 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     if has_ids:
         names = {qid: normal_text(text) for qid, text in run.texts.items()}
     else:
-        qids = _by_text(truth)
+        qids = queries_by_text(truth)
         names = {key: _only(qids[key], f"query {display(key)}", run, faults) for key in run.texts if key in qids}
     firsts: dict[str, str] = {}
     for key, name in names.items():
@@ -53,7 +53,7 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     return _renamed(run, {key: names.get(key, key) for key in run.rankings})
 
 
-def _by_text(truth: GroundTruth) -> dict[str, list[str]]:
+def queries_by_text(truth: GroundTruth) -> dict[str, list[str]]:
     """Return the queries with each text."""
     qids: dict[str, list[str]] = {}
     for qid, text in zip(truth.qids, truth.texts or ()):
@@ -105,7 +105,7 @@ def _traces(run: Run, truth: GroundTruth) -> Run:
     if traces is None or traces.count:
         return run
     faults = Faults()
-    qids = _by_text(truth)
+    qids = queries_by_text(truth)
     names: dict[str, str] = {}
     taken: dict[str, str] = {}
     for key, texts in traces.texts.items():

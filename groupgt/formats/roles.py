@@ -12,7 +12,7 @@ from typing import Literal
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.model.validity import is_number
 
-Kind = Literal["truth", "run", "corpus", "queries"]
+Kind = Literal["truth", "run", "corpus", "queries", "answers"]
 # The columns that users declare: role → name.
 Declared = Mapping[str, str]
 NO_COLUMNS: Declared = {}
@@ -59,8 +59,17 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "text": ("contents", "text", "content", "body", "passage", "passage_text", "page_content", "chunk", "document"),
     },
     "queries": {"qid": (*_QIDS, "_id", "id"), "query": ("query", "text", *_QUERIES[1:], "title")},
+    # The last ones are metrics of ragas.
+    "answers": {
+        "qid": (*_QIDS, "id", "_id"),
+        "query": _QUERIES,
+        "correct": (
+            *("correct", "is_correct", "correctness", "answer_correct", "answer_correctness"),
+            *("factual_correctness", "factual_correctness(mode=f1)", "nv_accuracy"),
+        ),
+    },
 }
-ROLES = tuple(dict.fromkeys(role for kind in ("truth", "run") for role in NAMES[kind]))
+ROLES = tuple(dict.fromkeys(role for kind in ("truth", "run", "answers") for role in NAMES[kind]))
 # Roles whose column has another name in results.
 _FIRST = {"text": "contents"}
 # Beside these, `score` is the grade of a judgment (BEIR).
@@ -84,6 +93,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "group": ("fact", "nugget", "slot", "cluster", "aspect_id"),
     "grade": ("score", "gain", "value"),
     "text": ("title",),
+    "correct": ("score", "accuracy", "label", "grade", "rating", "judgment", "verdict", "passed", "value"),
 }
 # How many names are compared with a missing one, and how many are shown.
 COMPARED_NAMES, SHOWN_NAMES = 1000, 100

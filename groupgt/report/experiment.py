@@ -28,6 +28,7 @@ from groupgt.report import (
     differences,
     gates,
     means,
+    outcomes,
     previous,
     priorities,
     standings,
@@ -255,6 +256,10 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     for name, stages in outcome.stages.get(dataset, {}).items():
         yield f"stages of {name}"
         yield from staged(stages)
+    for name, each in outcome.answered.get(dataset, {}).items():
+        sentence, counts, *rest = outcomes.items(each)
+        yield from (f"outcomes of {name}", sentence, counts)
+        yield from (item if isinstance(item, Detail) else Detail(item) for item in rest)
     yield from means.below_means(evaluations, [convention])
     yield from means.corrected_blocks(evaluations, compared=is_compared)
     yield Detail(f"policy {evaluations[0].policy}")
@@ -349,4 +354,5 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
         system["about"] = f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")
     staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
     dataset["drawings"] |= pictured({**curves.sweeps(outcome, outcome.systems[name]), **staged})
+    dataset["outcomes"] = [outcomes.page_part(system, each) for system, each in outcome.answered.get(name, {}).items()]
     return dataset

@@ -63,6 +63,8 @@ def _dataset(outcome: Outcome, dataset: str) -> schema.Dataset:
             system: {"groups": len(stages.groups), "kept": stages.kept, "stages": plain(list(stages.stages))}
             for system, stages in outcome.stages[dataset].items()
         }
+    if dataset in outcome.answered:
+        result["outcomes"] = {system: each.to_dict() for system, each in outcome.answered[dataset].items()}
     if dataset in outcome.against:
         result["previous"] = previous.results(outcome, dataset)
     return result

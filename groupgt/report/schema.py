@@ -7,6 +7,7 @@ becomes null; any float that is not `Defined` may be null. Integers are counts.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache, reduce
 from operator import or_
@@ -22,6 +23,7 @@ from groupgt.comparison.pairs import Pair
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice
 from groupgt.evaluation.estimates import Corrected
+from groupgt.evaluation.outcomes import Outcomes
 from groupgt.evaluation.stages import Stage
 from groupgt.experiment.json_schema import DRAFT, without_titles
 from groupgt.render.columns import keys_of
@@ -91,6 +93,8 @@ def _of_hint(hint: Any) -> Any:
         return hint | None
     if get_origin(hint) is UnionType:
         return reduce(or_, map(_of_hint, get_args(hint)))
+    if get_origin(hint) is Mapping:
+        return dict[str, _of_hint(get_args(hint)[1])]  # type: ignore[misc]  # mypy wants a type
     if get_origin(hint) is tuple:
         first, last = get_args(hint)
         return _list_of(_of_hint(first)) if last is ... else Annotated[list[float], Len(2, 2)] | None
@@ -308,6 +312,7 @@ class Dataset(TypedDict):
     warnings: NotRequired[list[Warning]]
     comparison: NotRequired[Comparison]
     stages: NotRequired[dict[str, Stages]]
+    outcomes: NotRequired[dict[str, Annotated[Plain, Of(Outcomes)]]]
     previous: NotRequired[Previous]
 
 

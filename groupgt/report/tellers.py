@@ -23,6 +23,7 @@ TELLERS = {
     "Identified": "identify",
     "Misses": "misses",
     "Outcome": "experiment",
+    "Outcomes": "outcomes",
     "Pool": "pool",
     "PowerAnalysis": "power",
     "Rechunked": "curation",

@@ -52,6 +52,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     Path("runs").mkdir()
     for name in "abcde":
         shutil.copy("bm25.trec", f"runs/{name}.trec")
+    Path("answers.csv").write_text("qid,correct\nq1,1\nq2,0\nq3,1\n", encoding="utf-8")
+    Path("gold.jsonl").write_text('{"qid": "q2", "correct": true}\n', encoding="utf-8")
     Path("queries.tsv").write_text("q1\tWhat is the capital?\n", encoding="utf-8")
     capsys.readouterr()
     return tmp_path

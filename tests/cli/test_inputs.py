@@ -45,6 +45,7 @@ TAKES = {
     "agree": TRUTH | RUNS | LABELLER,
     "rechunk": TRUTH,  # there are no results; chunks are named by --from and --to
     "suggest": TRUTH | {"--corpus"},
+    "outcomes": TRUTH | RUNS | LABELLER | {"-m", "-k"},
     "stages": TRUTH | LABELLER | {"--by"},  # a stage is a run and a cutoff
     "convert": TRUTH | {"--parts"},  # --from says the format of results too; all of them are held
 }
@@ -111,6 +112,7 @@ CALLS = {
     "depth": ["depth", "TRUTH", "RUN"],
     "misses": ["misses", "TRUTH", "RUN", "-k", "1"],
     "identify": ["identify", "TRUTH", "RUN", ".5"],
+    "outcomes": ["outcomes", "TRUTH", "RUN", "answers.csv", "-k", "1"],
     "stages": ["stages", "TRUTH", "RUN", "other.trec"],
     "check": ["check", "TRUTH", "RUN"],
     "agree": ["agree", "TRUTH", "RUN", "--annotator", "annotator.jsonl", "--format", "json"],
@@ -136,6 +138,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "qa.jsonl": jsonl(Q1, Q2),
         "blank.jsonl": jsonl(Q1, {**Q2, "retrieval_gt": [["d#1"], []]}),
         "annotator.jsonl": jsonl({**Q1, "retrieval_gt": [["a#1"]]}, Q2),
+        "answers.csv": "qid,correct\nq1,1\nq2,0\n",
         "subtopics": "q1 1 a#1 1\nq1 2 c#1 1\nq2 1 d#1 1\n",
         "bm25.trec": RANKING,
         "other.trec": RANKING.replace("q1 Q0 a#1", "q1 Q0 d#2"),

@@ -230,6 +230,14 @@ def stage(world: World, metrics: list[str]) -> Any:
     return found.stages, [sorted(each.items()) for each in found.groups], found.queries, found.kept, found.slices
 
 
+def answered(world: World, metrics: list[str]) -> Any:
+    qids = [qid for row in QIDS.values() for qid in row]
+    found = groupgt.outcomes(
+        world.truth, world.one, {qid: number % 2 for number, qid in enumerate(qids)}, k=5, policy=world.policy
+    )
+    return found.shares, found.metrics, found.queries
+
+
 def curves(world: World, metrics: list[str]) -> Any:
     evaluation = world.evaluation(metrics[:1])
     # The subtitle names the number of queries.
@@ -278,6 +286,7 @@ FIGURES: dict[str, Callable[[World, list[str]], Any]] = {
     "`depth`": depth,
     "`depth --unit score`": thresholds,
     "`stages`": stage,
+    "`outcomes`": answered,
     "curves and other figures": curves,
     "`assert_at_least`": asserted,
     "page: means and slices": page_means,

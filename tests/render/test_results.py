@@ -68,6 +68,7 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Pool": (lambda _: groupgt.pool(TRUTH, RUNS, "recall@2"), ""),
     "Depths": (lambda _: groupgt.depth(TRUTH, RUNS["bm25"], [0.5, 1.0]), ""),
     "Stages": (lambda _: groupgt.stages(TRUTH, {"bm25": RUNS["bm25"], "top@1": RUNS["bm25"]}, by="n_groups"), ""),
+    "Outcomes": (lambda _: groupgt.outcomes(TRUTH, RUNS["bm25"], dict.fromkeys(TRUTH, 1), k=2), ""),
     "Identified": (lambda _: groupgt.identify(TRUTH, RUNS["bm25"], ".5000"), ""),
     "Misses": (lambda _: groupgt.misses(TRUTH, RUNS["bm25"], k=2), ""),
     "HardestGroups": (lambda _: groupgt.misses(TRUTH, RUNS, k=2), ""),

@@ -172,6 +172,24 @@ class Previous(TypedDict):
     notes: list[str]
 
 
+class OutcomePart(TypedDict):
+    """Sentences, or a table."""
+
+    verdict: list[Sentence]
+    heads: list[str]
+    rows: list[list[str]]
+
+
+class Outcomes(TypedDict):
+    """The answers of a system beside its results; a cell is its label, its first queries, and how many more it has."""
+
+    system: str
+    parts: list[OutcomePart]
+    cells: list[tuple[str, list[str], int]]
+    notes: list[str]
+    drawing: Drawing
+
+
 class Shown(TypedDict):
     """A data set with its verdict, all systems and comparisons.
 
@@ -195,6 +213,7 @@ class Shown(TypedDict):
     tests: list[str]
     headroom: list[list[str]]
     previous: Previous | None
+    outcomes: list[Outcomes]
     cutoff: str
     facts: list[tuple[str, str]]
     drawings: dict[str, Drawing]

@@ -23,7 +23,7 @@ from groupgt.render.tables import fixed, span
 from groupgt.render.themes import CONFIG, RANK_ENDS, RANKS, THEMES
 
 FOLDER = Path(__file__).parent
-VIEWS = ("overview", "systems", "previous", "comparison", "questions", "question")
+VIEWS = ("overview", "systems", "previous", "comparison", "outcomes", "questions", "question")
 SCRIPTS = ("base", "address", "figures", *VIEWS, "frame")
 # Maximum size of a page that fits into an e-mail.
 MAX_SIZE = 25_000_000

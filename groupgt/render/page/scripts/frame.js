@@ -2,12 +2,13 @@
 "use strict";
 
 /** @type {Record<string, () => Promise<(Child | Child[])[]>>} */
-const VIEWS = { overview, systems, comparison, questions, question };
+const VIEWS = { overview, systems, comparison, outcomes, questions, question };
 /** @type {[string, string][]} */
 const TABS = [
   ["overview", "Overview"],
   ["systems", "Systems"],
   ["comparison", "Comparison"],
+  ["outcomes", "Outcomes"],
   ["questions", "Queries"],
 ];
 
@@ -15,7 +16,7 @@ function header() {
   const { view } = asked();
   const { set } = current();
   const now = view === "question" ? "questions" : view;
-  const tabs = TABS.filter(([key]) => key !== "comparison" || set.systems.length > 1 || set.previous).map(([key, label]) => h("a", { href: link(key), "aria-current": key === now ? "page" : null }, label));
+  const tabs = TABS.filter(([key]) => (key !== "comparison" || set.systems.length > 1 || set.previous) && (key !== "outcomes" || set.outcomes.length)).map(([key, label]) => h("a", { href: link(key), "aria-current": key === now ? "page" : null }, label));
   const sets = page.datasets.map((/** @type {Plain} */ each) => [each.name, each.name]);
   return h(
     "header",

@@ -1,0 +1,109 @@
+"""Reads judged answers: rows of a query and whether its answer is correct, from files, frames and mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import DataError, Faults, display
+from groupgt.formats.corpus import table_rows
+from groupgt.formats.fields import query_fault
+from groupgt.formats.frames import is_frame, table_of
+from groupgt.formats.pairing import NAMED, queries_by_text
+from groupgt.formats.roles import NO_COLUMNS, Declared, missing_columns, roles_in
+from groupgt.formats.source import Source
+from groupgt.formats.tables import ABSENT, Table
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Floats, Ints
+from groupgt.model.validity import finite_number, id_text, number_of
+from groupgt.model.values import normal_text
+
+EXPECTED = "qid (or query) and correct (0, 1 or a score between, a row per answer)"
+WORDS = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Judged answers: the queries that they belong to, by id or text, and a score from 0 (wrong) to 1 (correct).
+
+    `unjudged` counts answers without a score, which are left out.
+    """
+
+    title: str
+    keys: Sequence[str]
+    scores: Floats
+    by_text: bool = False
+    unjudged: int = 0
+
+    def places(self, truth: GroundTruth) -> Ints:
+        """Return the query of each answer in the ground truth, or -1; raise `DataError` if all are unknown."""
+        qids = queries_by_text(truth) if self.by_text else {}
+        faults = Faults()
+        for key in dict.fromkeys(self.keys):
+            if key not in truth.index and len(names := qids.get(key, [])) > 1:
+                shown = ", ".join(names[:NAMED])
+                faults.add(self.title, f"query {display(key)}: its text is that of the queries {shown}; add ids")
+        faults.stop()
+        places = [truth.index.get(key, truth.index.get(qids.get(key, [""])[0], -1)) for key in self.keys]
+        if self.keys and max(places) < 0:
+            here, there = display(self.keys[0]), display(truth.qids[0])
+            raise DataError(f"{self.title}: expected queries of the ground truth, such as {there}, found {here}")
+        return np.array(places, dtype=np.int64)
+
+
+def read_answers(value: Any, columns: Declared = NO_COLUMNS, title: str = "answers") -> Answers:
+    """Read answers from a file, a frame or `{qid: score}`, where a score may be a list; raise `DataError`."""
+    table = _table_of(value, columns, title)
+    roles = roles_in(table.names, "answers", table.declared)
+    missing = [role for role in ("qid", "correct") if role not in roles and not (role == "qid" and "query" in roles)]
+    if missing and not table.faults:
+        what = missing_columns(table.names, missing, EXPECTED, "answers") if table.names else f"expected {EXPECTED}"
+        raise DataError(f"{table.title}: {what}")
+    table.faults.stop()
+    key = "qid" if "qid" in roles else "query"
+    judged: list[tuple[str, float]] = []
+    unjudged = 0
+    for row, cells in enumerate(zip(table.column(roles[key]), table.column(roles["correct"]))):
+        query, cell = (None if each is ABSENT else each for each in cells)
+        text = id_text(query) if key == "qid" else normal_text(query) if isinstance(query, str) else None
+        score = _score(cell)
+        if fault := query_fault(query, text, key):
+            table.faults.add(table.place(row), fault)
+        elif score is not None and 0 <= score <= 1:
+            judged.append((text or "", score))
+        elif cell is None or cell == "" or (score is None and cell != cell):  # noqa: PLR0124  # NaN
+            unjudged += 1
+        else:
+            what = f"query {display(text)}: expected 0 (wrong), 1 (correct) or a number between as {roles['correct']}"
+            table.faults.add(table.place(row), f"{what}, found {display(cell)}")
+    table.faults.stop()
+    keys, scores = [key for key, _ in judged], [score for _, score in judged]
+    return Answers(table.title, keys, np.array(scores, dtype=np.float64), key == "query", unjudged)
+
+
+def _table_of(value: Any, columns: Declared, title: str) -> Table:
+    if is_frame(value):
+        return table_of(value, title, columns)
+    faults = Faults()
+    if isinstance(value, Mapping):
+        pairs = [(qid, each if isinstance(each, (list, tuple)) else [each]) for qid, each in value.items()]
+        located = [(title, {"qid": qid, "correct": score}) for qid, scores in pairs for score in scores]
+    else:
+        source = Source.at(value)
+        title, located = str(source.path), list(table_rows(source, faults))
+    rows = [row for _, row in located]
+    return Table.of_records(title, rows, lambda row: located[row][0], faults=faults, declared=columns)
+
+
+def _score(cell: Any) -> float | None:
+    """Return a number or a truth value as a number, or None for any other cell.
+
+    >>> [_score(cell) for cell in (True, "false", "0.5", 2, "")]
+    [1.0, 0.0, 0.5, 2.0, None]
+    """
+    if isinstance(cell, str):
+        return WORDS.get(cell.strip().lower(), number_of(cell.strip()))
+    return float(cell) if isinstance(cell, (bool, np.bool_)) else finite_number(cell)

@@ -1,0 +1,175 @@
+"""Report how often answers are correct where retrieval is complete, and where it is not, without a word of causes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from groupgt.errors import first_of
+from groupgt.evaluation.outcomes import Outcomes
+from groupgt.render.columns import level_text
+from groupgt.render.document import Detail, Item, Verdict
+from groupgt.render.drawing import drawing
+from groupgt.render.exports import nulls
+from groupgt.render.page import data
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, Table, counted, fixed, span
+from groupgt.report.sentences import at_cutoff, sentence_of
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
+
+ASSOCIATION = "Association only: harder queries fail both, retrieval and answers."
+SIDES = {True: "complete", False: "incomplete"}
+NAMES = {
+    "complete": "correct answers with complete retrieval",
+    "incomplete": "correct answers with incomplete retrieval",
+    "difference": "difference",
+    "wrong": "wrong answers with incomplete retrieval",
+    "correct": "correct answers with incomplete retrieval",
+    "excess": "wrong answers beyond the rate with complete retrieval",
+    "gross": "wrong answers, correct with gold context (upper bound, includes luck)",
+    "net": "the same, minus correct answers that are wrong with gold context",
+    "metrics": "the metric that goes with answers best",
+}
+LEFT_OUT = {
+    "unanswerable": "answered queries declared unanswerable",
+    "undefined": "answered queries without ground truth or results",
+    "unknown": "answers to queries that are not in the ground truth",
+    "unjudged": "answers without a judgment",
+    "unanswered": "queries without an answer",
+}
+# Queries named in a cell of the table: in text, and on the page.
+NAMED, LINKED = 20, 200
+
+
+class OutcomesTeller(Teller[Outcomes]):
+    """Report answers beside retrieval, counts before percentages."""
+
+    main_figure = "means"
+    fields = tuple(Outcomes.__dataclass_fields__)
+
+    def blocks(self) -> list[Item]:
+        """Return one sentence, the table of queries, shares, metrics, and what is missing."""
+        return list(items(self.result))
+
+    def figure(self) -> Figure:
+        """Draw the shares of correct answers on both sides."""
+        from groupgt.render.encodings import About
+        from groupgt.render.figures import forest
+
+        result = self.result
+        rows = [
+            {
+                "name": f"retrieval {side}",
+                "value": share.value,
+                "low": share.interval[0],
+                "high": share.interval[1],
+                "kind": "",
+            }
+            for side in SIDES.values()
+            if (share := result.shares.get(side))
+        ]
+        level = level_text(result.confidence)
+        about = About("share of correct answers", len(result.queries), "coverage", ASSOCIATION, level=level)
+        return forest(rows, about, title="Correct answers by retrieval")
+
+    def csv_rows(self) -> Grid:
+        """Return headers and one row per cell of the table of counts, per share and per metric."""
+        result, nan = self.result, math.nan
+        rows: list[list[Any]] = [
+            [label, nan, nan, nan, len(qids), len(result.queries)] for label, qids in _cells(result).items()
+        ]
+        rows += [[name, each.value, *each.interval, each.part, each.whole] for name, each in result.shares.items()]
+        rows += [[each.metric, each.concordance, *each.interval, nan, nan] for each in result.metrics]
+        return ["name", "value", "low", "high", "part", "whole"], nulls(rows)
+
+
+def items(result: Outcomes) -> Iterator[Item]:
+    """Yield everything in the order in which it is read."""
+    level = level_text(result.confidence)
+    yield Verdict([sentence_of("note", _sentence(result)), sentence_of("note", ASSOCIATION)])
+    correct = "correct" if result.is_plain else "correct (mean score of ½ or more)"
+    counts = list(map(len, _cells(result).values()))
+    rows: list[list[Any]] = [
+        [name, *cells, *_texts(result, name)[1:]] for name, cells in zip(SIDES.values(), (counts[:2], counts[2:]))
+    ]
+    if "difference" in result.shares:
+        rows.append(["difference", "", "", *_texts(result, "difference")[1:]])
+    yield Table([f"retrieval{at_cutoff(result.cutoff or None)}", correct, "wrong", "share correct", level], rows)
+    for label, qids in _cells(result).items():
+        yield Detail(f"{label}: {first_of(qids, NAMED) if qids else 'none'}")
+    shares = [[NAMES[name], *_texts(result, name)] for name in list(NAMES)[3:] if name in result.shares]
+    yield Table(["share of", "queries", "share", level], shares)
+    if result.metrics:
+        yield Verdict([_best(result)])
+        yield Table(
+            ["metric", "concordance", level],
+            [[each.metric, each.concordance, span(each.interval)] for each in result.metrics],
+        )
+    lines = [f"not computed: {NAMES[name]}: {why}" for name, why in result.refused.items()]
+    if result.left_out:
+        lines.append(
+            f"left out: {', '.join(f'{LEFT_OUT[name]} ({count:,})' for name, count in result.left_out.items())}"
+        )
+    yield "\n".join([*lines, f"{counted(len(result.queries), 'query')} with answers"])
+
+
+def page_part(system: str, result: Outcomes) -> data.Outcomes:
+    """Return what the page shows of a system."""
+    *found, notes = (item for item in items(result) if not isinstance(item, Detail))
+    parts: list[data.OutcomePart] = []
+    for item in found:
+        if isinstance(item, Verdict):
+            parts.append({"verdict": list(item.sentences), "heads": [], "rows": []})
+        elif isinstance(item, Table):
+            rows = [[fixed(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in item.rows]
+            parts.append({"verdict": [], "heads": list(item.headers), "rows": rows})
+    return {
+        "system": system,
+        "parts": parts,
+        "cells": [(label, qids[:LINKED], max(len(qids) - LINKED, 0)) for label, qids in _cells(result).items()],
+        "notes": str(notes).split("\n"),
+        "drawing": drawing(result.plot()),
+    }
+
+
+def _cells(result: Outcomes) -> dict[str, list[str]]:
+    """Return the queries of each cell of the table: complete or not, correct or wrong."""
+    cells: dict[str, list[str]] = {f"{side}, {word}": [] for side in SIDES.values() for word in ("correct", "wrong")}
+    for each in result.queries:
+        cells[f"{SIDES[each.complete]}, {'correct' if each.is_correct else 'wrong'}"].append(each.qid)
+    return cells
+
+
+def _sentence(result: Outcomes) -> str:
+    """Return counts on both sides, or mean scores where queries have several answers or scores between 0 and 1."""
+    counts = {}
+    for side in SIDES:
+        scores = [each.score for each in result.queries if each.complete == side]
+        mean = f"{math.fsum(scores) / max(len(scores), 1):.3f} ({counted(len(scores), 'query')})"
+        counts[side] = f"{math.fsum(scores):,.0f} of {len(scores):,}" if result.is_plain else mean if scores else ""
+    are = "{} answers are correct" if result.is_plain else "answers score {} on average"
+    at = at_cutoff(int(result.cutoff) if result.cutoff.isdigit() else result.cutoff or None)
+    alone = [side for side in SIDES if not any(each.complete != side for each in result.queries)]
+    if alone:
+        return f"Retrieval is {SIDES[alone[0]]}{at} for every answered query: {are.format(counts[alone[0]])}."
+    return f"When retrieval is complete{at}, {are.format(counts[True])}; when it is not, {counts[False]}."
+
+
+def _texts(result: Outcomes, name: str) -> list[str]:
+    """Return a share as counts, as a percentage, and its interval."""
+    share = result.shares.get(name)
+    if share is None:
+        return ["", "–", "–"]
+    digits = 0 if result.is_plain else 1
+    value, low, high = (f"{100 * each:.1f}%" for each in (share.value, *share.interval))
+    return [f"{share.part:,.{digits}f} of {share.whole:,.{digits}f}", value, f"{low} to {high}"]
+
+
+def _best(result: Outcomes) -> data.Sentence:
+    if result.winner is not None:
+        return sentence_of("best", "", result.winner, " goes with answers best: it beats every other metric.")
+    names = "the only metric with values" if len(result.metrics) == 1 else f"{len(result.metrics)} metrics"
+    return sentence_of("same", f"No clear winner among {names}: none beats all others.")
