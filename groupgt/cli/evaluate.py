@@ -20,6 +20,7 @@ from groupgt.cli.options import (
     RUNS,
     SEVERAL_CONVENTIONS,
     THE_RUN,
+    TOOLS,
     TRUTH,
 )
 from groupgt.cli.output import (
@@ -166,7 +167,7 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
 @command("stages")
 @table_option("--groups", help="Write one row per group with its stages: .csv, .jsonl or .parquet.")
 @format_option
-@input_options(TRUTH, BY, LABELLER)
+@input_options(TRUTH, BY, LABELLER, TOOLS)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
 def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, style: str) -> None:
     """Find the stage of a pipeline at which each group is lost.

@@ -60,6 +60,7 @@ class Inputs:
     truth_format: str | None = None
     run_format: str | None = None
     column_texts: tuple[str, ...] = ()
+    tool_texts: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     policy_texts: tuple[str, ...] = ()
     in_parts: bool = False
@@ -112,7 +113,7 @@ class Inputs:
     def check(self, also_read: Sequence[Path | None] = ()) -> None:
         """Check options and paths, including those in `also_read`, before any file is read or overwritten."""
         self._check_folder()
-        _ = self.engine, self.policy, self.scores
+        _ = self.engine, self.policy, self.scores, self.tool_spans
         if self.assume_random and self.audit is None:
             raise ConfigError("--assume-random: needs --audit")
         others = [path for path in (*also_read, self.audit_path) if path is not None]
@@ -137,6 +138,11 @@ class Inputs:
     def columns(self) -> dict[str, str]:
         """The columns from --columns, by role."""
         return dict(_pairs("--columns", "ROLE=NAME, such as doc_id=chunk", self.column_texts))
+
+    @cached_property
+    def tool_spans(self) -> dict[str, str]:
+        """The tools from --tool-span, with the paths to the ids in their results."""
+        return dict(_pairs("--tool-span", "NAME=PATH, such as search=hits.id", self.tool_texts))
 
     def columns_of(self, *paths: Any) -> dict[str, str]:
         """Return the columns from --columns that any of these files has."""
@@ -348,6 +354,7 @@ class Inputs:
             run_columns=self.columns_of(*self.runs),
             parts=self.in_parts,
             scores=self.scores,
+            tool_spans=self.tool_spans,
             engine=self.engine,
             **self.others,
         )

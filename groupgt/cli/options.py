@@ -81,6 +81,7 @@ WHERE = repeatable_option(
     help="Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
 )
 POLICY = option_of(options_of(TruthOptions)["policy"])
+TOOLS = option_of(options_of(RunOptions)["tool_spans"])
 COLUMNS = option_of(options_of(TruthOptions)["truth_columns"])
 CORPUS = option_of(options_of(LabellerOptions)["corpus"])
 TRUTH = together(

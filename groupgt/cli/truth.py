@@ -11,7 +11,7 @@ import click
 
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options
-from groupgt.cli.options import ANY_RUNS, CORPUS, LABELLER, MAYBE_RUN, PARTS, POLICY, TRUTH, TRUTH_FORMAT, WHERE
+from groupgt.cli.options import ANY_RUNS, CORPUS, LABELLER, MAYBE_RUN, PARTS, POLICY, TOOLS, TRUTH, TRUTH_FORMAT, WHERE
 from groupgt.cli.output import (
     FILE,
     WRITTEN,
@@ -197,7 +197,7 @@ def agree_command(
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )
-@input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
+@input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS, TOOLS)
 def convert_command(
     inputs: Inputs,
     source: Path,
@@ -229,7 +229,8 @@ def convert_command(
     if inputs.conditions:
         raise ConfigError("--where: selects queries of ground truth, but IN is a run")
     queries = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
-    run = read_run(read, source_format, parts=inputs.in_parts, qids=queries.qids if queries else None)
+    qids = queries.qids if queries else None
+    run = read_run(read, source_format, parts=inputs.in_parts, qids=qids, tool_spans=inputs.tool_spans)
     prepared = [in_call_order(matched(each, queries) if queries else each) for each in run.trials or (run,)]
     run = Run.of_trials(prepared)
     written, calls, trials = rankings_to_write(run, inputs.policy)

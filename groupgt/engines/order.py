@@ -14,7 +14,7 @@ from groupgt.errors import ConfigError, Faults, display
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.model.validity import finite_number
-from groupgt.model.values import ORIGINAL_SCORE, RANK, SCORE
+from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE
 from groupgt.runtime import pl
 
 Direction = Literal["descending", "ascending"]
@@ -116,6 +116,8 @@ def rises(query: Ints, scores: Floats) -> Ints:
 
 
 def _rising(carrier: ListCarrier) -> int:
+    if CALLS in carrier.lists.lengths:
+        return 0  # each call has scores of its own
     scored = carrier.lists.scores or {}
     rows = [carrier.listed_scores(key) or () for key in carrier.lists.rankings if key not in scored]
     query, (scores,) = _flattened([rows])

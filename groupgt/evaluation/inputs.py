@@ -120,16 +120,17 @@ def as_run(
     engine: Engine | None = None,
     columns: Declared = NO_COLUMNS,
     scores: Scores = "descending",
+    tool_spans: Mapping[str, str] = NO_COLUMNS,
 ) -> Run:
     """Read a run from a mapping, a path, several paths (the `parts` of one run), a frame, or a `Run`.
 
     Results of AutoRAG's nodes are matched in order to `qids`, or to the queries of the ground truth. `columns` names
     columns by their roles; one that this run has not is another run's. `scores` declares whether higher scores are
-    better, for all runs or by their names. Trials are read one by one.
+    better, for all runs or by their names. `tool_spans` are tools that search, in traces. Trials are read one by one.
     """
     if isinstance(value, Trials):
         read = partial(as_run, truth=truth, format=format, name=name, parts=parts, qids=qids, engine=engine)
-        return Run.of_trials([read(each, columns=columns, scores=scores) for each in value])
+        return Run.of_trials([read(each, columns=columns, scores=scores, tool_spans=tool_spans) for each in value])
     if columns:
         names = detect.column_names(value) or ()
         columns = {role: name for role, name in columns.items() if name in names}
@@ -155,7 +156,14 @@ def as_run(
                 streamed = how.name == "streaming"
                 qids = truth.qids if qids is None else qids
                 value = detect.read_run(
-                    value, format, parts=True, qids=qids, columns=columns, streamed=streamed, ceiling=how.ceiling
+                    value,
+                    format,
+                    parts=True,
+                    qids=qids,
+                    columns=columns,
+                    tool_spans=tool_spans,
+                    streamed=streamed,
+                    ceiling=how.ceiling,
                 )
         elif frames.is_frame(value):
             value = frames.run_of(value, qids=truth.qids, columns=columns)

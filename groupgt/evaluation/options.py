@@ -97,6 +97,21 @@ class RunOptions(TypedDict, total=False):
             into="score_texts",
         ),
     ]
+    tool_spans: Annotated[
+        Mapping[str, str],
+        Default(NO_COLUMNS),
+        Doc(
+            'In traces, tools that search, with the path to the ids in their results, such as `{"search": "hits.id"}`.'
+        ),
+        Shell(
+            "In traces, count the spans of this tool as searches; PATH leads to the ids in its result, such as "
+            "search=hits.id; repeatable.",
+            flag="--tool-span",
+            metavar="NAME=PATH",
+            form="texts",
+            into="tool_texts",
+        ),
+    ]
     engine: Annotated[
         Any,
         Default("auto"),

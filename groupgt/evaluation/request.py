@@ -145,4 +145,5 @@ class Request:
             engine=self.engine,
             columns=options["run_columns"],
             scores=options["scores"],
+            tool_spans=options["tool_spans"],
         )

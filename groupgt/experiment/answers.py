@@ -274,7 +274,7 @@ class SystemAnswers:
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
-            how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": engine, "columns": options.columns}
+            how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": engine, **options.how}
             with collecting(data.doubts):
                 run = as_run(
                     options.path, data.truth, options.format, name, scores=data.request.options["scores"], **how

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -65,11 +65,11 @@ FORMATS = (
     Format("deepeval", *frameworks.DEEPEVAL.readers, shape="flat"),
     Format("llama-index", frameworks.look_llama_index, frameworks.read_llama_index, shape="flat"),
     # General formats.
+    Format("otlp", otlp.look, None, otlp.read_run),
+    Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
     Format("trec-rag", frameworks.look_trec_rag, None, frameworks.read_trec_rag),
-    Format("otlp", otlp.look, None, otlp.read_run),
-    Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
     Format("journal", journals.look, journals.read_ground_truth),
     Format("json", jsonl.look_mapped, jsonl.read_mapped_truth, jsonl.read_mapped_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
@@ -129,6 +129,7 @@ def read_run(
     parts: bool = False,
     qids: list[str] | None = None,
     columns: Declared = NO_COLUMNS,
+    tool_spans: Mapping[str, str] = NO_COLUMNS,
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
@@ -141,12 +142,13 @@ def read_run(
         parts: Whether several files form one run, whose queries may span files.
         qids: The query order for results without query ids, such as AutoRAG node output.
         columns: Names of columns by role, such as `{"doc_id": "chunk"}` (default: as usual).
+        tool_spans: For traces, the tools that search, each with the path to the ids in its result.
         streamed: Whether to stream even small files.
         ceiling: Memory limit in bytes; 0 for none.
     """
 
     def read(source: Source) -> Run:
-        source = replace(source, ceiling=ceiling, columns=columns)
+        source = replace(source, ceiling=ceiling, columns=columns, tool_spans=tool_spans)
         chosen = RUNS[_format_of(source, format, RUNS).name]
         return parquet.read_run(source, qids) if chosen is parquet.read_run else chosen(source)
 

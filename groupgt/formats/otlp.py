@@ -1,7 +1,9 @@
-"""Reads OpenTelemetry traces (OTLP JSON) as a run: the searches made by an agent or a pipeline, and their results.
+"""Reads OpenTelemetry traces as a run: the searches made by an agent or a pipeline, and their results.
 
+- Traces are OTLP in JSON, spans as the Python SDK prints them, or a table of spans as Phoenix exports it.
 - Searches are retriever spans that follow the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
-  or GenAI (`gen_ai.operation.name` is `retrieval`). A retriever inside another one is part of the same search.
+  or GenAI (`gen_ai.operation.name` is `retrieval`), and spans of the tools that the user names with the path to the
+  ids in their results. A search inside another one is part of the same search.
 - Each trace or session is a query; its searches are calls 1, 2, … in the order in which they started. A search
   without documents is a call without results. Traces without a search are left out.
 - A query is identified by an attribute of any of its spans or by an entry in their `metadata`, otherwise by its text:
@@ -12,12 +14,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from groupgt.errors import DataError, Faults, display, first_of, listed
+from groupgt.errors import DataError, Faults, display, first_of, listed, warn
+from groupgt.formats import parquet
 from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.records import records
 from groupgt.formats.rows import RunBuilder, unnamed
@@ -29,10 +32,19 @@ from groupgt.model.values import CALLS, SCORE
 # The attributes that contain the id of a query, and those that contain the id of a session.
 QUERY_IDS = ("groupgt.query.id", "query.id", "query_id", "qid")
 SESSIONS = ("session.id", "gen_ai.conversation.id")
-TEXTS = ("input.value", "gen_ai.retrieval.query.text")
+TEXTS = ("input.value", "gen_ai.retrieval.query.text", "gen_ai.tool.call.arguments", "gen_ai.memory.query.text")
+# Operations that run a tool or search a memory, and the attributes that contain a tool's name and what it returned.
+TOOL, MEMORY = "execute_tool", "search_memory"
+TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
+RETURNED = ("gen_ai.tool.call.result", "gen_ai.memory.records", "output.value")
+# The columns of a table of spans.
+TRACE_COLUMN, SPAN_COLUMN, ATTRIBUTE = "context.trace_id", "context.span_id", "attributes."
 # The keys under which an input in JSON contains the text of a query.
 INPUTS = ("query", "question", "input", "user_input")
 TOKENS = ("tokens", "token_count")
+# The lists of documents, and the keys of a text beside an id.
+LISTS = ("gen_ai.retrieval.documents", "retrieval.documents")
+CONTENTS = ("content", "text")
 LONGEST_NUMBER = 20
 T = TypeVar("T")
 DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
@@ -40,6 +52,8 @@ DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
 
 def look(source: Source) -> str | None:
     """Return `run` for a file of spans."""
+    if source.is_parquet:
+        return "run" if {TRACE_COLUMN, SPAN_COLUMN} <= set(parquet.names_of(source)) else None
     head = source.head().lstrip()
     names = (b'"resourceSpans"', b'"resource_spans"', b'"trace_id"', b'"traceId"')
     return "run" if head[:1] in (b"{", b"[") and any(name in head for name in names) else None
@@ -58,10 +72,22 @@ class Span:
     attributes: Record
 
     @property
-    def is_search(self) -> bool:
+    def kinds(self) -> set[str]:
+        """What the span does, in the words of both conventions."""
+        names = ("openinference.span.kind", "gen_ai.operation.name")
+        return {str(self.attributes.get(name)).lower() for name in names}
+
+    @property
+    def is_retriever(self) -> bool:
         """True if a retriever produced the span."""
-        kind, operation = (self.attributes.get(name) for name in ("openinference.span.kind", "gen_ai.operation.name"))
-        return str(kind).lower() == "retriever" or str(operation).lower() == "retrieval"
+        return not self.kinds.isdisjoint(("retriever", "retrieval"))
+
+    @property
+    def tool(self) -> str | None:
+        """The name of the tool that ran, or `search_memory`; None for any other span."""
+        if MEMORY in self.kinds:
+            return MEMORY
+        return None if self.kinds.isdisjoint((TOOL, "tool")) else str(_first(self.attributes, TOOL_NAMES) or "unnamed")
 
     @property
     def qid(self) -> str | None:
@@ -74,31 +100,57 @@ class Span:
         """The input text of the span; None if it has none."""
         cell = _first(self.attributes, TEXTS)
         inner = _first(_decoded(cell), INPUTS)
-        text = inner if isinstance(inner, str) else cell
+        text = inner if isinstance(inner, str) else json.dumps(cell, default=str) if isinstance(cell, Mapping) else cell
         return text if isinstance(text, str) and text.strip() else None
 
-    def documents(self, faults: Faults) -> Iterator[Record]:
+    def documents(self, tools: Mapping[str, str], faults: Faults) -> Iterator[Record]:
         """Yield the documents that a search returned, best first, as `id`, `content`, `score` and `metadata`."""
+        if (path := tools.get(self.tool or "")) is not None:
+            yield from self._returned(path, faults)
+            return
         flat: dict[int, Record] = {}
         for name, value in self.attributes.items():
             if match := DOCUMENT.fullmatch(name):
                 flat.setdefault(int(match[1]), {})[match[2]] = value
-        listed = _decoded(self.attributes.get("gen_ai.retrieval.documents", []))
+        name = first_in(LISTS, self.attributes) or LISTS[0]
+        listed = _decoded(self.attributes.get(name, []))
         if not isinstance(listed, list):
-            faults.add(self.where, f"expected a list as gen_ai.retrieval.documents, found {display(listed)}")
+            faults.add(self.where, f"expected a list as {name}, found {display(listed)}")
             listed = []
         for document in [flat[rank] for rank in sorted(flat)] or map(_decoded, listed):
+            if isinstance(document, Mapping):
+                document = {key.removeprefix("document."): cell for key, cell in document.items()}
             is_valid = isinstance(document, Mapping)
             if is_valid and (id_text(document.get("id")) or isinstance(document.get("content"), str)):
                 yield dict(document)
             else:
                 faults.add(self.where, f"expected a document with an id or a content, found {display(document)}")
 
+    def _returned(self, path: str, faults: Faults) -> Iterator[Record]:
+        """Yield the documents whose ids stand at a path in what a tool returned; a tool that failed returned nothing.
+
+        The conventions make both the arguments and the result of a tool optional.
+        """
+        returned, failed = _first(self.attributes, RETURNED), "error.type" in self.attributes
+        if self.text is None or (returned is None and not failed):
+            what = f"{self.tool}: expected the query as {listed(TEXTS)} and the results as {listed(RETURNED)}"
+            faults.add(self.where, f"{what}, found {listed(self.attributes)}")
+            return
+        try:
+            for document in () if failed else _documents_at(path.split(".") if path else [], returned):
+                if id_text(document["id"]) is None:
+                    raise LookupError(display(document["id"]))
+                yield document
+        except LookupError as error:
+            faults.add(self.where, f"{self.tool}: expected ids at {path} in its result, found {error.args[0]}")
+
 
 def read_run(source: Source, *, by_session: bool = False) -> Run:
     """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors."""
     faults = Faults()
+    tools = source.tool_spans
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
+    searching = {key for key, span in spans.items() if span.is_retriever or span.tool in tools}
     sessions = {span.trace: name for span in spans.values() if (name := _first(span.attributes, SESSIONS)) is not None}
     queries: dict[str, list[Span]] = {}
     for span in sorted(spans.values(), key=lambda span: span.begin):
@@ -108,8 +160,9 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
     results: dict[str, list[tuple[int, Record]]] = {}
     texts: dict[str, list[str]] = {}
     ms: dict[str, float] = {}
+    asked: dict[str, list[str | None]] = {}
     for key, query_spans in queries.items():
-        searches = [span for span in query_spans if span.is_search and not _is_within(span, spans)]
+        searches = [span for span in query_spans if _is_outermost(span, spans, searching)]
         if not searches:
             continue
         qids = list(dict.fromkeys(qid for span in query_spans if (qid := span.qid) is not None))
@@ -124,15 +177,20 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
         inputs = (span.text for span in (query_spans[0], searches[0]))
         texts[name] = [] if qids else list(dict.fromkeys(text for text in inputs if text is not None))
         ms[name] = sum(span.end - span.begin for span in searches)
+        asked[name] = [span.text for span in searches]
         results[name] = [
-            (call, document) for call, span in enumerate(searches, 1) for document in span.documents(faults)
+            (call, document) for call, span in enumerate(searches, 1) for document in span.documents(tools, faults)
         ]
     faults.stop()
+    named = list(dict.fromkeys(span.tool for span in spans.values() if span.tool is not None))
     if not results:
         what = "expected a span whose openinference.span.kind is RETRIEVER or gen_ai.operation.name is retrieval"
-        raise DataError(f"{source.path}: {what}, found none in {len(spans):,} spans")
+        way = f"; if a tool searches ({first_of(named, 5)}), add --tool-span NAME=PATH.TO.IDS" if named else ""
+        raise DataError(f"{source.path}: {what}, found none in {len(spans):,} spans{way}")
+    if unused := [name for name in tools if name not in named]:
+        warn(f"{source.path}: no span of the tool {first_of(unused, 5)}; it has {first_of(named, 5) or 'no tools'}")
     has_ids = all(id_text(document.get("id")) for rows in results.values() for _, document in rows)
-    traces = Traces(texts, ms, left_out=len(queries) - len(results))
+    traces = Traces(texts, ms, left_out=len(queries) - len(results), searches=asked)
     return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids)
 
 
@@ -164,7 +222,7 @@ def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilde
 def _spans(source: Source, faults: Faults) -> Iterator[Span]:
     """Yield all spans, either from OTLP requests or from records with one span each, as the Python SDK prints them."""
     for where, record in records(source, faults):
-        row = _folded(record)
+        row = _folded(_nested(record) if TRACE_COLUMN in record else record)
         if "resourcespans" not in row:
             yield from _span(row, where, faults)
             continue
@@ -172,6 +230,23 @@ def _spans(source: Source, faults: Faults) -> Iterator[Span]:
             for scope in _rows(resource, "scopespans", "instrumentationlibraryspans"):
                 for span in _rows(scope, "spans"):
                     yield from _span(span, where, faults)
+
+
+def _nested(row: Record) -> Record:
+    """Return a row of a table of spans as a span; namespaces that the table keeps as objects are flattened."""
+    cells = {name.removeprefix(ATTRIBUTE): cell for name, cell in row.items() if name.startswith(ATTRIBUTE)}
+    others = {name: cell for name, cell in row.items() if not name.startswith(ATTRIBUTE)}
+    return {**others, "trace_id": row[TRACE_COLUMN], "span_id": row.get(SPAN_COLUMN), "attributes": dict(_flat(cells))}
+
+
+def _flat(cells: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the cells that are not null, those inside objects by dotted names as well."""
+    for name, cell in cells.items():
+        if isinstance(cell, Mapping):
+            yield from _flat(cell, f"{above}{name}.")
+            cell = {key: inner for key, inner in cell.items() if inner is not None}
+        if cell is not None and cell != {}:
+            yield above + name, cell
 
 
 def _rows(row: Record, *names: str) -> list[Record]:
@@ -194,7 +269,7 @@ def _ms(row: Record, name: str) -> float | None:
     """Return a time in ms, from nanoseconds as a number or text, or from a date."""
     nanoseconds, date = row.get(f"{name}timeunixnano"), row.get(f"{name}time")
     try:
-        return int(nanoseconds) / 1e6 if nanoseconds else datetime.fromisoformat(date).timestamp() * 1e3  # type: ignore[arg-type]
+        return int(nanoseconds) / 1e6 if nanoseconds else datetime.fromisoformat(str(date)).timestamp() * 1e3
     except (OverflowError, TypeError, ValueError):
         return None
 
@@ -237,11 +312,32 @@ def _first(row: Any, names: Iterable[str]) -> Any:
     return row.get(first_in(names, row)) if isinstance(row, Mapping) else None
 
 
-def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
-    seen: set[str] = set()
-    while (above := spans.get((span.trace, span.parent))) is not None and above.id not in seen:
-        if above.is_search:
-            return True
+def _documents_at(path: Sequence[str], cell: Any, beside: Mapping[str, Any] = {}) -> Iterator[Record]:
+    """Yield a document for each id at a path of keys; raises `LookupError` with whatever stands there instead.
+
+    Lists on the way are walked through, JSON texts are decoded, and null is nothing. `beside` is the object that
+    contains the id.
+
+    >>> [each["id"] for each in _documents_at(["hits", "id"], '{"hits": [{"id": "a"}, {"id": "b"}]}')]
+    ['a', 'b']
+    """
+    cell = _decoded(cell)
+    if isinstance(cell, list):
+        for item in cell:
+            yield from _documents_at(path, item)
+    elif not path:
+        yield {**beside, "id": cell, "content": _first(beside, CONTENTS)}
+    elif isinstance(cell, Mapping) and path[0] in cell:
+        yield from _documents_at(path[1:], cell[path[0]], cell)
+    elif cell is not None:
+        raise LookupError(display(cell))
+
+
+def _is_outermost(span: Span, spans: Mapping[tuple[str, str], Span], searching: Container[tuple[str, str]]) -> bool:
+    """Return whether a span is a search that is not part of another one."""
+    is_search, seen = (span.trace, span.id) in searching, {span.id}
+    while is_search and (above := spans.get((span.trace, span.parent))) is not None and above.id not in seen:
+        is_search = (above.trace, above.id) not in searching
         seen.add(above.id)
         span = above
-    return False
+    return is_search

@@ -122,5 +122,6 @@ def _traces(run: Run, truth: GroundTruth) -> Run:
         hint = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
         raise DataError(f"{run.title}: {what}; {hint}")
     ms = {names[key]: duration for key, duration in traces.ms.items() if names[key] in truth.index}
-    traces = replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
+    searches = {names[key]: texts for key, texts in traces.searches.items()}
+    traces = replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names), searches=searches)
     return replace(_renamed(run, names), traces=traces)

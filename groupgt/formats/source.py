@@ -48,14 +48,16 @@ class Source:
     """A file or folder that is opened when its content is first needed; a pipe is read only once.
 
     If it is `streamed`, it is read as columns regardless of its size. `ceiling` is the maximum number of bytes of
-    content to keep in memory; 0 means no limit. `columns` names the columns that the user declared, by role. `piped` is
-    the content of standard input, which `-` names.
+    content to keep in memory; 0 means no limit. `columns` names the columns that the user declared, by role, and
+    `tool_spans` the paths to the ids in the results of tools that search, by tool. `piped` is the content of standard
+    input, which `-` names.
     """
 
     path: Path
     streamed: bool = False
     ceiling: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
+    tool_spans: Mapping[str, str] = field(default_factory=dict)
     piped: bytes | None = None
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 

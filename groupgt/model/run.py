@@ -88,7 +88,9 @@ class Remote:
 
 @dataclass(frozen=True)
 class Traces:
-    """Traces from which a run was read: `texts` of traces without an id, and search times (`ms`), both by query.
+    """Traces from which a run was read, by query: `texts` of traces without an id, search times (`ms`), and `searches`.
+
+    The searches of a query are the texts that it searched for, in order; None for a search without a text.
 
     `left_out` counts traces without a search, and `count` counts all other traces; `by_id` and `by_text` count the
     traces that match a ground-truth query by id or by text. `count`, `by_id` and `by_text` are 0 until the run is
@@ -101,6 +103,7 @@ class Traces:
     count: int = 0
     by_id: int = 0
     by_text: int = 0
+    searches: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
 
 class Trials(tuple[Any, ...]):

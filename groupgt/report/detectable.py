@@ -145,7 +145,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metric: Metric) -> Floats:
     """Measures a system whose results are files, which needs no run."""
     options, text = experiment.options(name, dataset), str(metric)
-    how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": experiment.engine, "columns": options.columns}
+    how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": experiment.engine, **options.how}
     run = as_run(options.path, data.truth, options.format, name, scores=data.request.options["scores"], **how)
     request = replace(data.request, metrics={text: metric}, by=())
     with warnings.catch_warnings():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from groupgt.evaluation.by_call import calls_of_run
 from groupgt.evaluation.explain import explanation_dict
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import Evaluations
@@ -17,6 +18,7 @@ from groupgt.render.tables import Grid
 from groupgt.report.means import (
     as_requested,
     best_runs,
+    call_tables,
     corrected_blocks,
     footer,
     grids,
@@ -48,6 +50,7 @@ class EvaluationTeller(Teller[Evaluation]):
         """Return the means overall and by slice, the population, and note on the convention."""
         evaluation = self.result
         means: list[Block] = [*_title([evaluation]), means_grid(evaluation), *slice_tables([evaluation])]
+        means += call_tables([evaluation])
         return [*means, notes_below([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
@@ -80,6 +83,8 @@ class EvaluationTeller(Teller[Evaluation]):
             plain["corrected"] = nulls(evaluation.corrected)
         if evaluation.slicer.by:
             plain["slices"] = nulls(evaluation.slices)
+        if calls := calls_of_run(evaluation):
+            plain["calls"] = nulls(calls)
         return plain
 
     def metrics(self) -> dict[str, float]:
@@ -132,6 +137,7 @@ class EvaluationsTeller(Teller[Evaluations]):
             *_title(evaluations),
             *grids(evaluations, conventions),
             *slice_tables(evaluations),
+            *call_tables(evaluations),
             notes_below(evaluations, conventions),
             *corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from groupgt.evaluation.by_call import calls_of_run
 from groupgt.evaluation.facts import autorag_differs, autorag_metrics, queries_below_one
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.tables import NONRELEVANT
@@ -32,6 +33,8 @@ SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
 UNDECLARED = "(no ground truth; set answerable: false if no answer exists)"
 # Maximum number of runs in columns.
 MOST_COLUMNS = 4
+# Maximum number of calls of a run in a table.
+SHOWN_CALLS = 10
 
 
 # --- Tables.
@@ -123,6 +126,24 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
     headers, rows = grid
     place, names = headers.index("metric"), {str(metric): text for text, metric in metrics.items()}
     return headers, [[*row[:place], names[row[place]], *row[place + 1 :]] for row in rows]
+
+
+def call_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
+    """Yield a table of what the searches of each run with calls covered, one row per call."""
+    of_runs = [(evaluation.name, call) for evaluation in evaluations for call in calls_of_run(evaluation)[:SHOWN_CALLS]]
+    if not of_runs:
+        return
+    rows: list[list[Any]] = [
+        [name, call.call, call.queries, f"{call.covered:,} of {call.groups:,}", call.nothing_new, _count(call.repeated)]
+        for name, call in of_runs
+    ]
+    headers = ["run", "by call", "queries", "groups covered", "nothing new", "query repeated"]
+    several = len(evaluations) > 1
+    yield Table(headers, rows) if several else Table(headers[1:], [row[1:] for row in rows])
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
 
 
 # --- Tables of slices.

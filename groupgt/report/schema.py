@@ -22,6 +22,7 @@ from groupgt.comparison.failures import Defined, Headroom
 from groupgt.comparison.pairs import Pair
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice
+from groupgt.evaluation.by_call import Call
 from groupgt.evaluation.estimates import Corrected
 from groupgt.evaluation.outcomes import Outcomes
 from groupgt.evaluation.stages import Stage
@@ -204,6 +205,7 @@ class Evaluation(TypedDict):
     metrics: dict[str, Mean]
     corrected: NotRequired[dict[str, Annotated[Plain, Of(Corrected)]]]
     slices: NotRequired[list[SliceMeans]]
+    calls: NotRequired[list[Annotated[Plain, Of(Call)]]]
 
 
 class Gate(TypedDict):

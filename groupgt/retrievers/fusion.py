@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -34,6 +34,15 @@ class Results(base.Options):
     columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {doc_id: chunk}.")] = field(
         default_factory=dict
     )
+    traces: Annotated[
+        dict[str, str],
+        Doc("In traces, tools that search, with the path to the ids in their results, such as {search: hits.id}."),
+    ] = field(default_factory=dict)
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """How the file is read, in the words of `as_run`."""
+        return {"columns": self.columns, "tool_spans": self.traces}
 
     def searches_texts(self) -> bool:
         return False

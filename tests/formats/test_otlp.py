@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import groupgt
+from groupgt.cli.main import cli
 from groupgt.formats.detect import kind_of
 
 # An agent exported by opentelemetry-sdk 1.45.2, with the attributes of openinference-semantic-conventions 0.1.42 and of
-# opentelemetry-semantic-conventions 0.66b2: q1, identified by its id, has three searches, of which the last finds
-# nothing; the other query, identified by its text, has one.
-SAMPLES = sorted((Path(__file__).parent / "traces").glob("*.jsonl"))
+# opentelemetry-semantic-conventions 0.66b2, and by arize-phoenix-client 3.5.0 from arize-phoenix 20.26.1: q1, which has
+# an id, has three searches, of which the last finds nothing; the other query, identified by its text, has one. In the
+# samples of tools, a tool searches for q1, twice with the same query, and the other is searched for in a memory.
+SAMPLES = sorted((Path(__file__).parent / "traces").iterdir())
+TOOLS = {"search": "results.id", "search_memory": "id"}
 TRUTH = {"q1": [["vienna", "austria"], ["danube"]], "q2": [["kafka"], ["brod"]]}
 TEXTS = {"q1": "Where does it end?", "q2": "Who  wrote\nThe Trial?"}
 DIRECT = {
@@ -72,7 +76,8 @@ def written(folder: Path, *spans: dict[str, Any]) -> Path:
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_what_the_sdks_export_has_the_values_of_a_direct_run(path: Path, tmp_path: Path) -> None:
     assert kind_of(path) == "run"
-    traced = groupgt.evaluate(truth_file(tmp_path), path, METRICS)
+    tools = TOOLS if "tools" in path.stem else {}
+    traced = groupgt.evaluate(truth_file(tmp_path), path, METRICS, tool_spans=tools)
     direct = groupgt.evaluate(TRUTH, DIRECT, METRICS)
     assert {name: column.tolist() for name, column in traced.values.items()} == {
         name: column.tolist() for name, column in direct.values.items()
@@ -87,10 +92,21 @@ def test_what_the_sdks_export_has_the_values_of_a_direct_run(path: Path, tmp_pat
     assert traces.ms["q1"] >= 6
     assert traces.ms["q2"] >= 2
     assert "2 traces: 2 matched a query (1 by id, 1 by text); searches took " in str(traced)
+    assert "rising_scores" not in traced.counts
+    calls = traced.to_dict()["calls"]
+    # Searches, groups of 4 that are covered, searches without a new one: the last search of q1 finds nothing.
+    assert [(call["queries"], call["covered"], call["nothing_new"]) for call in calls] == [
+        (2, 2, 0),
+        (1, 3, 0),
+        (1, 3, 1),
+    ]
+    repeats = path.stem in ("tools-otlp", "phoenix-tools", "phoenix-retriever")
+    assert [call["repeated"] for call in calls] == [0, 0, int(repeats)]
 
 
-def test_samples_of_both_conventions_and_both_exporters_are_there() -> None:
-    assert [path.stem for path in SAMPLES] == ["genai-otlp", "openinference-console", "openinference-otlp"]
+def test_samples_of_both_conventions_and_all_exporters_are_there() -> None:
+    names = ["genai-otlp", "openinference-console", "openinference-otlp", "phoenix-retriever", "phoenix-tools"]
+    assert [path.stem for path in SAMPLES] == [*names, "tools-otlp"]
 
 
 def rankings(run: groupgt.Run) -> dict[str, Any]:
@@ -254,6 +270,99 @@ def test_an_experiment_takes_the_times_of_searches(tmp_path: Path) -> None:
     assert timing.latency_p50_ms == 30
 
 
+def tool_span(trace: str, result: Any, *, tool: str = "search", begin: int = 0, **more: Any) -> dict[str, Any]:
+    """A span of a tool with its name, arguments and result."""
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "qid": trace, **more}
+    attributes |= {"gen_ai.tool.call.arguments": '{"query": "river", "k": 3}'} if "input.value" not in more else {}
+    attributes |= {} if result is None else {"gen_ai.tool.call.result": result}
+    return span(trace, kind=None, begin=begin, attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("path", "result"),
+    [
+        ("ids", '{"ids": ["a", "b"]}'),
+        ("hits.doc.id", '{"hits": [{"doc": {"id": "a"}}, {"doc": {"id": "b"}}]}'),
+        ("id", '[{"id": "a"}, {"id": "b"}]'),
+        # What a tool of an MCP server returns: JSON inside JSON.
+        ("content.text.id", json.dumps({"content": [{"type": "text", "text": '[{"id": "a"}, {"id": "b"}]'}]})),
+        ("ids", {"ids": ["a", "b"]}),
+        ("", ["a", "b"]),
+    ],
+)
+def test_the_path_leads_to_the_ids(tmp_path: Path, path: str, result: Any) -> None:
+    traces = written(tmp_path, tool_span("q1", result), tool_span("q1", '{"pages": 3}', tool="count", begin=5))
+    assert rankings(groupgt.read_run(traces, tool_spans={"search": path})) == {"q1": [(1, "a"), (1, "b")]}
+
+
+def test_results_of_tools_have_texts_and_searches_inside_a_tool_are_part_of_it(tmp_path: Path) -> None:
+    outer = tool_span("q1", '[{"id": "a", "text": "A"}, {"id": "b", "text": "B"}]')
+    inner = span("q1", begin=1, ids=["inner"], parentSpanId=outer["spanId"])
+    failed = tool_span("q1", "Error: timeout", begin=2, **{"error.type": "timeout"})
+    other = span("q1", begin=4, attributes={"retrieval.documents.0.document.id": "c"})
+    traces = written(tmp_path, outer, inner, failed, other)
+    run = groupgt.read_run(traces, tool_spans={"search": "id"})
+    # The tool that failed made the second call.
+    assert rankings(run) == {"q1": [(1, "a"), (1, "b"), (3, "c")]}
+    traces = written(tmp_path, outer)
+    assert groupgt.read_run(traces, tool_spans={"search": "id"}).lists.fields["text"]() == {"q1": ["A", "B"]}
+
+
+def test_mistakes_with_tools(tmp_path: Path) -> None:
+    def fault(*spans: dict[str, Any], path: str | None = "hits.id") -> str:
+        with pytest.raises(groupgt.DataError) as error:
+            groupgt.read_run(written(tmp_path, *spans), tool_spans={} if path is None else {"search": path})
+        return str(error.value)
+
+    good = tool_span("q1", '{"hits": [{"id": "a"}]}')
+    # Both attributes are optional in the conventions.
+    without = span("q1", kind=None, attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"})
+    for each in (without, tool_span("q1", None)):
+        assert "gen_ai.tool.call.arguments" in fault(each)
+        assert "gen_ai.tool.call.result" in fault(each)
+    assert "search: expected ids at hits.id in its result, found {'documents': []}" in fault(
+        tool_span("q1", '{"documents": []}')
+    )
+    assert "expected ids at hits.id in its result, found 'nothing found'" in fault(tool_span("q1", "nothing found"))
+    assert "expected ids at hits.id in its result, found None" in fault(tool_span("q1", '{"hits": [{"id": null}]}'))
+    assert "if a tool searches (search), add --tool-span NAME=PATH" in fault(good, path=None)
+    with pytest.warns(groupgt.GroupgtWarning, match="no span of the tool find; it has search"):
+        groupgt.read_run(written(tmp_path, good), tool_spans={"search": "hits.id", "find": "id"})
+
+
+def test_commands_and_experiments_read_tools(tmp_path: Path) -> None:
+    truth, traces = truth_file(tmp_path), SAMPLES[-1]
+    options = [f"--tool-span={name}={path}" for name, path in TOOLS.items()]
+    run = CliRunner().invoke
+
+    def shown(*arguments: str) -> str:
+        result = run(cli, list(map(str, arguments)))
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    shown("convert", traces, tmp_path / "run.jsonl", "--to", "jsonl", "--truth", truth, *options)
+    direct, traced = (
+        json.loads(shown("evaluate", truth, path, "-m", "recall@2calls", "--format", "json", *given))["runs"][0][
+            "metrics"
+        ]
+        for path, given in ((tmp_path / "run.jsonl", ()), (traces, options))
+    )
+    assert traced == direct
+    assert traced["recall@2calls"]["mean"] == 0.75
+    missed = json.loads(shown("misses", truth, traces, "--format", "json", *options))
+    assert [query["qid"] for query in missed["queries"]] == ["q2"]
+    staged = json.loads(shown("stages", truth, f"two={traces}@2", traces, "--format", "json", *options))
+    assert [stage["covered"] for stage in staged["stages"]] == [2, 3]
+    (tmp_path / "experiment.yaml").write_text(
+        "version: 1\nname: traced\n"
+        "datasets: {d: {ground_truth: truth.jsonl}}\n"
+        f"systems: {{agent: {{use: results, with: {json.dumps({'path': str(traces), 'traces': TOOLS})}}}}}\n"
+        "evaluate: {metrics: [recall]}\n"
+    )
+    outcome = groupgt.run_experiment(tmp_path / "experiment.yaml")
+    assert outcome.evaluations["d"]["agent"]["recall"] == 0.75
+
+
 ODD = (None, 1, -1, 1e308, "x", "", [], {}, [1], {"a": 1}, True, "9" * 400, {"values": 1}, "[1]", "{}", "[" * 50)
 
 
@@ -263,10 +372,11 @@ def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [place for key, each in items for place in [(*path, key), *places_in(each, (*path, key))]]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.filterwarnings("ignore:.*no span of the tool")
+@pytest.mark.parametrize("seed", range(60))
 def test_whatever_stands_at_any_place_is_read_or_is_an_error_with_its_place(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    lines = rng.choice(SAMPLES).read_text().splitlines()
+    lines = rng.choice([path for path in SAMPLES if path.suffix == ".jsonl"]).read_text().splitlines()
     number = rng.randrange(len(lines))
     span = json.loads(lines[number])
     *path, last = rng.choice(places_in(span))
@@ -279,6 +389,6 @@ def test_whatever_stands_at_any_place_is_read_or_is_an_error_with_its_place(tmp_
     traces.write_text("\n".join(lines))
     for name in ("otlp", "otlp-sessions"):
         try:
-            groupgt.evaluate(TRUTH, traces, ["recall"], run_format=name)
+            groupgt.evaluate(TRUTH, traces, ["recall"], run_format=name, tool_spans=TOOLS)
         except groupgt.DataError as error:
             assert "traces.jsonl" in str(error)  # noqa: PT017 - most files are read

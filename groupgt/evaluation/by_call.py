@@ -1,0 +1,78 @@
+"""What the searches of a run add, call by call: groups covered, calls that found nothing new, repeated queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.engines.budgets import cumulative_lengths
+from groupgt.engines.carriers import local_carrier_of
+from groupgt.evaluation.result import Evaluation
+from groupgt.model.values import CALLS, Lengths, normal_text
+
+# Numbers of calls may be anything that increases, such as times.
+MOST_CALLS = 100
+
+
+@dataclass(frozen=True)
+class Call:
+    """The searches with one number: how many `queries` made one, and how many `groups` are `covered` after it.
+
+    `nothing_new` counts the searches that covered no further group, and `repeated` those with a query text that was
+    searched for before; None if no query texts are known. Without traces, searches after the last result are unknown.
+    """
+
+    call: int
+    queries: int
+    covered: int
+    groups: int
+    nothing_new: int
+    repeated: int | None
+
+
+def calls_of_run(evaluation: Evaluation) -> list[Call]:
+    """Return the calls of a run in order, over the queries that count; empty if its results have no calls.
+
+    >>> import groupgt
+    >>> run = {"q": [{"id": "a", "call": 1}, {"id": "a", "call": 2}, {"id": "b", "call": 3}]}
+    >>> calls = calls_of_run(groupgt.evaluate({"q": [["a"], ["b"]]}, run, ["recall"]))
+    >>> [(each.call, each.covered, each.nothing_new) for each in calls]
+    [(1, 1, 0), (2, 1, 1), (3, 2, 0)]
+    """
+    truth, run, policy, hits = evaluation.truth, evaluation.run, evaluation.policy, evaluation.labelled.hits
+    if run.is_remote or (run.original is not None and policy.duplicates == "drop"):
+        return []
+    if not local_carrier_of(run.by_original_ids, "the calls of results").carries(CALLS):
+        return []
+    cumulative = cumulative_lengths(truth, run, policy, Lengths(), CALLS)
+    texts = [[] if run.traces is None else run.traces.searches.get(qid, []) for qid in truth.qids]
+    last = np.maximum(cumulative.spent(hits.length), list(map(len, texts)))
+    query, counts = hits.judgments.group_query, evaluation.populations.counting
+    begin = cumulative.start[query]
+    first = (cumulative.total[begin + hits.first_ranks] - cumulative.total[begin])[counts[query]]
+    query = query[counts[query]]
+    repeated = [call for position in np.flatnonzero(counts).tolist() for call in _repeated(texts[position])]
+    calls = []
+    for call in range(1, min(int(last[counts].max(initial=0)), MOST_CALLS) + 1):
+        made = int((last[counts] >= call).sum())
+        new = len(np.unique(query[first == call]))
+        covered = int(((first > 0) & (first <= call)).sum())
+        again = repeated.count(call) if any(texts) else None
+        calls.append(Call(call, made, covered, len(first), made - new, again))
+    return calls
+
+
+def _repeated(texts: Sequence[str | None]) -> Iterator[int]:
+    """Yield the number of each search for a text that was searched for before, whatever its case and white space.
+
+    >>> list(_repeated(["Vienna", "Danube", " danube", None, None]))
+    [3]
+    """
+    seen = set()
+    for call, text in enumerate(texts, 1):
+        plain = normal_text(text or "").lower()
+        if plain and plain in seen:
+            yield call
+        seen.add(plain)
