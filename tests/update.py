@@ -59,7 +59,7 @@ DERIVED: dict[str, Derived] = {
     "tables of commands": Derived(tables.commands),
     "table of the quickstart": Derived(tables.quickstart),
     "table of chunkings": Derived(tables.chunkings, slow=True),
-    "tables of the sweep": Derived(tables.sweep, slow=True, needs=("Stemmer", "sklearn"), slack=5e-3),
+    "comparison of the sweep": Derived(tables.sweep, slow=True, needs=("Stemmer", "sklearn"), slack=5e-3),
     "summaries of pull requests": Derived(pull_request.page, slow=True),
     "what figures show": Derived(figures.files, slack=1e-6),
     **{f"notebook {name}": Derived(partial(notebooks.files, name), slow=True) for name in notebooks.NAMES},

@@ -125,6 +125,7 @@ def _published_row(word: str) -> list[list[str]]:
 
 
 def _section(word: str) -> list[str]:
+    """Return the title, the text and the table of a metric; tools with the same numbers share a row."""
     rows = []
     for name, held in recorded().items():
         values = held["values"]
@@ -134,6 +135,10 @@ def _section(word: str) -> list[str]:
         cells = [f"{values[letter][word]:.4f}" if letter in values else "–" for letter in EXAMPLES]
         rows.append([name, *cells, called])
     rows += _published_row(word)
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, *numbers in rows:
+        names.setdefault(tuple(numbers), []).append(name)
+    rows = [[", ".join(tools), *numbers] for numbers, tools in names.items()]
     for convention in OURS:
         metric = f"{METRICS[word]}.{convention}@{K}"
         found = [_value(metric, letter, False, ()) for letter in EXAMPLES]
@@ -155,7 +160,7 @@ def text() -> str:
         "Tools agree on the names of metrics, but not on the numbers. This page shows what eight tools and two "
         f"published sets of formulas compute for the same {_count(len(EXAMPLES))} small examples, all at a cutoff of "
         f"{K}. The last column of each table names the groupgt metric that gives the same numbers, and *except* lists "
-        "the examples for which even the closest metric differs.",
+        "the examples for which even the closest metric differs. Tools with the same numbers share a row.",
         table(["example", "results", "ground truth", "what it shows"], examples),
         "Tools without groups get all alternatives as one list of relevant documents. AutoRAG and AutoRAG-Research "
         f"have no cutoff, so they get the first {K} results. Tools that read a score for each id cannot read G, where "

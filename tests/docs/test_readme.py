@@ -128,7 +128,6 @@ def test_the_workflow_is_yaml_and_names_what_is_there() -> None:
     assert (ROOT / words[2]).is_file()
     known = {option for each in run_command.params for option in each.opts}
     assert {word for word in words if word.startswith("--")} <= known
-    assert f"```yaml\n{text}```\n" in (ROOT / "docs" / "start" / "ci.md").read_text(encoding="utf-8")
 
 
 def test_the_starter_is_what_init_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
