@@ -13,7 +13,6 @@ from groupgt.render import tables
 from groupgt.report.run import run_experiment
 from tests.docs.blocks import DOCS, ROOT
 
-
 # Lines of the sweep's comparison that the page shows from the top.
 SHOWN = 6
 
