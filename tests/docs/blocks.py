@@ -56,7 +56,7 @@ ELSEWHERE = {
 # Languages of blocks that do something.
 RUNS = ("console", "sh", "bat", "python")
 # What a reader has in a checkout.
-COPIED = ("examples/handbook", "examples/rechunked", "examples/first", "configs")
+COPIED = ("examples/handbook", "examples/rechunked", "examples/first", "examples/answers", "configs")
 BLOCK = re.compile(r"^(?:<!-- ([\w ]+): (.*?) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Commands that are shown and not run: of shells and installers.
 SHELL = ("pip", "python", "python3", "cd", "git", "mkdir", ".venv/bin/pip", "eval")

@@ -6,6 +6,8 @@ import json
 import math
 import random
 import re
+import runpy
+import shutil
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -20,11 +22,22 @@ from hypothesis import strategies as st
 import groupgt
 from groupgt.cli.main import main
 from groupgt.errors import DataError
-from groupgt.evaluation.outcomes import Level, Outcomes, concordance_of, excess_of, net_of, ranked, share_of
+from groupgt.evaluation.outcomes import (
+    Level,
+    Outcomes,
+    concordance_of,
+    excess_of,
+    net_of,
+    outcomes_of,
+    ranked,
+    share_of,
+)
+from groupgt.formats.answers import read_answers
 from tests.snapshots import Snapshot
 
 # Words that turn an association into something else.
 CAUSAL = r"caus|because|due to|effect|impact|explain|attribut|lead[s]? to|drive|improve|reason|thanks to|owing|so that"
+ANSWERS = Path(__file__).parents[2] / "examples" / "answers"
 CELLS = ((True, True), (True, False), (False, True), (False, False))
 
 
@@ -349,3 +362,32 @@ def test_texts_of_two_queries_need_ids(tmp_path: Path) -> None:
 def test_the_figure_has_both_sides() -> None:
     figure = groupgt.outcomes(*data(FULL)).plot()
     assert [row[0] for row in figure.rows] == ["retrieval complete", "retrieval incomplete"]
+
+
+def test_planted_shares_are_in_their_intervals() -> None:
+    """Over 200 seeds of the example, whose answers follow a rule: at least 93% of the intervals of each share."""
+    make = runpy.run_path(str(ANSWERS / "make.py"))
+    truth = groupgt.read_ground_truth(ANSWERS.parent / "handbook" / "questions.jsonl")
+    run = make["search"](truth)
+    complete = make["complete_queries"](truth, run)
+    planted = make["planted"](complete)
+    evaluation = groupgt.evaluate(truth, run, ["mrr@5"])
+    hits: dict[str, list[bool]] = {name: [] for name in planted}
+    for seed in range(200):
+        own, gold = (read_answers(each) for each in make["answers"](complete, seed))
+        for name, share in outcomes_of(evaluation, make["K"], own, gold).shares.items():
+            hits[name].append(share.interval[0] <= planted[name] <= share.interval[1])
+    # The excess is refused where fewer than five answers are wrong although retrieval is complete.
+    assert {name for name, each in hits.items() if len(each) < 200} == {"excess"}
+    assert len(hits["excess"]) >= 180
+    coverage = {name: sum(each) / len(each) for name, each in hits.items()}
+    assert min(coverage.values()) >= 0.93, coverage
+
+
+def test_the_example_is_what_its_script_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("handbook", "answers"):
+        shutil.copytree(ANSWERS.parent / name, tmp_path / name)
+    monkeypatch.setattr("sys.argv", ["make.py"])
+    runpy.run_path(str(tmp_path / "answers" / "make.py"), run_name="__main__")
+    for name in ("words.trec", "answers.jsonl", "gold.jsonl"):
+        assert (tmp_path / "answers" / name).read_bytes() == (ANSWERS / name).read_bytes(), name
