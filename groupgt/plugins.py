@@ -103,6 +103,7 @@ OURS: dict[str, dict[str, str]] = {
         "python": "groupgt.retrievers.python:PLUGIN",
         "http": "groupgt.retrievers.http:PLUGIN",
         "command": "groupgt.retrievers.command:PLUGIN",
+        "mcp": "groupgt.retrievers.mcp:PLUGIN",
         "pgvector": "groupgt.retrievers.pgvector:PLUGIN",
     },
     "tokenizer": {

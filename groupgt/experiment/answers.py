@@ -200,7 +200,8 @@ class SystemAnswers:
 
     def _check(self, task: Task, done: Done) -> None:
         """Warns about suspicious results; a system with invalid results fails."""
-        kind, corpus_ids = task.system.kind, self.data[task.dataset].corpus_ids
+        kind = task.system.kind
+        corpus_ids = None if done.answers.texts is not None else self.data[task.dataset].corpus_ids
         try:
             with collecting(self.data[task.dataset].doubts):
                 warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
@@ -237,6 +238,8 @@ class SystemAnswers:
         for below in system.inputs:
             try:
                 answers, timing = self.answers(dataset, below, options.depth or depth)
+                if answers.texts is not None:
+                    raise RetrieverError("its results have texts but no ids, so they cannot be combined")
                 inputs.append((self._falling(below, answers), timing))
             except GroupgtError as error:
                 self.failed[dataset, name] = RetrieverError(f"its input {below!r} failed: {error}")
@@ -317,7 +320,8 @@ def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answe
         ids[qid] = list(compress(ranking, kept))[:depth]
         if scores is not None:
             kept_scores[qid] = list(compress(scores[qid], kept))[:depth]
-    return Answers(ids, None if scores is None else kept_scores, excluded=removed)
+    texts = None if answers.texts is None else {qid: row[:depth] for qid, row in answers.texts.items()}
+    return Answers(ids, None if scores is None else kept_scores, excluded=removed, texts=texts)
 
 
 def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:

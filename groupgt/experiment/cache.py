@@ -302,17 +302,21 @@ DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueEr
 
 def rows_of(answers: Answers) -> list[Any]:
     """Convert results to cache rows."""
-    scores = answers.scores
-    return [[qid, ids, None if scores is None else scores[qid]] for qid, ids in answers.ids.items()]
+    scores, texts = answers.scores, answers.texts
+    return [
+        [qid, ids, None if scores is None else scores[qid], *([] if texts is None else [texts.get(qid, [])])]
+        for qid, ids in answers.ids.items()
+    ]
 
 
 def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """Convert cache rows to results; raise various errors if they do not match the queries."""
-    ids = {qid: names for qid, names, _ in rows}
-    scores = {qid: values for qid, _, values in rows if values is not None}
+    ids = {qid: names for qid, names, *_ in rows}
+    scores = {qid: values for qid, _, values, *_ in rows if values is not None}
+    texts = {qid: row[0] for qid, _, _, *row in rows if row}
     if list(ids) != list(qids):
         raise ValueError
-    return Answers(ids, scores if len(scores) == len(ids) else None)
+    return Answers(ids, scores if len(scores) == len(ids) else None, texts=texts or None)
 
 
 def timing_of(task: Task, written: Mapping[str, Any]) -> Timing:

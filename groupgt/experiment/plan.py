@@ -16,11 +16,12 @@ from groupgt.experiment.answers import NONE_LEFT, Silence, SystemAnswers
 from groupgt.experiment.cache import AnswerCache, Task, ThisRun, needed
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.fresh import Fresh, shared_process
+from groupgt.experiment.fresh import Fresh, Here, shared_process
 from groupgt.experiment.retrieval import Left, left_behind, left_by
 from groupgt.experiment.systems import placed
 from groupgt.labellers.code import Code
 from groupgt.model.values import SCORE
+from groupgt.retrievers.base import Corpus, Setting
 
 HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "calls", "will"]
 
@@ -109,15 +110,20 @@ def _row(
             what = "a threshold on scores needs the score of every result; its cached results have only an order"
             faults.add(f"dataset {dataset!r}", f"system {name!r}: {what}")
         singly = system.options.asks_singly()
-        if system.kind.imports_target and experiment.allow_code:
-            try:  # it is imported in a new process to see how it is called
-                with closing(Fresh(name, system.kind, system.options, experiment.path.parent.resolve())) as fresh:
+        folder = experiment.path.parent.resolve()
+        try:
+            if system.kind.imports_target and experiment.allow_code:
+                # It is imported in a new process to see how it is called.
+                with closing(Fresh(name, system.kind, system.options, folder)) as fresh:
                     singly = fresh.singly
                     uses += f": {fresh.way}" if fresh.way else ""
-            except GroupgtError as error:
-                singly = None
-                for text in error.faults:
-                    faults.add(experiment.document.place(system.paths["target"]), f"systems.{name}: {text}")
+            elif system.kind.probed and (experiment.allow_code or not system.options.program()):
+                Here(name, system.kind, system.options, Setting(Corpus([], []), folder=folder)).close()
+        except GroupgtError as error:
+            singly = None
+            for text in error.faults:
+                path = system.paths.get(text.partition(": ")[0], ("systems", system.family, "use"))
+                faults.add(experiment.document.place(path), f"systems.{name}: {text}")
         will = "cached" if not waiting else "retrieve" if len(waiting) == len(tasks) else f"retrieve {len(waiting)}"
         left = sum(left_behind(cache, task) for task in waiting) or resumed.get((dataset, name), 0)
         if left:

@@ -136,7 +136,8 @@ class Begun:
         self.answers.ids.update(answers.ids)
         are_scored = self.answers.scores is not None and answers.scores is not None
         scores = {**(self.answers.scores or {}), **(answers.scores or {})} if are_scored else None
-        self.answers = Answers(self.answers.ids, scores)
+        texts = {**(self.answers.texts or {}), **(answers.texts or {})}
+        self.answers = Answers(self.answers.ids, scores, texts=texts or None)
         self.batched_ms.append(math.fsum(spent) / max(1, len(answers.ids)))
 
 

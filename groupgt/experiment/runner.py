@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from groupgt.formats.answers import read_answers
 from groupgt.labellers.code import Code
 from groupgt.metrics.language import parse_metric
 from groupgt.model.run import Lists, Run
-from groupgt.model.values import SCORE
+from groupgt.model.values import SCORE, TEXT
 from groupgt.render.tables import counted
 from groupgt.retrievers.base import Answers
 
@@ -141,9 +142,13 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
 
 def _run_of(name: str, answers: Answers) -> Run:
     """Return live results in the order of their rankings, with the scores that they came with."""
-    scores = answers.scores
-    lists = Lists(answers.ids) if scores is None else Lists(answers.ids, fields={SCORE: lambda: scores})
-    return Run(lists, name=name, excluded=answers.excluded)
+    columns: dict[str, Any] = {SCORE: answers.scores}
+    if (texts := answers.texts) is not None:
+        columns[TEXT] = {qid: texts.get(qid, []) for qid in answers.ids}
+        if any(len(columns[TEXT][qid]) != len(ids) for qid, ids in answers.ids.items()):
+            raise RetrieverError(f"system {name!r}: results of some queries have ids, those of others only texts")
+    fields: dict[str, Any] = {field: partial(dict, column) for field, column in columns.items() if column is not None}
+    return Run(Lists(answers.ids, fields=fields), name=name, excluded=answers.excluded, has_ids=texts is None)
 
 
 def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, run: Run) -> Stages:

@@ -298,6 +298,8 @@ class Families:
                     self.document.require(path, text, dataset)
         if system.is_stored and options.format is not None and options.format not in RUNS:
             self.document.unknown(system.paths["format"], options.format, RUNS)
+        if options.program() and not kind.runs_code:
+            self.code.check(system.paths["command"], f"{kind.name} starts this program")
         if self.code.allowed or self.code.unchecked is not None:
             try:
                 if kind.imports_target:

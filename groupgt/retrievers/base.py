@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.errors import Faults, GroupgtError, RetrieverError, display, strange_result, warn
+from groupgt.formats.rows import unnamed
 from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, shown
 from groupgt.options import Called, options_of
 from groupgt.plugins import Plugin, ours
@@ -28,8 +29,8 @@ BATCH = 32
 # Maximum characters of a response that a message shows.
 SHOWN_CHARS = 200
 # Options of several retrievers.
-IdField = Annotated[str, Doc("Field of a result object with the id.")]
-ScoreField = Annotated[str, Doc("Field of a result object with the score.")]
+IdField = Annotated[str, Doc("Field of a result object with the id, or its path, such as document.id.")]
+ScoreField = Annotated[str, Doc("Field of a result object with the score, or its path.")]
 Timeout = Annotated[float, Called("seconds"), Gt(0), Le(86_400), Doc("Seconds to wait for each answer.")]
 
 
@@ -125,7 +126,8 @@ class Options:
 class Retriever(Protocol):
     """The interface of retrievers: one method that returns a ranking per query, best result first.
 
-    A ranking contains `(id, score)` pairs, mappings with these keys, or only ids. A retriever that makes several calls
+    A ranking contains `(id, score)` pairs, mappings with these keys, or only ids; results without ids are mappings with
+    the key `text`. A retriever that makes several calls
     per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it has a method
     `close`, this is called at the end.
     """
@@ -172,12 +174,14 @@ def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[An
 class Answers:
     """The results of one system for every query, best first, with scores if all results have one.
 
-    `excluded` counts results that were removed because the ground truth excludes them.
+    `excluded` counts results that were removed because the ground truth excludes them. Results without ids have
+    `texts`, and ids that only number them.
     """
 
     ids: dict[str, list[str]]
     scores: dict[str, list[float]] | None = None
     excluded: int = field(default=0, repr=False)
+    texts: dict[str, list[str]] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +191,8 @@ class RetrieverPlugin(Plugin):
     `build` creates a retriever from a `Setting` and options; `fuse` combines results of other systems; with neither,
     results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if results
     come from a service and may change, `cheap` if the retriever runs in this process and queries may be repeated to
-    measure latency, and `corpus` if it searches a corpus. `note` is shown next to the name.
+    measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its options.
+    `note` is shown next to the name.
     """
 
     options: type[Options] = Options
@@ -197,6 +202,7 @@ class RetrieverPlugin(Plugin):
     corpus: bool = True
     live: bool = False
     cheap: bool = False
+    probed: bool = False
     note: str = ""
 
     @property
@@ -239,14 +245,29 @@ def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
     results = []
     for result in ranking:
         if isinstance(result, dict):
-            if id_field not in result:
+            doc_id, score = value_at(result, id_field), value_at(result, score_field)
+            if doc_id is ABSENT:
                 raise RetrieverError(
                     f"expected a result with {id_field!r} (id_field), found {display(result, SHOWN_CHARS)}"
                 )
-            doc_id = result[id_field]
-            result = (doc_id, result[score_field]) if score_field in result else doc_id
+            result = doc_id if score is ABSENT else (doc_id, score)
         results.append(result)
     return results
+
+
+# What a path leads to that does not exist.
+ABSENT = object()
+
+
+def value_at(value: Any, path: str) -> Any:
+    """Return the value at a field or path of an object that was read from JSON, or `ABSENT`.
+
+    >>> value_at({"hit": {"id": "a"}}, "hit.id"), value_at({"hit.id": "b"}, "hit.id")
+    ('a', 'b')
+    """
+    for key in [path] if isinstance(value, dict) and path in value else path.split("."):
+        value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
+    return value
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:
@@ -260,6 +281,7 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
         )
     ids: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
+    texts: dict[str, list[str]] = {}
     for qid, ranking in zip(qids, rankings):
         where = f"system {name!r}: query {qid!r}"
         if not isinstance(ranking, (list, tuple)):
@@ -267,9 +289,18 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
             continue
         if len(ranking) > k:
             faults.add(where, f"expected at most {k:,} results, found {len(ranking):,}")
+        if ranking and all(map(_is_text, ranking)):
+            texts[qid] = [result["text"] for result in ranking]
+            ranking = [{**result, "id": name} for result, name in zip(ranking, unnamed(len(ranking)))]
         ids[qid], scores[qid] = _read(ranking, where, faults)
     faults.stop(RetrieverError)
-    return Answers(ids, scores if all(len(scores[qid]) == len(ranking) for qid, ranking in ids.items()) else None)
+    are_scored = all(len(scores[qid]) == len(ranking) for qid, ranking in ids.items())
+    return Answers(ids, scores if are_scored else None, texts=texts or None)
+
+
+def _is_text(result: Any) -> bool:
+    """Return whether a result has a text but no id."""
+    return isinstance(result, Mapping) and result.get("id") is None and isinstance(result.get("text"), str)
 
 
 def warn_of_doubts(

@@ -68,7 +68,7 @@ def program_of(command: Sequence[str], folder: Path) -> list[str]:
     Raises `ConfigError` if there is none.
     """
     name, *arguments = command
-    path = shutil.which(folder / name if os.path.dirname(name) else name)
+    path = shutil.which(str(folder / name) if os.path.dirname(name) else name)
     if path is None:
         raise ConfigError(f"command: there is no program {name!r}, or it is not executable")
     return [path, *arguments]

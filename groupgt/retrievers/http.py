@@ -62,7 +62,7 @@ class Options(base.Options):
 
     def clashes(self) -> Iterator[Clash]:
         """Yield errors for an invalid URL or headers, without showing the URL or values of headers."""
-        if not _is_url(self.url):
+        if not is_url(self.url):
             yield Clash("url", "expected http://host/… or https://host/…, special characters percent-encoded")
         for name, value in self.headers.items():
             if not re.fullmatch(r"[!#$%&'*+.^_`|~\w-]+", name, re.ASCII):
@@ -71,7 +71,8 @@ class Options(base.Options):
                 yield Clash("headers", f"expected one line of Latin characters as the value of {name}")
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
+    """Return whether a text is an HTTP address."""
     try:
         parts = urlsplit(text)
         _ = parts.port
