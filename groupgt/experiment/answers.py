@@ -329,6 +329,7 @@ def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusi
     timings = [timing for timing in inputs if timing is not None]
     if len(timings) < len(inputs):
         return None
+    costs = [timing.costs for timing in timings]
     return Timing(
         dataset,
         name,
@@ -336,6 +337,7 @@ def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusi
         _summed([timing.single_ms for timing in timings], fusion_ms),
         _summed([timing.batched_ms for timing in timings], fusion_ms),
         next((timing.machine for timing in timings if timing.machine != machine()), machine()),
+        list(map(sum, zip(*costs))) if len(set(map(len, costs))) == 1 else [],
     )
 
 

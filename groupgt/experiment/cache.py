@@ -302,9 +302,14 @@ DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueEr
 
 def rows_of(answers: Answers) -> list[Any]:
     """Convert results to cache rows."""
-    scores, texts = answers.scores, answers.texts
+    scores, texts, costs = answers.scores, answers.texts or {}, answers.costs
     return [
-        [qid, ids, None if scores is None else scores[qid], *([] if texts is None else [texts.get(qid, [])])]
+        [
+            qid,
+            ids,
+            None if scores is None else scores[qid],
+            *([texts.get(qid), costs.get(qid)] if texts or costs else []),
+        ]
         for qid, ids in answers.ids.items()
     ]
 
@@ -313,10 +318,11 @@ def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """Convert cache rows to results; raise various errors if they do not match the queries."""
     ids = {qid: names for qid, names, *_ in rows}
     scores = {qid: values for qid, _, values, *_ in rows if values is not None}
-    texts = {qid: row[0] for qid, _, _, *row in rows if row}
+    texts = {row[0]: row[3] for row in rows if row[3:] and row[3] is not None}
+    costs = {row[0]: float(row[4]) for row in rows if row[4:] and row[4] is not None}
     if list(ids) != list(qids):
         raise ValueError
-    return Answers(ids, scores if len(scores) == len(ids) else None, texts=texts or None)
+    return Answers(ids, scores if len(scores) == len(ids) else None, texts=texts or None, costs=costs)
 
 
 def timing_of(task: Task, written: Mapping[str, Any]) -> Timing:

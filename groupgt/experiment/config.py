@@ -253,7 +253,7 @@ class Gate:
     """A quality gate: one of min, max, max_drop and min_gain."""
 
     system: Annotated[str, Doc("A system, or a pattern.")]
-    metric: Annotated[str, Doc("A metric that is evaluated, or a latency.")]
+    metric: Annotated[str, Doc("A metric that is evaluated, a latency or a cost.")]
     dataset: Annotated[str, Doc("A data set, or a pattern.")] = "*"
     slice: Annotated[dict[str, Scalar], Doc("Columns and their values, such as {type: multi}.")] = field(
         default_factory=dict

@@ -9,7 +9,7 @@ from groupgt.errors import GroupgtError, near_names
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.config import BOUNDS, Config, Gate
 from groupgt.experiment.systems import Families, System, combined, matching
-from groupgt.experiment.timing import LATENCIES
+from groupgt.experiment.timing import COSTS, LATENCIES
 from groupgt.experiment.yaml import Document
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.options import KeyPath
@@ -70,12 +70,12 @@ class GateChecks:
                 self.document.fault((*gate_path, key), f"{metric.name} lies between 0 and 1, found {bound:g}{hint}")
         if self.metrics and metric not in self.metrics.values():
             valid_names = [*self.metrics, *LATENCIES]
-            self.document.unknown(path, text, valid_names, "one of evaluate.metrics, or a latency: ")
+            self.document.unknown(path, text, valid_names, "one of evaluate.metrics, or a latency or cost: ")
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
         if gate.slice or gate.is_relative:
             self.document.fault(path, f"{gate.metric} takes min or max, and no slice")
-        if matched and not any(self._is_timed(name) for name in matched):
+        if gate.metric not in COSTS and matched and not any(self._is_timed(name) for name in matched):
             self.document.fault((*path, "system"), "results read from files have no latency")
         names = [below for name in matched for below in combined(self.families.systems, name)]
         if gate.metric.startswith("latency") and not all(map(self._is_queried_singly, names)):

@@ -17,7 +17,7 @@ from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.config import Gate
 from groupgt.experiment.outcome import Against, Drop, GateResult, Outcome, Problem
 from groupgt.experiment.systems import matching
-from groupgt.experiment.timing import LATENCIES, Timing, machine
+from groupgt.experiment.timing import COSTS, LATENCIES, Timing, machine
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats
 
@@ -80,7 +80,7 @@ def _bounded(blank: GateResult, value: float, otherwise: Problem = "no query") -
 
 
 def _latency(blank: GateResult, timing: Timing) -> GateResult:
-    if timing.machine != machine():
+    if blank.metric not in COSTS and timing.machine != machine():
         return replace(blank, problem="other machine", detail=timing.machine.get("node", "unknown"))
     value: float | None = getattr(timing, blank.metric)
     return replace(blank, problem="not measured") if value is None else _bounded(blank, value)

@@ -88,7 +88,8 @@ def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered
                 single_ms += source.ask(queries.part(position, position + 1), task.depth)[1]
                 answered(1)
             spent_ms += math.fsum(single_ms)
-        timing = Timing(task.dataset, task.name, source.build_s, single_ms, begun.batched_ms, machine())
+        times = source.build_s, single_ms, begun.batched_ms, machine()
+        timing = Timing(task.dataset, task.name, *times, list(begun.answers.costs.values()))
     return Done(begun.answers, timing, source.build_s + spent_ms / 1000, begun.earlier)
 
 
@@ -137,7 +138,8 @@ class Begun:
         are_scored = self.answers.scores is not None and answers.scores is not None
         scores = {**(self.answers.scores or {}), **(answers.scores or {})} if are_scored else None
         texts = {**(self.answers.texts or {}), **(answers.texts or {})}
-        self.answers = Answers(self.answers.ids, scores, texts=texts or None)
+        costs = self.answers.costs | answers.costs
+        self.answers = Answers(self.answers.ids, scores, texts=texts or None, costs=costs)
         self.batched_ms.append(math.fsum(spent) / max(1, len(answers.ids)))
 
 

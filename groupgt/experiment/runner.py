@@ -99,9 +99,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         try:
             if system.is_stored:
                 run = system_answers.run_of(dataset, name, experiment.engine)
-                timing = (
-                    None if run.traces is None else Timing(dataset, name, 0.0, list(run.traces.ms.values()), [], {})
-                )
+                timing = _stored_timing(dataset, name, run)
             else:
                 answers[dataset, name], timing = system_answers.answers(dataset, name, experiment.config.evaluate.depth)
                 run = _run_of(name, answers[dataset, name])
@@ -138,6 +136,13 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         truths={name: data.truth for name, data in datasets.items()},
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
     )
+
+
+def _stored_timing(dataset: str, name: str, run: Run) -> Timing | None:
+    """Return the times and costs that a file of results states; None if it states none."""
+    ms = [] if run.traces is None else list(run.traces.ms.values())
+    costs = [cost for trial in run.trials or (run,) for cost in trial.costs.values()]
+    return Timing(dataset, name, 0.0, ms, [], {}, costs) if ms or costs else None
 
 
 def _run_of(name: str, answers: Answers) -> Run:

@@ -6,11 +6,13 @@ import math
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "batched_p95_ms")
+COSTS = ("cost_mean", "cost_p95")
+# What gates may limit besides metrics.
+LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "batched_p95_ms", *COSTS)
 
 
 @lru_cache(maxsize=1)
@@ -52,7 +54,8 @@ class Timing:
     """The time that one system took on one data set, and the machine it ran on.
 
     `build_s` is in seconds. `single_ms` contains one time for each query run on its own; `batched_ms` contains the time
-    per query for each batch. The time of a fusion includes its inputs; results read from files have no timing.
+    per query for each batch, and `costs` the cost of each query that has one, in any unit. The time and cost of a
+    fusion include those of its inputs; results read from files have no times.
     """
 
     dataset: str
@@ -61,6 +64,7 @@ class Timing:
     single_ms: list[float]
     batched_ms: list[float]
     machine: dict[str, Any]
+    costs: list[float] = field(default_factory=list)
 
     def median(self, kind: Kind) -> Median | None:
         """Return the median for single or batched queries with its confidence interval; None if there are no times."""
@@ -88,8 +92,18 @@ class Timing:
         """The 95th percentile of the time per query across batches."""
         return _quantile(self.batched_ms, 0.95)
 
+    @property
+    def cost_mean(self) -> float | None:
+        """The mean cost of a query."""
+        return math.fsum(self.costs) / len(self.costs) if self.costs else None
+
+    @property
+    def cost_p95(self) -> float | None:
+        """The 95th percentile of the cost of a query."""
+        return _quantile(self.costs, 0.95)
+
     def as_dict(self) -> dict[str, Any]:
-        """Return all fields and latencies as plain Python."""
+        """Return all fields, latencies and costs as plain Python."""
         return {**asdict(self), **{name: getattr(self, name) for name in LATENCIES}}
 
 

@@ -39,7 +39,7 @@ from groupgt.formats.tables import NONRELEVANT, Judged, Table, grades_of, named_
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import are_texts, finite_number, id_fault, id_text
+from groupgt.model.validity import are_texts, finite_number, id_fault, id_text, note_cost
 from groupgt.model.values import CALLS, SCORE, normal_text
 
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
@@ -232,6 +232,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
             faults.add(where, f"expected one list of results, found {' and '.join(lists)}; keep only one")
         elif "list" in kinds and qid in builder.ids:
             faults.add(where, "duplicate query")
+        note_cost(builder.costs, qid, row.get("cost"), faults, where)
         kinds.add("list")
         _add_ranking(builder, qid, row, lists[0], where)
     faults.stop()

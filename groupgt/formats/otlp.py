@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,6 +46,8 @@ TOKENS = ("tokens", "token_count")
 # The lists of documents, and the keys of a text beside an id.
 LISTS = ("gen_ai.retrieval.documents", "retrieval.documents")
 CONTENTS = ("content", "text")
+# The attributes that contain the cost of a span.
+COSTS = ("gen_ai.usage.cost", "llm.cost.total")
 LONGEST_NUMBER = 20
 T = TypeVar("T")
 DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
@@ -161,6 +164,7 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
     texts: dict[str, list[str]] = {}
     ms: dict[str, float] = {}
     asked: dict[str, list[str | None]] = {}
+    costs: dict[str, float] = {}
     for key, query_spans in queries.items():
         searches = [span for span in query_spans if _is_outermost(span, spans, searching)]
         if not searches:
@@ -178,6 +182,9 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
         texts[name] = [] if qids else list(dict.fromkeys(text for text in inputs if text is not None))
         ms[name] = sum(span.end - span.begin for span in searches)
         asked[name] = [span.text for span in searches]
+        spent = [finite_number(_first(span.attributes, COSTS)) for span in query_spans]
+        if any(cost is not None for cost in spent):
+            costs[name] = math.fsum(cost or 0.0 for cost in spent)
         results[name] = [
             (call, document) for call, span in enumerate(searches, 1) for document in span.documents(tools, faults)
         ]
@@ -191,7 +198,7 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
         warn(f"{source.path}: no span of the tool {first_of(unused, 5)}; it has {first_of(named, 5) or 'no tools'}")
     has_ids = all(id_text(document.get("id")) for rows in results.values() for _, document in rows)
     traces = Traces(texts, ms, left_out=len(queries) - len(results), searches=asked)
-    return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids)
+    return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids, costs=costs)
 
 
 def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilder:

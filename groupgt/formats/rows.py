@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise, repeat
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,7 @@ class RunBuilder:
         self.scores: dict[str, list[float]] = {}
         self.lengths: dict[str, dict[str, list[int | None]]] = {}
         self.fields: dict[str, dict[str, list[Any]]] = {}
+        self.costs: dict[str, float] = {}
 
     def add(
         self,
@@ -126,7 +128,7 @@ class RunBuilder:
 
     def run(self, source: Source) -> Run:
         """Return all results as a run; raises `DataError` with every error."""
-        return run_in(source, self.lists)
+        return replace(run_in(source, self.lists), costs=self.costs)
 
 
 def checked_columns(

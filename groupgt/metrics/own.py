@@ -22,7 +22,7 @@ from groupgt.plugins import register, registered
 from groupgt.runtime import raised, users_code
 
 # The names that tables use for other columns.
-TAKEN = ("qid", "run", "system", "dataset", "metric")
+TAKEN = ("qid", "run", "system", "dataset", "metric", "cost_mean", "cost_p95")
 Table = TypeVar("Table", Cut, Hits, Judgments)
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.errors import display
+from groupgt.errors import Faults, display
 
 # How a message shows a value; other packages may use it under this name.
 shown = display
@@ -230,3 +230,12 @@ def plain(value: Any) -> Any:
         if convert is not None:
             return convert()
     return value
+
+
+def note_cost(costs: dict[str, float], qid: str, cell: Any, faults: Faults, where: str) -> None:
+    """Add the cost of a query if it states one; any other value than a number of at least 0 is a fault."""
+    number = finite_number(cell)
+    if number is not None and number >= 0:
+        costs[qid] = number
+    elif cell is not None:
+        faults.add(where, f"expected a number of at least 0 as cost, found {shown(cell)}")

@@ -328,7 +328,7 @@ def _times(outcome: Outcome) -> data.Times:
     return {
         "made": datetime.now().astimezone().isoformat(timespec="seconds"),
         "machine": times.machine_text(outcome.timings),
-        "columns": list(times.COLUMNS),
+        "columns": list(times.columns(outcome)),
         "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
         "gates": {name: gates.page_rows(gates.of_dataset(outcome, name, timed=True)) for name in outcome.systems},
         "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},

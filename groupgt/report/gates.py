@@ -12,6 +12,7 @@ import numpy as np
 from groupgt.comparison.tests import ENOUGH, SLACK
 from groupgt.experiment.gates import members
 from groupgt.experiment.outcome import Drop, GateResult, Outcome
+from groupgt.experiment.timing import COSTS
 from groupgt.render.bars import Limits
 from groupgt.render.document import Detail, Folded, Item
 from groupgt.render.exports import CaseKind, junit_text
@@ -81,7 +82,7 @@ def limit(result: GateResult) -> str:
 
 def unit(result: GateResult) -> str:
     """Return the unit of a gate's numbers, with the space before it."""
-    return " ms" if result.timed else ""
+    return " ms" if result.asks.metric.endswith("_ms") else ""
 
 
 def value(result: GateResult) -> str:
@@ -91,6 +92,8 @@ def value(result: GateResult) -> str:
     if result.drop is not None:
         compared = -result.drop.lost if result.asks.min_gain is not None else result.drop.lost
         return fixed(compared, 3) if compared >= 0 else change(result)
+    if result.asks.metric in COSTS:
+        return times.cost_text(result.value)
     digits = 3 if result.value < 1 or not result.timed else 2 if result.value < 10 else 1 if result.value < 100 else 0
     return fixed(result.value, digits)
 

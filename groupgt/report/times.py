@@ -9,7 +9,7 @@ from typing import Any
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.retrieval import Left
-from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
+from groupgt.experiment.timing import COSTS, Kind, Median, Timing, of_one_kind
 from groupgt.render import tradeoffs
 from groupgt.render.document import Detail, Item
 from groupgt.render.drawing import Figure
@@ -23,24 +23,44 @@ COLUMNS = {
     "median ms": "latency_p50_ms",
     "p95 ms": "latency_p95_ms",
     "batched ms": "batched_p50_ms",
+    "mean cost": "cost_mean",
+    "p95 cost": "cost_p95",
 }
 
 
 def blocks(outcome: Outcome) -> Iterator[Item]:
     """Yield a table of each system's times, which vary from run to run."""
-    several = len(outcome.evaluations) > 1
+    several, has_costs = len(outcome.evaluations) > 1, any(timing.costs for timing in outcome.timings)
     rows: list[list[Any]] = []
     for timing in outcome.timings:
         single, batched = (timing.latency_p50_ms, timing.latency_p95_ms), (timing.batched_p50_ms, timing.batched_p95_ms)
         name = f"{timing.dataset}: {timing.system}" if several else timing.system
-        rows.append([name, _digits(timing.build_s), len(timing.single_ms), *map(_digits, (*single, *batched))])
+        costs = [getattr(timing, name) for name in COSTS if has_costs]
+        digits = [*map(_digits, (*single, *batched)), *map(cost_text, costs)]
+        rows.append([name, _digits(timing.build_s), len(timing.single_ms), *digits])
     if rows:
         headers = ["time", "build s", "timed", "p50 ms", "p95 ms", "batched p50 ms", "batched p95 ms"]
+        headers += ["mean cost", "p95 cost"] if has_costs else []
         yield Detail(Table(headers, rows, ("timed", "batched p95 ms", "batched p50 ms")))
 
 
 def _digits(value: float | None) -> str | None:
     return None if value is None else fixed(value, 2)
+
+
+def cost_text(value: float | None) -> str:
+    """Format a cost with three significant digits.
+
+    >>> cost_text(0.00123456), cost_text(None)
+    ('0.00123', '–')
+    """
+    return "–" if value is None else f"{value:.3g}"
+
+
+def columns(outcome: Outcome) -> dict[str, str]:
+    """Return the columns of the page's table that any system has; costs are left out where no system has one."""
+    has_costs = any(timing.costs for timing in outcome.timings)
+    return {head: name for head, name in COLUMNS.items() if has_costs or name not in COSTS}
 
 
 def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
@@ -85,8 +105,9 @@ def page_rows(outcome: Outcome, dataset: str) -> dict[str, data.TimesOfSystem]:
     """Return the times of each system on a data set for the page."""
     rows = {}
     for name, each in _timings(outcome, dataset).items():
-        values = [getattr(each, key) for key in COLUMNS.values()]
-        rows[name] = data.TimesOfSystem(values=values, texts=list(map(time_text, values)))
+        shown = {key: getattr(each, key) for key in columns(outcome).values()}
+        texts = [cost_text(value) if key in COSTS else time_text(value) for key, value in shown.items()]
+        rows[name] = data.TimesOfSystem(values=list(shown.values()), texts=texts)
     return rows
 
 

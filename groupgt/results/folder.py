@@ -159,7 +159,7 @@ class ResultFolder:
 
     def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
         """Return the median latencies of systems on a data set, all of the same kind; raise `DataError`."""
-        names = [field.name for field in fields(Timing)]
+        names = [field.name for field in fields(Timing) if field.name != "costs"]
         try:
             rows = [row for row in self._from_timings("systems") if row["dataset"] == dataset]
             return of_one_kind({row["system"]: Timing(**{name: row[name] for name in names}) for row in rows})

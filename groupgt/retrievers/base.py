@@ -16,7 +16,7 @@ from typing_extensions import Doc
 
 from groupgt.errors import Faults, GroupgtError, RetrieverError, display, strange_result, warn
 from groupgt.formats.rows import unnamed
-from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, shown
+from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, note_cost, shown
 from groupgt.options import Called, options_of
 from groupgt.plugins import Plugin, ours
 from groupgt.runtime import raised, users_code
@@ -127,7 +127,8 @@ class Retriever(Protocol):
     """The interface of retrievers: one method that returns a ranking per query, best result first.
 
     A ranking contains `(id, score)` pairs, mappings with these keys, or only ids; results without ids are mappings with
-    the key `text`. A retriever that makes several calls
+    the key `text`. `{"results": ranking, "cost": 0.002}` also states what a query cost, in any unit. A retriever that
+    makes several calls
     per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it has a method
     `close`, this is called at the end.
     """
@@ -175,11 +176,12 @@ class Answers:
     """The results of one system for every query, best first, with scores if all results have one.
 
     `excluded` counts results that were removed because the ground truth excludes them. Results without ids have
-    `texts`, and ids that only number them.
+    `texts`, and ids that only number them. `costs` has the cost of each query that has one.
     """
 
     ids: dict[str, list[str]]
     scores: dict[str, list[float]] | None = None
+    costs: dict[str, float] = field(default_factory=dict, kw_only=True, repr=False)
     excluded: int = field(default=0, repr=False)
     texts: dict[str, list[str]] | None = field(default=None, repr=False)
 
@@ -234,12 +236,20 @@ def as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterator) else value
 
 
+def is_reply(value: Any) -> bool:
+    """Return whether a value is `{"results": ranking}` and not `{id: score}`."""
+    return isinstance(value, Mapping) and not isinstance(value.get("results", 0), (int, float))
+
+
 def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
     """Convert the objects in a ranking that was read from JSON to pairs; other values are left for `checked`.
 
     >>> as_pairs([{"doc": "a", "score": 0.5}, "b"], "doc", "score")
     [('a', 0.5), 'b']
     """
+    if is_reply(ranking):
+        pairs = as_pairs(ranking["results"], id_field, score_field)
+        return {"results": pairs, "cost": ranking["cost"]} if "cost" in ranking else pairs
     if not isinstance(ranking, list):
         return ranking
     results = []
@@ -282,8 +292,12 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
     ids: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
     texts: dict[str, list[str]] = {}
+    costs: dict[str, float] = {}
     for qid, ranking in zip(qids, rankings):
         where = f"system {name!r}: query {qid!r}"
+        if is_reply(ranking):
+            note_cost(costs, qid, ranking.get("cost"), faults, where)
+            ranking = ranking["results"]
         if not isinstance(ranking, (list, tuple)):
             faults.add(where, f"expected a list of results, found {type(ranking).__name__}")
             continue
@@ -295,7 +309,7 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
         ids[qid], scores[qid] = _read(ranking, where, faults)
     faults.stop(RetrieverError)
     are_scored = all(len(scores[qid]) == len(ranking) for qid, ranking in ids.items())
-    return Answers(ids, scores if are_scored else None, texts=texts or None)
+    return Answers(ids, scores if are_scored else None, texts=texts or None, costs=costs)
 
 
 def _is_text(result: Any) -> bool:

@@ -110,7 +110,7 @@ class Command(base.OneByOne):
             raise RetrieverError(
                 f'expected a list of results, or {{"results": […]}}, found {display(value, SHOWN_CHARS)}'
             )
-        results: base.Ranking = as_pairs(ranking, self.options.id_field, self.options.score_field)
+        results: base.Ranking = as_pairs(value, self.options.id_field, self.options.score_field)
         return results
 
     def close(self) -> None:

@@ -329,6 +329,8 @@ ONE_EACH = "where it answers one query at a time, set each: true"
 
 def ranking_of(answer: Any) -> Any:
     """Convert a ranking to a list: {id: score} is sorted best first, and (ids, scores) becomes a list of pairs."""
+    if base.is_reply(answer):
+        return {**answer, "results": ranking_of(answer["results"])}
     if isinstance(answer, dict):
         scores = [finite_number(score) for score in answer.values()]
         if None in scores:
