@@ -271,38 +271,38 @@ def strange_result(keys: Iterable[Any]) -> str:
 
 
 # What a warning is about that changes the meaning of a number.
-DoubtKind = Literal["absent ids", "unknown ids", "no hits", "blank passages", "few results"]
+WarningKind = Literal["absent ids", "unknown ids", "no hits", "blank passages", "few results"]
 
 
 @dataclass(frozen=True)
-class Doubt:
+class KeptWarning:
     """A warning that changes the meaning of a number, so that whoever reads the number has to read it, too."""
 
-    kind: DoubtKind
+    kind: WarningKind
     text: str
 
 
-_collected: ContextVar[list[Doubt] | None] = ContextVar("collected", default=None)
+_collected: ContextVar[list[KeptWarning] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
-def collecting(doubts: list[Doubt]) -> Iterator[None]:
+def collecting(kept: list[KeptWarning]) -> Iterator[None]:
     """Add each warning that is issued in the block with a kind to the list, once."""
-    token = _collected.set(doubts)
+    token = _collected.set(kept)
     try:
         yield
     finally:
         _collected.reset(token)
 
 
-def warn(text: str, kind: DoubtKind | None = None) -> None:
+def warn(text: str, kind: WarningKind | None = None) -> None:
     """Issue a warning that points to the line that called groupgt, however deep the call stack.
 
     A warning that changes the meaning of a number has a `kind`: `collecting` keeps it for reports.
     """
-    doubts = _collected.get()
-    if kind is not None and doubts is not None and (doubt := Doubt(kind, text)) not in doubts:
-        doubts.append(doubt)
+    kept = _collected.get()
+    if kind is not None and kept is not None and (warning := KeptWarning(kind, text)) not in kept:
+        kept.append(warning)
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("groupgt."):
         level, frame = level + 1, frame.f_back

@@ -92,10 +92,10 @@ class Failures:
 
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
         """Return groups covered by the fewest systems, latest first in ties: `qid`, `group`, `systems`, `ranks`."""
-        met = (self.first > 0).sum(axis=1)
+        covered = (self.first > 0).sum(axis=1)
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
         candidates = np.flatnonzero(self.unmet)
-        order = candidates[np.lexsort((candidates, late[candidates], met[candidates]))][:most]
+        order = candidates[np.lexsort((candidates, late[candidates], covered[candidates]))][:most]
         return [self._group(group) for group in order.tolist()]
 
     @cached_property
@@ -117,11 +117,11 @@ class Failures:
         for place, name in enumerate(self.systems):
             for at in np.flatnonzero(self.counted).tolist():
                 ranks = self.first[views.part_of(self.truth.judgments.group_query, at), place]
-                met = int((ranks > 0).sum())
+                covered = int((ranks > 0).sum())
                 first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
                 completion, solved = int(self.completion[at, place]) or None, int(self.solved[at, place])
                 redundancy = None if np.isnan(share := self.redundancy[at, place]) else float(share)
-                counts = [len(ranks), met, len(ranks) - met]
+                counts = [len(ranks), covered, len(ranks) - covered]
                 rows.append([name, self.truth.qids[at], cutoff, *counts, first_hits, completion, solved, redundancy])
         return headers, rows
 
@@ -209,7 +209,7 @@ def completion_within(hits: Hits, cut: Cut) -> Ints:
     return np.where(last <= cut.top, last, 0)
 
 
-def solved_within(evaluation: Evaluation, cutoff: int | Budget | None) -> Bools:
+def complete_within(evaluation: Evaluation, cutoff: int | Budget | None) -> Bools:
     """Mark the queries that are complete within a cutoff, shape (Q,)."""
     hits = evaluation.labelled.hits
     return completion_within(hits, Cut.at(hits, cutoff)) > 0

@@ -25,7 +25,7 @@ from groupgt.comparison.contrast import (
     mean_intervals,
     rows_of,
 )
-from groupgt.comparison.failures import Failures, Headroom, failures_of, headroom_of, solved_within
+from groupgt.comparison.failures import Failures, Headroom, complete_within, failures_of, headroom_of
 from groupgt.comparison.pairs import Pair, contrasts_of_pairs, pairs_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, slices_of, too_many
@@ -263,12 +263,12 @@ class Systems:
         """Return the number of queries in a system's mean for the primary metric."""
         return int((~np.isnan(plain_of(self.tested[name][self.primary]))).sum())
 
-    def solved(self, evaluation: Evaluation) -> Bools:
+    def complete(self, evaluation: Evaluation) -> Bools:
         """Mark the queries that are complete within the cutoff, shape (Q,)."""
-        return solved_within(evaluation, self.cutoff)
+        return complete_within(evaluation, self.cutoff)
 
     @property
-    def unsolved(self) -> int | None:
+    def incomplete(self) -> int | None:
         """The number of queries that are complete for no system; None if only values are available."""
         return len(self.failures.nobody) if self.failures is not None else None
 

@@ -89,7 +89,7 @@ def _fewest(judgments: Judgments) -> Ints:
     no groups overlap.
     """
     chosen = judgments.alternative_group >= 0
-    met = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)
+    covered = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)
     most = np.ones(judgments.size, dtype=np.int64)
-    np.maximum.at(most, judgments.alternative_query[chosen], met[judgments.alternative_document[chosen]])
+    np.maximum.at(most, judgments.alternative_query[chosen], covered[judgments.alternative_document[chosen]])
     return judgments.groups - most + 1

@@ -43,6 +43,6 @@ class Marks:
                 marks.append((rank, IRRELEVANT, []))
         return marks
 
-    def met(self, query: int) -> dict[int, int]:
+    def first_hits(self, query: int) -> dict[int, int]:
         """Return the rank of the first hit for each covered group."""
         return {group: rank for rank, kind, groups in self.of(query) if kind == FIRST for group in groups}

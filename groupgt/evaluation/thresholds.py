@@ -157,9 +157,9 @@ class _Curve:
         best[has_results] = scores[start[has_results]]
         judgments, counts = truth.judgments, evaluation.counting
         ranks = evaluation.labelled.hits.first_ranks
-        met = (ranks > 0) & counts[judgments.group_query]
-        of_query = judgments.group_query[met]
-        covered = scores[start[of_query] + ranks[met] - 1]
+        has_hit = (ranks > 0) & counts[judgments.group_query]
+        of_query = judgments.group_query[has_hit]
+        covered = scores[start[of_query] + ranks[has_hit] - 1]
         order = np.argsort(covered)
         weight = (1 / judgments.groups[of_query] / max(int(counts.sum()), 1))[order]
         ends = np.sort(best[truth.unanswerable]), best[counts]

@@ -203,7 +203,7 @@ class SystemAnswers:
         kind = task.system.kind
         corpus_ids = None if done.answers.texts is not None else self.data[task.dataset].corpus_ids
         try:
-            with collecting(self.data[task.dataset].doubts):
+            with collecting(self.data[task.dataset].warnings):
                 warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
         except RetrieverError as error:
             self._fail(task, placed(error, task.dataset, task.name, RetrieverError))
@@ -278,7 +278,7 @@ class SystemAnswers:
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": engine, **options.how}
-            with collecting(data.doubts):
+            with collecting(data.warnings):
                 run = as_run(
                     options.path, data.truth, options.format, name, scores=data.request.options["scores"], **how
                 )

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from groupgt.comparison.across import Measured, shared_queries, texts_of
-from groupgt.errors import ConfigError, DataError, Doubt, Faults, GroupgtError, MetricError, collecting, warn
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, KeptWarning, MetricError, collecting, warn
 from groupgt.evaluation.evaluate import check_audit
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.request import Audit, Request
@@ -67,11 +67,11 @@ class RetrievalInputs:
 class Data(RetrievalInputs):
     """One data set with its queries and the `request` that defines how results are measured.
 
-    `doubts` collects warnings that change the meaning of its numbers, while it is read, retrieved and evaluated.
+    `warnings` collects warnings that change the meaning of its numbers, while it is read, retrieved and evaluated.
     """
 
     request: Request
-    doubts: list[Doubt] = field(default_factory=list)
+    warnings: list[KeptWarning] = field(default_factory=list)
 
     @cached_property
     def corpus_ids(self) -> frozenset[str] | None:
@@ -114,7 +114,7 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
     faults.stop(kind)
     _warn_of_depth(experiment)
     for name, data in datasets.items():
-        with collecting(data.doubts):
+        with collecting(data.warnings):
             if data.absent and len(data.absent) == len(set(data.truth.ids)):
                 faults.add(document.place(("datasets", name, "corpus")), _all_absent(name, data))
             elif data.absent:

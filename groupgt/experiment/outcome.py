@@ -12,7 +12,7 @@ from groupgt.comparison.across import Across, Beside
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast
 from groupgt.comparison.settings import Settings
-from groupgt.errors import Doubt, printable
+from groupgt.errors import KeptWarning, printable
 from groupgt.evaluation.outcomes import Outcomes
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.stages import Stages
@@ -136,7 +136,7 @@ class Outcome(Result):
     with additional data. `gates` lists gate results. `leaders[dataset]` lists the best systems of a data set, including
     ties, and `overall_leaders` the best systems over all data sets. `failed[dataset][system]` is the reason why a
     skipped system has no results. `absent[dataset]` lists ground truth ids missing from the corpus, if results are
-    matched by id. `doubts[dataset]` lists the warnings that change the meaning of numbers. `kept` describes results
+    matched by id. `warnings[dataset]` lists the warnings that change the meaning of numbers. `kept` describes results
     that were reused. `previous` is the name of the previous run (empty if there was none, None if no comparison was
     requested), and `against[dataset]` compares every system with its results in that run.
     `across` compares the data sets with each other, if the file requests it. `stages[dataset][system]` shows at which
@@ -155,7 +155,7 @@ class Outcome(Result):
     leaders: dict[str, list[str]] = field(default_factory=dict)
     overall_leaders: list[str] = field(default_factory=list)
     absent: dict[str, list[str]] = field(default_factory=dict)
-    doubts: dict[str, list[Doubt]] = field(default_factory=dict)
+    warnings: dict[str, list[KeptWarning]] = field(default_factory=dict)
     kept: Kept = field(default_factory=Kept)
     previous: str | None = None
     against: dict[str, Against] = field(default_factory=dict)

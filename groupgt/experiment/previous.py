@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.across import Changes
-from groupgt.comparison.failures import solved_within
+from groupgt.comparison.failures import complete_within
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
@@ -82,13 +82,13 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
     before = {name: pairing.values(name, evaluations[name]) for name in values if name in former.systems}
     # A budget is known of results that were measured by it.
     again = {name: each for name, each in pairing.again.items() if shared["primary"] in each.values}
-    solved = {name: solved_within(evaluations[name], primary.cutoff)[pairing.paired] for name in again}
-    solved_then = {name: solved_within(each, primary.cutoff) for name, each in again.items()}
+    complete = {name: complete_within(evaluations[name], primary.cutoff)[pairing.paired] for name in again}
+    complete_then = {name: complete_within(each, primary.cutoff) for name, each in again.items()}
     paired = list(compress(truth.qids, pairing.paired.tolist()))
     return Against(
         before=before,
-        lost={name: list(compress(paired, then & ~solved[name])) for name, then in solved_then.items()},
-        gained={name: list(compress(paired, solved[name] & ~then)) for name, then in solved_then.items()},
+        lost={name: list(compress(paired, then & ~complete[name])) for name, then in complete_then.items()},
+        gained={name: list(compress(paired, complete[name] & ~then)) for name, then in complete_then.items()},
         refused={key: experiment.hide(why) for key, why in pairing.refused.items()},
         stored={key: experiment.hide(why) for key, why in pairing.stored.items()},
         added=[name for name in values if name not in former.systems],

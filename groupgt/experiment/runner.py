@@ -105,11 +105,11 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
                 run = _run_of(name, answers[dataset, name])
             if timing is not None:
                 timings.append(timing)
-            with collecting(data.doubts):
+            with collecting(data.warnings):
                 evaluation = evaluate_run(data.request, data.truth, run)
             _check_results(evaluation, dataset, name)
             if system.config.stages:
-                with collecting(data.doubts):
+                with collecting(data.warnings):
                     stages.setdefault(dataset, {})[name] = _stages(system_answers, data, dataset, name, run)
             if system.config.answers is not None:
                 answered.setdefault(dataset, {})[name] = _answered(
@@ -132,7 +132,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         stages=stages,
         answered=answered,
         absent={name: data.absent for name, data in datasets.items() if data.absent},
-        doubts={name: data.doubts for name, data in datasets.items()},
+        warnings={name: data.warnings for name, data in datasets.items()},
         truths={name: data.truth for name, data in datasets.items()},
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
     )

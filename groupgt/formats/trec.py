@@ -84,7 +84,7 @@ def _has_header(source: Source) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The words of qrels, `width` in each line; `numbers` are those of the lines, None if no line is in doubt.
+    """The words of qrels, `width` in each line; `numbers` are those of the lines, None if no line is suspicious.
 
     `others` holds lines of another width, by number, and `comments` counts lines that begin with `#` and are no row.
     """

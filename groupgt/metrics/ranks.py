@@ -80,7 +80,7 @@ def gm_map(hits: Hits, cut: Cut) -> Floats:
 
 
 def _explain_mrr_coverage(sheet: Sheet) -> str:
-    terms = sorted((group.first or 0, group.weight) for group in sheet.met)
+    terms = sorted((group.first or 0, group.weight) for group in sheet.covered)
     return explain_share_of_best(sheet, terms, None, ideals.inverse, rank_share)
 
 
@@ -100,14 +100,14 @@ def _explain_map_trec(sheet: Sheet) -> str:
 
 def _explain_map_coverage(sheet: Sheet) -> str:
     numbers = {rank: nth for nth, (rank, _) in enumerate(sheet.novel, 1)}
-    terms = (times(group.weight, f"{numbers[group.first or 0]}/{group.first}") for group in sheet.met)
+    terms = (times(group.weight, f"{numbers[group.first or 0]}/{group.first}") for group in sheet.covered)
     return over(plus(terms), plus(group.weight for group in sheet.groups))
 
 
 def _explain_completion_rr(sheet: Sheet) -> str:
-    if not sheet.groups or len(sheet.met) < len(sheet.groups):
+    if not sheet.groups or len(sheet.covered) < len(sheet.groups):
         return "0"
-    return f"1/{max(group.first or 0 for group in sheet.met)}"
+    return f"1/{max(group.first or 0 for group in sheet.covered)}"
 
 
 def _explain_iprec(sheet: Sheet, recall: float = 0) -> str:
@@ -125,7 +125,7 @@ DEFINITIONS = (
             "autorag": Formula(
                 mrr_autorag,
                 "mean over groups of 1 ÷ rank of its first hit (0 if none)",
-                lambda sheet: over(plus(f"1/{group.first}" for group in sheet.met), len(sheet.groups)),
+                lambda sheet: over(plus(f"1/{group.first}" for group in sheet.covered), len(sheet.groups)),
                 "AutoRAG",
                 takes_sets=True,
             ),

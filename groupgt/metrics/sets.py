@@ -138,7 +138,7 @@ def _weights(groups: Iterable[Group]) -> str:
 def _explain_mrecall(sheet: Sheet) -> str:
     groups = len(sheet.groups)
     needed = groups if sheet.ideal is None else min(groups, sheet.ideal)
-    return number(bool(groups) and len(sheet.met) >= needed)
+    return number(bool(groups) and len(sheet.covered) >= needed)
 
 
 def _explain_r_precision(sheet: Sheet) -> str:
@@ -194,7 +194,7 @@ RECALL: dict[str | None, Formula] = {
     "autorag": Formula(
         recall_autorag,
         "groups covered ÷ m",
-        lambda sheet: over(len(sheet.met), len(sheet.groups)),
+        lambda sheet: over(len(sheet.covered), len(sheet.groups)),
         "AutoRAG",
         takes_sets=True,
     ),
@@ -207,7 +207,7 @@ RECALL: dict[str | None, Formula] = {
     "coverage": Formula(
         recall_coverage,
         "weight of groups covered ÷ total weight",
-        lambda sheet: over(_weights(sheet.met), _weights(sheet.groups)),
+        lambda sheet: over(_weights(sheet.covered), _weights(sheet.groups)),
         "subtopic recall: Zhai, Cohen & Lafferty, SIGIR 2003",
         takes_sets=True,
     ),
@@ -215,13 +215,13 @@ RECALL: dict[str | None, Formula] = {
 HIT_RATE = Formula(
     lambda hits, cut: _flag(_groups(hits, cut) > 0),
     "1 if any group is covered, else 0",
-    lambda sheet: number(bool(sheet.met)),
+    lambda sheet: number(bool(sheet.covered)),
     takes_sets=True,
 )
 COMPLETE = Formula(
     lambda hits, cut: _all_of(_groups(hits, cut), hits.judgments.groups),
     "1 if every group is covered, else 0",
-    lambda sheet: number(0 < len(sheet.groups) == len(sheet.met)),
+    lambda sheet: number(0 < len(sheet.groups) == len(sheet.covered)),
     takes_sets=True,
 )
 

@@ -126,7 +126,7 @@ class Sheet:
         return int(self.judgments.relevant[self.query])
 
     @property
-    def met(self) -> tuple[Group, ...]:
+    def covered(self) -> tuple[Group, ...]:
         """The groups covered within the cutoff."""
         return tuple(group for group in self.groups if group.hits)
 

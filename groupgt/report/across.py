@@ -25,7 +25,7 @@ from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.differences import Other, changes
 from groupgt.report.schema import plain
-from groupgt.report.sentences import doubt, sentence_of
+from groupgt.report.sentences import sentence_of, warning
 
 # Number of systems for which the best data set is reported.
 SYSTEMS = 3
@@ -107,7 +107,7 @@ def sentences(result: Across) -> Iterator[Sentence]:
         small, large = (choose(sizes, key=sizes.__getitem__) for choose in (min, max))
         if sizes[large] > SIMILAR * sizes[small]:
             about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
-            yield doubt(
+            yield warning(
                 f"chunks of {large} have {sizes[large]:,.0f} characters on average and those of {small} "
                 f"{sizes[small]:,.0f}: {result.label} gives longer chunks more text. Use a budget, such as "
                 f"{_under(metric, max(about, 1), result.convention)}"

@@ -156,8 +156,8 @@ def _tiles(systems: Systems) -> Iterator[list[str]]:
     yield [f"{len(systems.names):,}", "systems" if several else "system", "systems", ""]
     if systems.best is not None:
         yield [fixed(systems.mean(systems.best)), f"{systems.extreme} {systems.label}", "systems", ""]
-    if systems.unsolved is not None:
-        yield [f"{systems.unsolved:,}", "complete in no system" if several else "not complete", "questions", "none"]
+    if systems.incomplete is not None:
+        yield [f"{systems.incomplete:,}", "complete in no system" if several else "not complete", "questions", "none"]
 
 
 def facts(systems: Systems) -> list[tuple[str, str]]:
@@ -205,13 +205,13 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
     }
     if systems.evaluations:
         truth, slicer = systems.first.truth, systems.first.slicer
-        solved = [systems.solved(each) for each in systems.every]
+        complete = [systems.complete(each) for each in systems.every]
         groups = truth.judgments.groups.tolist()
         if truth.texts:
             table["texts"] = [truth.texts[at] for at in places]
         table["groups"] = [groups[at] for at in places]
         table["slices"] = {by: [texts[at] for at in places] for by in slicer.by for texts in [slicer.texts(by)]}
-        table["solved"] = [[system for system, column in enumerate(solved) if column[at]] for at in places]
+        table["solved"] = [[system for system, column in enumerate(complete) if column[at]] for at in places]
         table["out"] = {str(place): text for place, at in enumerate(places) if (text := why_out(systems.every, at))}
     return table
 

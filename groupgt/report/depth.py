@@ -14,7 +14,7 @@ from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, counted, fixed
 from groupgt.report.means import policy_text, with_slices
-from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, grouped, sentence_of, subject
+from groupgt.report.sentences import NAMED, appended, enumerated, grouped, sentence_of, subject, warning, warnings_about
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable, Figure
@@ -56,7 +56,7 @@ class DepthsTeller(Teller[Depths]):
         by_share = grouped((depth.share, depth) for depth in self.result if not depth.by)
         for depths in list(by_share.values())[:NAMED]:
             yield _sentence(depths, self.result.confidence)
-        yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
+        yield from map(warning, warnings_about({each.name: each for each in self.result.evaluations}))
 
     def figures(self) -> Drawable:
         """Return the available figures of the runs by name."""
@@ -82,7 +82,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
     )
     if not ordered:
-        return doubt("No queries to evaluate, so there is no depth")
+        return warning("No queries to evaluate, so there is no depth")
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]

@@ -16,7 +16,7 @@ from groupgt.render.tables import counted, listed, p_text, signed
 from groupgt.report.contrasts import level, more_resamples
 from groupgt.report.decision import in_slices
 from groupgt.report.evidence import size_of
-from groupgt.report.sentences import doubt, doubts, sentence_of
+from groupgt.report.sentences import sentence_of, warning, warnings_about
 
 NO_BREAK = "\u00a0"
 # More comparisons than this are only counted, not named.
@@ -150,8 +150,8 @@ def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -
         )
     if drawn := [p for name, p in least.items() if name not in few]:
         yield more_resamples(min(drawn), settings, len(tested))
-    if doubtful := unreliable(tested, settings):
-        yield doubtful
+    if text := unreliable(tested, settings):
+        yield text
 
 
 def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
@@ -161,14 +161,14 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
         if text not in told:
             kind = "gain" if standing == "better" else "loss"
             yield sentence_of(kind, "By slice: ", name, f" is significantly {standing} on {text}.")
-    for warning in warnings(systems):
-        yield doubt(warning.removeprefix("warning: "))
+    for line in warnings(systems):
+        yield warning(line.removeprefix("warning: "))
 
 
 def warnings(systems: Systems) -> list[str]:
     """Return warnings about the primary metric, such as few differing queries or excluded queries."""
     settings = systems.settings
-    lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
+    lines = [f"warning: {text}" for text in warnings_about(systems.evaluations)]
     contrasts = systems.against_baseline
     lines += [f"warning: {text}" for text in too_few({} if systems.basis else contrasts, systems.label, settings)]
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]

@@ -28,7 +28,7 @@ from groupgt.report.means import (
     side_by_side,
     slice_tables,
 )
-from groupgt.report.sentences import doubt, doubts
+from groupgt.report.sentences import warning, warnings_about
 from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class EvaluationsTeller(Teller[Evaluations]):
         """Return the best run with warnings, the means overall and by slice, and the population."""
         evaluations, conventions = list(self.result.values()), self.result.conventions
         return [
-            Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
+            Verdict([*best_runs(evaluations), *map(warning, warnings_about(self.result))]),
             *_title(evaluations),
             *grids(evaluations, conventions),
             *slice_tables(evaluations),

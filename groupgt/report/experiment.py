@@ -36,7 +36,7 @@ from groupgt.report import (
 )
 from groupgt.report.decision import Decision, decisions
 from groupgt.report.results import means_grid, results_of
-from groupgt.report.sentences import doubt, enumerated, every, grouped, sentence_of
+from groupgt.report.sentences import enumerated, every, grouped, sentence_of, warning
 from groupgt.report.stages import items as staged
 from groupgt.report.tracking import tracked
 
@@ -188,7 +188,7 @@ def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) ->
             sentence_of("doubt", "", name, f" failed and has no results: {why}")
             for name, why in outcome.failed.get(dataset, {}).items()
         ),
-        *(doubt(each.text) for each in outcome.doubts.get(dataset, [])),
+        *(warning(each.text) for each in outcome.warnings.get(dataset, [])),
         *(sentence for sentence in found if sentence["kind"] in LAST),
         *gates.notes(judged),
     ]
@@ -199,7 +199,7 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
     if note := times.reused(outcome, dataset):
-        yield doubt(note)
+        yield warning(note)
 
 
 def across(outcome: Outcome, *, timed: bool) -> Iterator[data.Sentence]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, counted, fixed, p_text
 from groupgt.report import times
-from groupgt.report.sentences import doubt, sentence_of
+from groupgt.report.sentences import sentence_of, warning
 
 # Maximum number of warnings about gates, and of queries that a summary names.
 REASONS, FAILING = 3, 10
@@ -174,7 +175,7 @@ def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
     if skipped := sum(gate.skipped for gate in gates):
         yield sentence_of("note", f"{counted(skipped, 'gate')} skipped: no previous result to compare with.")
     few = [reason(gate) for gate in gates if gate.passed and gate.drop is not None and gate.drop.needed is not None]
-    yield from map(doubt, few[:REASONS])
+    yield from map(warning, few[:REASONS])
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
@@ -335,7 +336,7 @@ def junit_report(outcome: Outcome) -> str:
         # A gate that passed says why if that needs care.
         is_told = not gate.passed or gate.skipped or (gate.drop is not None and gate.drop.needed is not None)
         cases.append((case[0], f"{case[1]}{again}", JUNIT[status(gate)], reason(gate) if is_told else ""))
-    notes = [each.text for doubts in outcome.doubts.values() for each in doubts]
+    notes = [each.text for each in chain.from_iterable(outcome.warnings.values())]
     if reused := times.reused(outcome):
         notes.append(reused)
     return junit_text(outcome.experiment.title, *outcome.experiment.hide.sure((cases, notes)))

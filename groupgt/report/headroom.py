@@ -36,10 +36,10 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         return
     within = f"@{failures.cutoff}" if failures.cutoff is not None else "in the whole ranking"
     rows: list[list[Any]] = []
-    for name, solved in failures.solved_counts.items():
+    for name, complete in failures.solved_counts.items():
         against = failures.between(name, systems.baseline)
         changes = ["", ""] if name == systems.baseline else [str(against["only_first"]), str(against["only_second"])]
-        rows.append([name, solved, len(failures.only(name)), *changes])
+        rows.append([name, complete, len(failures.only(name)), *changes])
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
     line = f"of {counted(count, 'query')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"

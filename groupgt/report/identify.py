@@ -10,7 +10,7 @@ from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
-from groupgt.report.sentences import doubt, sentence_of
+from groupgt.report.sentences import sentence_of, warning
 
 SHOWN = 10
 HEADERS = ["metric", "policy", "mean over", "value", "queries"]
@@ -40,7 +40,7 @@ class IdentifiedTeller(Teller[Identified]):
         tried = f"{counted(result.tried, 'setting')} with distinct values"
         chance = f"about {result.chance:.1f} would match by chance"
         if not result.matches:
-            yield doubt(f"Nothing gives {result.number}: {tried} tried")
+            yield warning(f"Nothing gives {result.number}: {tried} tried")
             return
         first, *others = result.matches
         others_do = f"so {'does' if len(others) == 1 else 'do'} {counted(len(others), 'other setting')} of {tried}"

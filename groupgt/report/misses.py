@@ -30,13 +30,13 @@ from groupgt.report.sentences import (
     NAMED,
     appended,
     at_cutoff,
-    doubt,
-    doubts,
     enumerated,
     every,
     sentence_of,
     subject,
     unit_of,
+    warning,
+    warnings_about,
 )
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class MissesTeller(Teller[Misses]):
             yield sentence_of(
                 "loss", *subject(misses.run), f" returns harmful passages for {queries}{at_cutoff(misses.k)}."
             )
-        yield from map(doubt, doubts({misses.run: misses.evaluation}))
+        yield from map(warning, warnings_about({misses.run: misses.evaluation}))
 
     def to_dict(self) -> Any:
         """Return the fields to export; harmful results only where the ground truth names some."""
@@ -157,7 +157,7 @@ class MissesTeller(Teller[Misses]):
 def place_of(group: dict[str, Any], results: int, k: int) -> str:
     """Describe where a group is covered."""
     if not group["alternatives"]:
-        return "cannot be met"
+        return "cannot be covered"
     if group["rank"] is None:
         if results == 1:
             return "not its only result"
@@ -211,20 +211,20 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         failures = self.result.failures
         count = counted(int(failures.counted.sum()), "query")
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
-        tied = [name for name, solved in counts if solved == counts[0][1]]
+        tied = [name for name, complete in counts if complete == counts[0][1]]
         sentence = f" {counts[0][1]:,} of {count}{at_cutoff(failures.cutoff)}"
         parts = enumerated(tied, f" {'completes' if len(tied) == 1 else 'complete'}{sentence}")
         if len(tied) == len(counts) > 1:
             parts = [f"{every(len(tied), 'run')} complete{sentence}"]
         others = counts[len(tied) :]
-        for name, solved in others[: NAMED - 1]:
-            parts = appended(parts, ", ", name, f" {solved:,}")
+        for name, complete in others[: NAMED - 1]:
+            parts = appended(parts, ", ", name, f" {complete:,}")
         if more := others[NAMED - 1 :]:
             parts[-1] += f", {counted(len(more), 'other')} at most {more[0][1]:,}"
         in_none = counted(len(failures.nobody), "is complete in no run", "are complete in no run")
         parts[-1] += f"; {in_none if failures.nobody else 'every query is complete in some run'}."
         yield sentence_of("best", *parts)
-        yield from map(doubt, doubts(self.result.evaluations))
+        yield from map(warning, warnings_about(self.result.evaluations))
 
     def figure(self) -> Figure:
         """Draws the listed groups, with the rank of their first hit in each run."""
@@ -344,10 +344,10 @@ def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
     for at in systems.most_telling.tolist():
         if len(rows) >= most * len(marks):
             break
-        met = {name: at_rank.met(at) for name, at_rank in marks.items()}
+        hits = {name: at_rank.first_hits(at) for name, at_rank in marks.items()}
         for number, group in enumerate(first.groups(at)):
             label = f"{systems.qids[at]}: {first.truth.group_label(group)}"
-            rows += [{"group": label, "system": name, "rank": at_rank.get(number)} for name, at_rank in met.items()]
+            rows += [{"group": label, "system": name, "rank": at_rank.get(number)} for name, at_rank in hits.items()]
     shows_all = len(systems.first.truth.group_query) <= most
     note = "" if shows_all else "those of the queries on which systems differ most"
     return group_ranks(rows, about(systems, RANK, note))

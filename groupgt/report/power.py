@@ -18,7 +18,7 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, counted, fixed, signed
 from groupgt.report.comparison import population_of
 from groupgt.report.means import policy_text, with_slices
-from groupgt.report.sentences import NAMED, doubt, doubts, sentence_of
+from groupgt.report.sentences import NAMED, sentence_of, warning, warnings_about
 
 # Larger numbers of queries are not distinguished.
 MILLION = 10**6
@@ -57,7 +57,8 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         grid = with_slices(analysis.powers, headers, rows)
         table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
         population = "\n".join(population_of(analysis.systems))
-        sentences = [*map(self._sentence, self._primary[:NAMED]), *map(doubt, doubts(analysis.systems.evaluations))]
+        warnings = map(warning, warnings_about(analysis.systems.evaluations))
+        sentences = [*map(self._sentence, self._primary[:NAMED]), *warnings]
         return [Verdict(sentences), table, note, Detail(population)]
 
     def _sentence(self, row: Power) -> data.Sentence:

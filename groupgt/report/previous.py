@@ -17,7 +17,7 @@ from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_hea
 from groupgt.report.differences import Other, changes, too_few
 from groupgt.report.headroom import NAMED_IN_CELL, first_of
 from groupgt.report.schema import plain
-from groupgt.report.sentences import at_cutoff, doubt, grouped, sentence_of
+from groupgt.report.sentences import at_cutoff, grouped, sentence_of, warning
 
 # Names the first queries or systems in a line.
 _listed = partial(listed, most=10, more=", and {:,} more")
@@ -58,9 +58,9 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     label = _label(outcome, against)
     other = Other("than in the previous run", "the previous run")
     yield from changes(against.contrasts(), other, label, against.settings)
-    yield from map(doubt, too_few(against.contrasts(), label, against.settings))
+    yield from map(warning, too_few(against.contrasts(), label, against.settings))
     for why, names in _by_reason(against, against.refused):
-        yield doubt(f"{_listed(names)}: not compared with the previous run in {label}: {why}")
+        yield warning(f"{_listed(names)}: not compared with the previous run in {label}: {why}")
 
 
 def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:

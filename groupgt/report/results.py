@@ -52,8 +52,8 @@ def _dataset(outcome: Outcome, dataset: str) -> schema.Dataset:
         result = {"best": outcome.best.get(dataset), "systems": evaluations}
     if dataset in outcome.failed:
         result["failed"] = outcome.failed[dataset]
-    if doubts := outcome.doubts.get(dataset):
-        result["warnings"] = [{"kind": doubt.kind, "text": doubt.text} for doubt in doubts]
+    if warnings := outcome.warnings.get(dataset):
+        result["warnings"] = [{"kind": each.kind, "text": each.text} for each in warnings]
     if dataset in outcome.comparison:
         # The decision on the data set knows its gates.
         result["comparison"] = outcome.comparison[dataset].to_dict()

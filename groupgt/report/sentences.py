@@ -73,7 +73,7 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
     return [*parts[:-1], parts[-1] + between, name, then]
 
 
-def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
+def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     """Warns about means that may mislead: queries without results, repeated results, or no evaluated queries."""
     if not evaluations:
         return
@@ -125,6 +125,6 @@ def sentence_of(kind: str, *parts: str) -> data.Sentence:
     return {"kind": kind, "parts": list(parts)}
 
 
-def doubt(text: str) -> data.Sentence:
+def warning(text: str) -> data.Sentence:
     """Turn a warning into a sentence without changing its capitalization."""
     return sentence_of("doubt", text if text.endswith("?") else f"{text}.")

@@ -10,7 +10,7 @@ from groupgt.render.document import Item, Verdict
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, counted, part_of
 from groupgt.report.means import policy_text
-from groupgt.report.sentences import doubt, doubts, enumerated, sentence_of
+from groupgt.report.sentences import enumerated, sentence_of, warning, warnings_about
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -69,12 +69,12 @@ def sentences(stages: Stages) -> Iterator[data.Sentence]:
             yield sentence_of("same", f"{kept}. No stage alone loses most: {parts[0]}", *parts[1:])
     if gained := sum(stage.gained for stage in stages.stages):
         text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
-        yield doubt(f"{text}: not all of its passages come from that stage")
+        yield warning(f"{text}: not all of its passages come from that stage")
     for stage in stages.stages:
         if stage.cutoff is not None and 0 < stage.depth < stage.cutoff:
             deepest = f"no query has more than {counted(stage.depth, 'result')}"
             yield sentence_of("doubt", "", stage.name, f" is cut at {stage.cutoff:,}, but {deepest}.")
-    yield from map(doubt, doubts({each.name: each for each in stages.evaluations}))
+    yield from map(warning, warnings_about({each.name: each for each in stages.evaluations}))
 
 
 def items(stages: Stages) -> Iterator[Item]:

@@ -68,12 +68,12 @@ def experiment_text(contents: Project, beside: Path) -> str:
 
     Warns if some values cannot match the stored ones.
     """
-    doubts = _doubts(contents)
-    for doubt in doubts:
-        warnings.warn(doubt, GroupgtWarning, stacklevel=2)
+    concerns = _concerns(contents)
+    for concern in concerns:
+        warnings.warn(concern, GroupgtWarning, stacklevel=2)
     stored = {metric: None for table in contents.tables.values() for metric in (*table.computed, *table.stored)}
     metrics, rules = list(stored or METRICS), "".join(f", {key}: {rule}" for key, rule in contents.rules.items())
-    notes = [*(f"Beware: {doubt}" for doubt in doubts), *(f"Left out: {line}" for line in contents.left)]
+    notes = [*(f"Beware: {concern}" for concern in concerns), *(f"Left out: {line}" for line in contents.left)]
     name, corpus = _quoted(_clean(contents.folder.name)), contents.folder / "data" / "corpus.parquet"
     lines = [
         *map(_comment, [f"The results stored in the AutoRAG project {contents.folder.name}, measured again.", *notes]),
@@ -222,17 +222,17 @@ def _names(tables: list[_Table]) -> list[str]:
     return names
 
 
-def _doubts(contents: Project) -> list[str]:
+def _concerns(contents: Project) -> list[str]:
     """Explains why values cannot match AutoRAG's."""
-    doubts = [ALLOWANCES[name][1] for name in contents.rules if name in ALLOWANCES]
+    concerns = [ALLOWANCES[name][1] for name in contents.rules if name in ALLOWANCES]
     defined, zero = contents.truth.judgments.defined.tolist(), "missing" in contents.rules
     for system, table in contents.tables.items():
         here = [is_defined and (zero or length > 0) for is_defined, length in zip(defined, table.lengths)]
         others = [qid for qid, one, other in zip(contents.truth.qids, table.counted, here) if one != other]
         if others:
             counts = f"AutoRAG's means are of {sum(table.counted)} queries, these of {sum(here)}"
-            doubts.append(f"{system}: {counts}, which cannot agree; they differ in {', '.join(others[:3])}")
-    return doubts
+            concerns.append(f"{system}: {counts}, which cannot agree; they differ in {', '.join(others[:3])}")
+    return concerns
 
 
 def _clean(text: str) -> str:

@@ -126,8 +126,8 @@ class _Count:
     def compare(self, hits: pl.DataFrame, levels: _Levels, equals: tuple[pl.Series, Ints, Ints], better: Ints) -> None:
         """Add to each hit the number of non-hits with the same score that rank above it."""
         tie, row, level = equals
-        met = np.flatnonzero(np.isin(levels.of_hit, level))
-        of_hits = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))[met]
+        at_level = np.flatnonzero(np.isin(levels.of_hit, level))
+        of_hits = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))[at_level]
         of_others = pl.DataFrame({"tie": tie, "row": row, "level": level, "hit": np.full(len(row), -1)})
         rows = best_first(pl.concat([of_hits, of_others]), ["level"], self.policy)
         hit, block = rows["hit"].to_numpy(), rows["level"].to_numpy()

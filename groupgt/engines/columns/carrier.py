@@ -187,10 +187,10 @@ class ColumnCarrier(LocalCarrier):
             names = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))
             lazy = columns.frame.select(names).with_row_index("row")
             rows = columns.guard(lambda: lazy.collect(engine="streaming"))
-            doubtful = bool(rows.null_count().sum_horizontal().item()) or not rows["score"].is_finite().all()
+            suspicious = bool(rows.null_count().sum_horizontal().item()) or not rows["score"].is_finite().all()
         except (pl.exceptions.PolarsError, OSError):
-            doubtful = True
-        if doubtful:
+            suspicious = True
+        if suspicious:
             yield from self.checked.rankings(policy)
             return
         for (qid,), of_query in rows.group_by("qid", maintain_order=True):

@@ -172,8 +172,8 @@ class _Scan:
     def scan(self, mode: int, hits: bytes, span: tuple[int, int]) -> _Part:
         """Return the compiled module's output for the lines between two offsets."""
         data = self.lines.part(*span)
-        rows, facts, doubt = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
-        if doubt >= 0:
+        rows, facts, suspect = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
+        if suspect >= 0:
             raise InvalidRowError
         segments = np.frombuffer(facts, dtype=np.int64).reshape(-1, 5)
         judged = segments[segments[:, 0] >= 0]

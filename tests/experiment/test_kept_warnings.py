@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from groupgt.cli.main import main
-from groupgt.errors import Doubt, GroupgtWarning, collecting, warn
+from groupgt.errors import GroupgtWarning, KeptWarning, collecting, warn
 from groupgt.report.experiment import page_of, summary
 from groupgt.report.gates import junit_report
 from groupgt.report.run import run_experiment
@@ -47,7 +47,7 @@ def file(tmp_path: Path) -> Path:
 def test_they_stand_wherever_the_numbers_do(file: Path) -> None:
     with pytest.warns(GroupgtWarning):
         outcome = run_experiment(file)
-    assert outcome.doubts == {"d": [Doubt("blank passages", BLANK), Doubt("unknown ids", OUTSIDE)]}
+    assert outcome.warnings == {"d": [KeptWarning("blank passages", BLANK), KeptWarning("unknown ids", OUTSIDE)]}
     assert outcome.folder is not None
     told = [f"warning: {text}." for text in (BLANK, OUTSIDE)]
     assert all(line in outcome.text() and f"- {line}" in summary(outcome) for line in told)
@@ -72,11 +72,11 @@ def test_without_any_nothing_is_said(file: Path, tmp_path: Path, capsys: pytest.
 
 
 def test_only_warnings_with_a_kind_are_collected_and_each_once() -> None:
-    doubts: list[Doubt] = []
+    warnings: list[KeptWarning] = []
 
     def several() -> None:
         warn("before", "no hits")
-        with collecting(doubts):
+        with collecting(warnings):
             warn("inside", "no hits")
             warn("inside", "no hits")
             warn("of no account")
@@ -84,5 +84,5 @@ def test_only_warnings_with_a_kind_are_collected_and_each_once() -> None:
 
     with pytest.warns(GroupgtWarning) as issued:
         several()
-    assert doubts == [Doubt("no hits", "inside")]
+    assert warnings == [KeptWarning("no hits", "inside")]
     assert len(issued) == 5
