@@ -189,7 +189,7 @@ def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> Non
         raise ConfigError(f"{kind} {name!r}: this name is built in and cannot be replaced; choose another")
     if (kind, name) in REGISTERED and not replacing:
         raise ConfigError(f"{kind} {name!r}: this name is taken; pass replace=True, or choose another")
-    REGISTERED[kind, name] = made
+    REGISTERED[kind, name] = made.named(kind, name) if isinstance(made, Plugin) else made
 
 
 @cache

@@ -139,7 +139,7 @@ def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = 
 @click.option(
     "--allow-code",
     is_flag=True,
-    help="Allow the file to run code: `use: python`, programs, scripts that build data.",
+    help="Allow the file to run code: `use: python`, plug-ins, programs, scripts that build data.",
 )
 @file_option(
     "--against",

@@ -30,6 +30,7 @@ from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.detect import column_names, require_columns, require_paths
+from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
@@ -72,6 +73,7 @@ class Inputs:
     labeller_options: tuple[str, ...] = ()
     corpus_path: Path | None = None
     allow_code: bool = False
+    plugins: tuple[str, ...] = ()
     takes_budgets: bool = False
     tokenizer: str | None = None
     metric_texts: tuple[str, ...] = ()
@@ -95,6 +97,16 @@ class Inputs:
         from groupgt.results.folder import ResultFolder
 
         return ResultFolder.opened(self.truth_path, self.dataset_name, self.systems)
+
+    def import_plugins(self) -> None:
+        """Import the modules from --plugin, before anything that they register is named."""
+        for name in self.plugins:
+            if not self.allow_code:
+                raise ConfigError(f"--plugin: {name} is your code; allow it with --allow-code")
+            try:
+                import_plugin(name, Path().resolve())
+            except ConfigError as error:
+                raise ConfigError(f"--plugin: {error}") from None
 
     def _check_folder(self) -> None:
         """Raise `ConfigError` if runs are missing, or if options do not apply to the type of input."""
@@ -438,6 +450,7 @@ def input_options(*options: Decorator) -> Decorator:
             others = {name: values.pop(name) for name in DEFAULTS.keys() & values.keys() - taken}
             inputs = Inputs(**given, others=others, takes_budgets="tokenizer" in given, takes_folder="systems" in given)
             with inputs.waiting:
+                inputs.import_plugins()
                 command(inputs, **values)
             inputs.judged.finish()
 

@@ -115,7 +115,13 @@ LABELLER = options_in(
         help="A labeller option, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
     ),
     "corpus",
-    click.option("--allow-code", is_flag=True, help="Allow custom tokenizer or labeller code."),
+    repeatable_option(
+        "--plugin",
+        "plugins",
+        metavar="MODULE",
+        help="Import a module first, so that what it registers can be named; needs --allow-code; repeatable.",
+    ),
+    click.option("--allow-code", is_flag=True, help="Allow custom tokenizer, labeller or plug-in code."),
 )
 BUDGETS = click.option("--tokenizer", metavar="NAME", help=f"Tokenizer: {', '.join(forms())}.")
 METRIC = repeatable_option(

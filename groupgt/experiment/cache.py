@@ -343,7 +343,7 @@ class Used:
         """Find the entries that an experiment file uses; run no user code, but raise errors in the file or data."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
-            experiment = load(path, allow_code=True, secrets=secrets)
+            experiment = load(path, allow_code=True, allow_plugins=False, secrets=secrets)
             inputs = {name: read_retrieval_inputs(experiment, name) for name in experiment.config.datasets}
         cache = AnswerCache.of(experiment).cache
         if cache is None:

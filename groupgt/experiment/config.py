@@ -338,6 +338,13 @@ class Config:
     ]
     groupgt: Annotated[str | None, Doc('The minimum version of groupgt, such as ">=0.1".')] = None
     name: Annotated[Name, Doc("The name of the experiment, and of its folder of results.")]
+    plugins: Annotated[
+        Texts,
+        Doc(
+            "Modules next to the file that are imported first, so that the metrics, labellers and retrievers that they "
+            "register can be named; needs --allow-code."
+        ),
+    ] = field(default_factory=list)
     seed: Annotated[int, Ge(0), Lt(2**32), Doc("Random seed; the same seed gives identical results.")] = 0
     convention: Annotated[
         ConventionChoice, Doc("How metrics treat groups; auto depends on the shape of the ground truth.")

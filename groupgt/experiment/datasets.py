@@ -364,6 +364,8 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
         if name is not None and experiment.at(name).is_file():
             by_name[name] = sha256(experiment.at(name))
 
+    for module in experiment.config.plugins:
+        add(f"{module.replace('.', '/')}.py")
     for dataset, config in experiment.config.datasets.items():
         add(config.ground_truth)
         add(config.audit)

@@ -24,6 +24,7 @@ from groupgt.experiment.systems import (
     stages_of,
 )
 from groupgt.experiment.yaml import Document, as_yaml, change, plain_text, read_yaml
+from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
 from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric
@@ -145,16 +146,20 @@ def load(
     only: Sequence[str] = (),
     allow_code: bool = False,
     dry: bool = False,
+    allow_plugins: bool | None = None,
     secrets: dict[str, str] | None = None,
 ) -> Experiment:
     """Read and check an experiment file; raise `ConfigError` with the line and column of every error.
 
     `changes` are settings such as `evaluate.k=[5]`; `only` lists patterns for the systems to report. User code requires
-    `allow_code`; otherwise it is an error, or is skipped with `dry`. Adds environment variable values to `secrets`.
+    `allow_code`; otherwise it is an error, or is skipped with `dry`. Plug-ins are never skipped, as what they register
+    may be named anywhere; they require `allow_plugins` (default: `allow_code`). Adds environment variable values to
+    `secrets`.
     """
     document = read_yaml(path, secrets)
     for setting in changes:
         change(document, setting)
+    _import_plugins(document, allowed=allow_code if allow_plugins is None else allow_plugins)
     config = _validated(document)
     if config is None:
         document.faults.fail(ConfigError)
@@ -176,6 +181,25 @@ def load(
         allow_code=allow_code,
         unchecked=checks.code.unchecked,
     )
+
+
+def _import_plugins(document: Document, *, allowed: bool) -> None:
+    """Import the modules under `plugins`, as far as they are texts; anything else is reported with the other keys."""
+    named = document.value.get("plugins") if isinstance(document.value, dict) else None
+    faults_before = document.faults.total
+    for position, name in enumerate(named if isinstance(named, list) else [named]):
+        path: KeyPath = ("plugins", position) if isinstance(named, list) else ("plugins",)
+        if not isinstance(name, str):
+            continue
+        if not allowed:
+            document.fault(path, f"{name} is your code; allow it with --allow-code")
+            continue
+        try:
+            import_plugin(name, document.folder.resolve())
+        except ConfigError as error:
+            document.fault(path, str(error))
+    if document.faults.total > faults_before:
+        document.faults.fail(ConfigError)
 
 
 def _chosen(document: Document, families: Families, only: Sequence[str], baseline: str | None) -> list[str]:

@@ -8,28 +8,26 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module, invalidate_caches
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names
+from groupgt.plugins import REGISTERED
 from groupgt.runtime import one_line, users_code
 
 # The bytes of target modules at the time of their import.
 READ: dict[str, bytes | None] = {}
+# The plug-ins that modules registered when they were imported for this, by kind and name.
+BROUGHT: dict[str, set[tuple[str, str]]] = {}
 
 
 def imported(target: str, folder: Path) -> Any:
     """Import the object named by `module:name`; raises `ConfigError` if it does not exist."""
     module_name, _, name = target.partition(":")
-    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
-    _forget(module_name, folder)
     try:
-        with users_code():
-            value: Any = import_module(module_name)
-        READ[module_name] = _source(module_name)
-    except ModuleNotFoundError as error:
-        raise _no_module(error.name or module_name) from None
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"target: {module_name} cannot be imported: {one_line(error)}") from None
+        value: Any = _module(module_name, folder)
+    except ConfigError as error:
+        raise ConfigError(f"target: {error}") from None
     for part in name.split("."):
         if not hasattr(value, part):
             raise _no_name(module_name, part, dir(value))
@@ -37,12 +35,40 @@ def imported(target: str, folder: Path) -> Any:
     return value
 
 
+def import_plugin(name: str, folder: Path) -> None:
+    """Import a module for the plug-ins that it registers; those of an earlier version of it are removed.
+
+    Raises `ConfigError` if it cannot be imported.
+    """
+    _forget(name, folder)
+    if name not in sys.modules:
+        for key in BROUGHT.pop(name, ()):
+            REGISTERED.pop(key, None)
+    before = set(REGISTERED)
+    _module(name, folder)
+    BROUGHT.setdefault(name, set()).update(REGISTERED.keys() - before)
+
+
+def _module(name: str, folder: Path) -> ModuleType:
+    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
+    _forget(name, folder)
+    try:
+        with users_code():
+            module = import_module(name)
+    except ModuleNotFoundError as error:
+        raise ConfigError(_no_module(error.name or name)) from None
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{name} cannot be imported: {one_line(error)}") from None
+    READ[name] = _source(name)
+    return module
+
+
 def check_target(target: str, folder: Path) -> None:
     """Raise `ConfigError` if the module or the name in it certainly does not exist, without executing the module."""
     module_name, _, name = target.partition(":")
     spec = spec_of(module_name, [str(folder), *sys.path])
     if spec is None:
-        raise _no_module(module_name)
+        raise ConfigError(f"target: {_no_module(module_name)}")
     if spec.origin is None or not spec.origin.endswith(".py"):
         return
     try:
@@ -56,8 +82,8 @@ def check_target(target: str, folder: Path) -> None:
         raise _no_name(module_name, requested, sorted(names))
 
 
-def _no_module(name: str) -> ConfigError:
-    return ConfigError(f"target: there is no module {name!r}, next to the file or installed")
+def _no_module(name: str) -> str:
+    return f"there is no module {name!r}, next to the file or installed"
 
 
 def _no_name(module_name: str, name: str, names: Iterable[str]) -> ConfigError:

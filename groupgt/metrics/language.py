@@ -68,8 +68,7 @@ class Metric:
         """The catalogue entry; raises `MetricError` if the metric is not registered in this process."""
         definition = definition_of(self.name)
         if definition is None:
-            way = "import the module that registers it, or name that under the entry points groupgt.metrics"
-            raise MetricError(f"metric {self.name!r}: it is not registered in this process; {way}")
+            raise not_registered(self.name)
         return definition
 
     @property
@@ -139,6 +138,12 @@ class Metric:
     def budget(self) -> Budget | None:
         """The cutoff if it is a budget, otherwise None."""
         return self.cutoff if isinstance(self.cutoff, Budget) else None
+
+
+def not_registered(name: str) -> MetricError:
+    """Return the error for a metric that this process cannot compute."""
+    way = "import the module that registers it (--plugin MODULE), or name that under the entry points groupgt.metrics"
+    return MetricError(f"metric {name!r}: it is not registered in this process; {way}")
 
 
 def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str | None]:

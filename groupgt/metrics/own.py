@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from groupgt.errors import ConfigError, GroupgtError, MetricError, display
+from groupgt.errors import ConfigError, GroupgtError, MetricError, display, listed
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter
-from groupgt.metrics.catalogue import ALIASES
-from groupgt.metrics.language import IN_TREC_EVAL, Metric
+from groupgt.metrics.catalogue import ALIASES, definition_of
+from groupgt.metrics.language import IN_TREC_EVAL, Metric, not_registered
 from groupgt.model.hits import Floats, Hits, Judgments
 from groupgt.model.validity import finite_number
 from groupgt.options import choices, limits, words
@@ -90,9 +90,10 @@ def metric(
             takes_cutoff=takes_cutoff,
         )
         before = registered("metric").get(name)
+        is_stored = before is not None and isinstance(before.formulas[None].function, Stored)
         if replace or before is None or _facts(before) != _facts(definition):
             try:
-                register("metric", name, definition, replacing=replace)
+                register("metric", name, definition, replacing=replace or is_stored)
             except ConfigError as error:
                 raise MetricError(str(error)) from None
         return Metric(name)
@@ -165,6 +166,37 @@ class Custom:
             what = f"query {qid!r}: expected a finite number, or NaN where there is none, found infinity"
             raise MetricError(f"metric {self.name!r}: {what}")
         return values
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The function of a metric whose values were read from a result folder, and which this process cannot compute."""
+
+    name: str
+
+    def __call__(self, *_: Any, **__: Any) -> Floats:
+        """Raise `MetricError`."""
+        raise not_registered(self.name)
+
+
+def facts_of(definition: Definition) -> dict[str, Any]:
+    """Return what a result folder records about a custom metric, so that its values can be read without its code."""
+    formula = definition.formulas[None]
+    parameters = [[each.name, each.default, list(each.choices)] for each in formula.parameters]
+    facts = {key: getattr(definition, key) for key in ("summary", "higher_is_better", "bounded", "takes_cutoff")}
+    return {**facts, "formula": formula.text, "parameters": parameters}
+
+
+def restore(name: str, facts: Mapping[str, Any]) -> None:
+    """Make a metric that a result folder describes known by name, unless the process has one of this name."""
+    if definition_of(name) is None:
+        rest = dict(facts)
+        parameters = [
+            Parameter(parameter, default, listed(choices) if choices else "a number", choices=tuple(choices))
+            for parameter, default, choices in rest.pop("parameters")
+        ]
+        formula = Formula(Stored(name), rest.pop("formula"), parameters=tuple(parameters))
+        register("metric", name, Definition(name, formulas={None: formula}, **rest))
 
 
 def _looked_at(hits: Hits, cut: Cut) -> Hits:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
 from groupgt.metrics.base import CONVENTIONS
+from groupgt.metrics.own import restore
 from groupgt.store.stamped import LAST
 
 
@@ -36,6 +37,8 @@ class Manifest:
     convention: str
     # The commit of groupgt, if it ran from a checkout.
     commit: str = ""
+    # What is known of metrics that are not built in.
+    own_metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:
@@ -52,6 +55,8 @@ class Manifest:
         with suppress(ValidationError):
             manifest = TypeAdapter(Manifest).validate_json(text, strict=True)
             if manifest._is_sound:
+                for name, facts in manifest.own_metrics.items():
+                    restore(name, facts)
                 return manifest
         what = "expected what this version writes of config, metrics, policy, ground truth and counts"
         raise DataError(f"{file}: {what}, found something else; run the experiment again")

@@ -17,6 +17,8 @@ from groupgt.experiment.cache import libraries
 from groupgt.experiment.outcome import Outcome
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
+from groupgt.metrics.own import facts_of
+from groupgt.plugins import ours
 from groupgt.render.exports import csv_text, write_rows
 from groupgt.render.tables import Grid, stacked
 from groupgt.results.manifest import Manifest
@@ -69,6 +71,11 @@ def manifest_of(outcome: Outcome) -> Any:
             for dataset, by_system in outcome.evaluations.items()
         },
         convention=experiment.convention,
+        own_metrics={
+            metric.name: facts_of(metric.definition)
+            for metric in experiment.metrics.values()
+            if metric.name not in ours("metric")
+        },
     )
     return experiment.hide.sure(vars(manifest))
 
