@@ -135,7 +135,8 @@ class Mcp(base.OneByOne):
             else:
                 program, *arguments = program_of(options.command, setting.folder)
                 server = StdioServerParameters(command=program, args=arguments, env=options.env, cwd=setting.folder)
-                transport = stdio_client(server, errlog=self.errors)  # type: ignore[arg-type]  # its descriptor is used
+                errors: Any = self.errors  # only its descriptor is used
+                transport = stdio_client(server, errlog=errors)
             yield await stack.enter_async_context(Client(transport, read_timeout_seconds=options.timeout))
 
     def _called(self, call: Callable[..., Any], *arguments: Any) -> Any:
