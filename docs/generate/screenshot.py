@@ -24,7 +24,7 @@ def opened(tab: Tab, folder: Path) -> str:
     tab.size(1180)
     tab.open(outcome.folder / "report.html")
     tab.settled()
-    text = " ".join(tab.texts("header, h1, h2, h3, .verdict, .tiles, table"))
+    text = " ".join(tab.texts("header, h1, h2, .card, .verdict, .gates li, table, aside li"))
     return re.sub(r"\s+", " ", re.sub(r"[-+]?\d[\d.,:]*", "#", text)).strip()
 
 

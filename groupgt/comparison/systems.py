@@ -267,11 +267,6 @@ class Systems:
         """Mark the queries that are complete within the cutoff, shape (Q,)."""
         return complete_within(evaluation, self.cutoff)
 
-    @property
-    def incomplete(self) -> int | None:
-        """The number of queries that are complete for no system; None if only values are available."""
-        return len(self.failures.nobody) if self.failures is not None else None
-
     @cached_property
     def most_telling(self) -> Ints:
         """Query indices, most informative first: by the spread between systems, then by the lowest performance."""

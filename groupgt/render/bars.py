@@ -41,16 +41,17 @@ class Bar:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from `low` to `high`, with ticks at round numbers."""
+    """An axis from `low` to `high`, with ticks at round numbers; one of changes has 0 on it, and signs."""
 
     low: float
     high: float
     ticks: tuple[float, ...]
+    has_zero: bool
 
     @classmethod
-    def of(cls, bars: Sequence[Bar], *, zero: bool = True) -> Axis:
-        """Return the axis that all bars fit on, and 0 if it has a meaning."""
-        ends = [*(end for bar in bars for end in bar.ends), *([0.0] if zero else [])] or [0.0]
+    def of(cls, bars: Sequence[Bar], *, has_zero: bool = True) -> Axis:
+        """Return the axis that all bars fit on."""
+        ends = [*(end for bar in bars for end in bar.ends), *([0.0] if has_zero else [])] or [0.0]
         low, high = min(ends), max(ends)
         size = (high - low) or 1.0
         low, high = low - ROOM * size, high + ROOM * size
@@ -61,7 +62,7 @@ class Axis:
             if size / step <= 4
         )
         first, last = math.ceil(low / step), math.floor(high / step)
-        return cls(low, high, tuple(place * step for place in range(first, last + 1)))
+        return cls(low, high, tuple(place * step for place in range(first, last + 1)), has_zero)
 
     def share(self, value: float) -> float:
         """Return a place on the axis, from 0 to 1."""
@@ -73,7 +74,7 @@ class Axis:
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
         if not round(tick, 9):
             return "0"
-        return f"{tick:+.{decimals}f}" if self.low < 0 < self.high else f"{tick:.{decimals}f}"
+        return f"{tick:+.{decimals}f}" if self.has_zero else f"{tick:.{decimals}f}"
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class BarTable:
             headers, *rows = [row[: self.before] for row in (headers, *rows)]
             widths, room = self._fitted([headers, *rows], screen.width)
         room = min(max(room, SHORTEST_BAR), LONGEST_BAR)
-        axis = Axis.of([bar for bar in self.bars if bar is not None], zero=self.has_zero)
+        axis = Axis.of([bar for bar in self.bars if bar is not None], has_zero=self.has_zero)
         lines = [self._line(headers, widths, _ticks(axis, room))]
         for row, bar in zip(rows, self.bars):
             line = self._line(row, widths, _drawn(bar, axis, room))
@@ -148,7 +149,7 @@ def _drawn(bar: Bar | None, axis: Axis, width: int) -> str:
     if bar is None or bar.value is None:
         return " " * width
     line = [" "] * width
-    zero = _place(axis, 0.0, width) if axis.low < 0 < axis.high else None
+    zero = _place(axis, 0.0, width) if axis.has_zero else None
     if bar.low is not None and bar.high is not None:
         start, end = _place(axis, bar.low, width), _place(axis, bar.high, width)
         line[start : end + 1] = "─" * (end + 1 - start)

@@ -10,7 +10,6 @@ import copy
 import html
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -31,8 +30,6 @@ MIME = "application/vnd.vegalite.v5+json"
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
 # Scale of a PNG relative to the figure on a screen.
 PIXELS = 2
-# Attributes that a picture within a page does not need.
-NEEDLESS = r' (?:aria-[a-z]+|role|class|pointer-events|xmlns(?::xlink)?|version)="[^"]*"'
 # Tables of templates that the page fills in.
 FILLED = ("rows", "mean")
 
@@ -208,27 +205,9 @@ def drawing(figure: Figure) -> Drawing:
     return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": rows}
 
 
-def pictured(figures: Mapping[str, Figure]) -> dict[str, Drawing]:
-    """Convert figures and their data for the report page, with the pictures shown until they are drawn."""
-    return {name: {**drawing(figure), "still": still(figure)} for name, figure in figures.items()}
-
-
 def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
     """Convert a figure without its data, which the page fills in; `texts` replaces strings that users can change."""
     return {"template": _emptied(replaced(figure.template, texts or {}))}
-
-
-def still(figure: Figure) -> str:
-    """Render the picture shown until the page draws the figure, in page colors; empty without vl-convert."""
-    if not has_converter():
-        return ""
-    colors = {f"${name}": f"var(--{name})" for name in THEMES["light"]}
-    spec = {key: value for key, value in figure.template.items() if key not in ("title", "description")}
-    # The width of names depends on the reader's font.
-    config = {**CONFIG, "background": None, "padding": {"left": 30, "right": 8, "top": 4, "bottom": 4}}
-    svg: str = _converted(replaced({**spec, "config": config}, colors), ".svg").decode()
-    # Roles and labels are for standalone pictures; here a table describes the content.
-    return re.sub("<[^>]*>", lambda tag: re.sub(NEEDLESS, "", tag[0]), svg)
 
 
 def _emptied(value: Any) -> Any:

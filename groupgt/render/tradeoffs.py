@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import (
     HIGHEST,
     LOWEST,
+    STEP,
     About,
     Layer,
     Rows,
@@ -68,7 +67,8 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     tooltip = tips(family="", x=parameters[0], value="mean", low="low", high="high")
     layers = [
         interval_rules(y, place_of, color_only(color)),
-        layer({"type": "line"}, {**mean, **color}),
+        # Words have no order, so that no line joins them.
+        *([layer({"type": "line"}, {**mean, **color})] if numeric else []),
         layer(points(60), {**mean, **color_only(color), "tooltip": tooltip}),
     ]
     columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
@@ -86,49 +86,30 @@ def _both(parameters: Sequence[str]) -> str:
     return f"{first} and {parameters[1]}" if one == other else f"{parameters[0]} and {parameters[1]}"
 
 
-# Height of the figure, and of a line of text in it.
-HEIGHT_PIXELS, LINE_PIXELS = 280, 15
-
-
 def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
-    """Draws quality against latency; the front contains every system that no other system beats on both.
+    """Draw the latency of each system; on the front is every system that no other beats on latency and quality.
 
-    Rows: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no). Names are
-    placed below one another, sorted by quality.
+    Rows, best first: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no).
+    Names stand on the axis, beside their means, where they never overlap.
     """
-    latencies = [row["latency"] for row in rows]
-    # The axis is logarithmic.
-    middle = math.sqrt(min(latencies) * max(latencies))
-    placed = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
-    ends = [end for row in rows for end in (row["low"], row["high"], row["value"]) if end is not None]
-    for side in ("left", "right"):
-        _spread([row for row in placed if row["side"] == side], (max(ends) - min(ends)) * LINE_PIXELS / HEIGHT_PIXELS)
-    scale = {"type": "log", "nice": False, "padding": 24}
-    x = numeric("latency", scale=scale, title=unit, axis={**log_axis(), "format": "~g"})
-    y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
-    place = {"x": x, "y": {**y, "field": "value"}}
+    placed = [{**row, "name": f"{row['system']}  {fixed(row['value'], 3)}"} for row in rows]
+    x = numeric("latency", scale={"type": "log", "nice": False}, title=unit, axis={**log_axis(), "format": "~g"})
+    y = down("name", sort=None)
     color = colored("front", ["yes", "no"], ["$better", "$same"])
     shape = colored("front", ["yes", "no"], ["circle", "square"])
     key = legend("on the Pareto front")
-    front_line = {"type": "line", "interpolate": "step-after", "color": "$better", "strokeDash": [4, 3]}
-    times = {"x": {**x, "field": "fast"}, "x2": {"field": "slow"}, "y": place["y"], "color": color}
+    times = {"y": y, "x": {**x, "field": "fast"}, "x2": {"field": "slow"}, "color": color}
     marks = {"color": {**color, "legend": key}, "shape": {**shape, "legend": key}}
-    names = {"x": x, "y": {**y, "field": "at"}, "text": nominal("system")}
     layers = [
-        layer(front_line, place, "datum.front === 'yes'"),
-        interval_rules(y, x, {"color": color}),
-        layer({"type": "rule", "opacity": 0.5}, times),
-        layer(points(70), {**place, **marks, "tooltip": tips(system="", latency=unit, value="mean")}),
+        layer({"type": "rule", "strokeWidth": 2}, times),
+        layer(points(70), {"y": y, "x": x, **marks, "tooltip": tips(system="", latency=unit, value="mean")}),
     ]
-    for side, shift in (("left", 8), ("right", -8)):
-        name = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 160}
-        layers.append(layer(name, names, f"datum.side === '{side}'"))
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
     return figure_of(
         "latency",
-        "Quality against latency",
+        f"Latency and mean {about.metric}",
         about,
-        {"layer": layers, "height": HEIGHT_PIXELS},
+        {"layer": layers, "height": {"step": STEP}},
         placed,
         {
             "system": "system",
@@ -142,6 +123,10 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
         },
         f"On the Pareto front of {about.metric} and latency: {listed(front)}.",
     )
+
+
+# Height of the figure.
+HEIGHT_PIXELS = 280
 
 
 def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
@@ -174,17 +159,6 @@ def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
 def _free(title: str) -> Layer:
     """Return an axis that need not begin at 0."""
     return {"type": "quantitative", "scale": {"zero": False, "nice": False, "padding": 24}, "title": title}
-
-
-def _spread(rows: Sequence[dict[str, Any]], least: float) -> None:
-    """Set the label height `at` for each row: close to its value, but at least `least` below the previous label."""
-    ordered = sorted(rows, key=lambda row: -row["value"])
-    for place, row in enumerate(ordered):
-        row["at"] = row["value"] if not place else min(row["value"], ordered[place - 1]["at"] - least)
-    # Move everything up again by half of the largest shift.
-    pushed = max((row["value"] - row["at"] for row in ordered), default=0.0) / 2
-    for row in ordered:
-        row["at"] += pushed
 
 
 def funnel(rows: Rows, about: About, first: str) -> Figure:

@@ -31,7 +31,7 @@ from groupgt.report.means import as_requested, below_means, corrected_blocks, co
 from groupgt.report.methods import methods_of
 from groupgt.report.paper import latex_of
 from groupgt.report.schema import plain
-from groupgt.report.sentences import at_cutoff, grouped
+from groupgt.report.sentences import at_cutoff, grouped, typeset
 from groupgt.report.tracking import tracked
 
 
@@ -265,7 +265,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     """Return the page data of one data set, including comparisons between its systems."""
     dataset = evaluated.dataset_of(systems, name)
     dataset["tests"] = _tests(systems)
-    dataset["verdict"] = [*decide(systems).sentences, *differences.notes(systems)]
+    dataset["notes"] = typeset(differences.notes(systems, decide(systems).note))
     if len(systems.names) > 1:
         dataset["baseline"] = systems.names.index(systems.baseline)
         dataset["contrasts"]["rows"] = list(_page_contrasts(systems))

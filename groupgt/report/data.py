@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -20,21 +20,17 @@ from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints
 from groupgt.render import figures
 from groupgt.render.columns import columns_of, headings_of
-from groupgt.render.drawing import Drawable, drawing, still, template
+from groupgt.render.drawing import Drawable, drawing, template
 from groupgt.render.page import data
 from groupgt.render.tables import fixed, span
-from groupgt.report import slices
+from groupgt.report import priorities, slices, standings
 from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
 from groupgt.report.decision import decide
-from groupgt.report.means import about, forest
+from groupgt.report.means import about, evaluated_of, forest
 from groupgt.report.misses import details, groups_figure
 
 # Maximum number of queries on the page; beyond it, the most informative ones are listed.
 LISTED = 10_000
-# Maximum number of metrics side by side.
-MOST_METRICS = 6
-# With more systems than this, the page has no picture until it draws the figure.
-STILL_SYSTEMS = 40
 # Colors of heat maps.
 STEPS = 6
 # Counts of the population that are shown if not 0.
@@ -76,14 +72,18 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     kept = systems.most_telling[:LISTED]
     evaluated = bool(systems.evaluations)
     missing = len(systems.qids) - len(kept)
+    decision = decide(systems)
     return {
         "name": name,
-        "verdict": decide(systems).sentences,
+        "decision": decision.page,
+        "population": evaluated_of(systems),
+        "notes": [],
+        "standings": standings.page_table(systems),
+        "first": priorities.page_part(systems, decision),
+        "gates_title": "",
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": None,
         "best": None if systems.best is None else systems.names.index(systems.best),
-        "leading": _leading(systems),
-        "tiles": list(_tiles(systems)),
         "metrics": [
             {
                 "name": text,
@@ -135,29 +135,6 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "passages": systems.passages,
         "left_out": [f"{missing:,} queries on which systems differ least"] if missing else [],
     }
-
-
-def _leading(systems: Systems) -> list[int]:
-    """Return the metrics of the leaderboard: all, or the primary one and others with its cutoff if there are many."""
-    texts = list(systems.metrics)
-    if len(texts) > MOST_METRICS:
-        cutoff = systems.metrics[systems.primary].cutoff
-        alike = [text for text in texts if text != systems.primary and systems.metrics[text].cutoff == cutoff]
-        texts = [systems.primary, *alike][:MOST_METRICS]
-    return [list(systems.metrics).index(text) for text in texts]
-
-
-def _tiles(systems: Systems) -> Iterator[list[str]]:
-    """Yield the figures at the top of the page: a number, its label, and the view and filter it links to."""
-    count, several = len(systems.qids), len(systems.names) > 1
-    scored = max(map(systems.queries_of, systems.names))
-    queries = "query" if count == 1 else "queries"
-    yield [f"{count:,}", queries + (f", {scored:,} scored" if scored < count else ""), "questions", ""]
-    yield [f"{len(systems.names):,}", "systems" if several else "system", "systems", ""]
-    if systems.best is not None:
-        yield [fixed(systems.mean(systems.best)), f"{systems.extreme} {systems.label}", "systems", ""]
-    if systems.incomplete is not None:
-        yield [f"{systems.incomplete:,}", "complete in no system" if several else "not complete", "questions", "none"]
 
 
 def facts(systems: Systems) -> list[tuple[str, str]]:
@@ -260,15 +237,9 @@ def why_out(evaluations: Sequence[Evaluation], query: int) -> str:
 
 def _drawings(systems: Systems) -> dict[str, data.Drawing]:
     """Return the page's figures, as templates if their content depends on choices made on the page."""
-    means = forest(systems)
-    drawings = {"means": template(means, {systems.label: "$label"})}
-    if 1 < len(systems.names) <= STILL_SYSTEMS:
-        drawings["means"]["still"] = still(means)
+    drawings: dict[str, data.Drawing] = {}
     if systems.evaluations:
-        curves = depth_curves(systems)
-        drawings["depth"] = drawing(curves)
-        if len(systems.names) == 1:
-            drawings["depth"]["still"] = still(curves)
+        drawings["depth"] = drawing(depth_curves(systems))
         for unit in units(systems):
             drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
         drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}

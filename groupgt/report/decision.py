@@ -16,13 +16,13 @@ from groupgt.evaluation.result import mean_of
 from groupgt.experiment.outcome import GateResult, Outcome
 from groupgt.render.document import Card
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, p_text, signed
+from groupgt.render.tables import counted, fixed, minus, p_text, signed
 from groupgt.report import gates as told
 from groupgt.report import schema
 from groupgt.report.evidence import CORRECTIONS, DIGITS, Case, Tested, ends_of_mean, evidence, mean_evidence, size_of
 from groupgt.report.names import Names
 from groupgt.report.schema import Badge, State
-from groupgt.report.sentences import enumerated, every, sentence_of
+from groupgt.report.sentences import enumerated, every
 
 BADGES: dict[State, Badge] = {
     **dict.fromkeys(("no result", "gate failed", "gates failed", "system failed"), "Blocked"),
@@ -72,14 +72,14 @@ class Decision:
         return Card(self.shape, self.badge, self.sentence, [*lines, *([self.note] if self.note else [])])
 
     @property
-    def sentences(self) -> list[data.Sentence]:
-        """The decision as sentences."""
-        kinds: dict[Badge, str] = {"Blocked": "failed", "Worse": "loss", "Better": "gain", "Passed": "gate"}
-        lines = [line for line in (" · ".join(self.evidence), self.note) if line]
-        return [
-            sentence_of(kinds.get(self.badge, "same"), *self.sentence),
-            *(sentence_of("note", line) for line in lines),
-        ]
+    def page(self) -> data.Decided:
+        """The decision for the page."""
+        return {
+            "badge": self.badge,
+            "sentence": self.sentence,
+            "evidence": list(map(minus, self.evidence)),
+            "note": minus(self.note),
+        }
 
     def to_dict(self) -> schema.Decision:
         """Return the decision for results.json."""

@@ -12,10 +12,10 @@ import groupgt
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import ConfigError, near_names, printable
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.outcome import GateResult, Outcome
 from groupgt.render import tables
 from groupgt.render.document import Detail, Heading, Item, Verdict, document
-from groupgt.render.drawing import Drawable, Figure, drawing, pictured
+from groupgt.render.drawing import Drawable, Figure, drawing
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.results import Teller
@@ -36,7 +36,7 @@ from groupgt.report import (
 )
 from groupgt.report.decision import Decision, decisions
 from groupgt.report.results import means_grid, results_of
-from groupgt.report.sentences import enumerated, every, grouped, sentence_of, warning
+from groupgt.report.sentences import enumerated, every, grouped, sentence_of, typeset, warning
 from groupgt.report.stages import items as staged
 from groupgt.report.tracking import tracked
 
@@ -131,7 +131,7 @@ def summary(outcome: Outcome) -> str:
         if len(outcome.evaluations) > 1:
             parts.append(Heading(dataset, 3))
         parts += [decision.card, Verdict(notes(outcome, dataset, decision, timed=True))]
-        judged = [gate for gate in outcome.gates if gate.dataset == dataset]
+        judged = _gates_on(outcome, dataset)
         parts += gates.summary(judged, outcome.experiment.config.baseline)
         parts += gates.failed(outcome, dataset)
         if evaluations:
@@ -168,8 +168,7 @@ def headline(outcome: Outcome, dataset: str) -> str:
     """Return what was measured in one line: `sweep · handbook · 82 of 88 queries evaluated`."""
     parts = [outcome.experiment.title, dataset]
     if (systems := outcome.systems.get(dataset)) is not None:
-        queries, scored = len(systems.qids), max(map(systems.queries_of, systems.names))
-        parts.append(f"{scored:,} of {counted(queries, 'query')} evaluated")
+        parts.append(means.evaluated_of(systems))
     if failed := outcome.failed.get(dataset):
         parts.append(f"{len(failed):,} of {counted(len(failed) + len(outcome.evaluations[dataset]), 'system')} failed")
     return " · ".join(parts)
@@ -180,7 +179,7 @@ def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) ->
     found = [*previous.sentences(outcome, dataset)]
     if outcome.evaluations[dataset]:
         found += differences.notes(outcome.systems[dataset], decision.note)
-    judged = [gate for gate in outcome.gates if gate.dataset == dataset]
+    judged = _gates_on(outcome, dataset)
     return [
         *(sentence for sentence in found if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
@@ -230,6 +229,10 @@ def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sente
 # --- Tables.
 
 
+def _gates_on(outcome: Outcome, dataset: str) -> list[GateResult]:
+    return [gate for gate in outcome.gates if gate.dataset == dataset]
+
+
 def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     evaluations = list(outcome.evaluations[dataset].values())
     convention, primary = outcome.experiment.convention, outcome.experiment.primary
@@ -250,7 +253,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         in_full = [text for text in compared if text == evaluations[0].text_of(primary)] or compared
         if len(in_full) < len(compared):
             yield from map(Detail, _deltas(table, evaluations[0]))
-        judged = [gate for gate in outcome.gates if gate.dataset == dataset]
+        judged = _gates_on(outcome, dataset)
         yield from comparison.items(outcome.systems[dataset], in_full, brief=True, gates=judged)
     yield from previous.blocks(outcome, dataset)
     for name, stages in outcome.stages.get(dataset, {}).items():
@@ -324,13 +327,14 @@ def page_of(outcome: Outcome) -> data.Page:
 
 
 def _times(outcome: Outcome) -> data.Times:
+    baseline = outcome.experiment.config.baseline
     latencies = {name: times.figure(each, times.latencies(outcome, name)) for name, each in outcome.systems.items()}
     return {
         "made": datetime.now().astimezone().isoformat(timespec="seconds"),
         "machine": times.machine_text(outcome.timings),
         "columns": list(times.columns(outcome)),
         "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
-        "gates": {name: gates.page_rows(gates.of_dataset(outcome, name, timed=True)) for name in outcome.systems},
+        "gates": {name: gates.page_rows(_gates_on(outcome, name), baseline, timed=True) for name in outcome.systems},
         "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
         "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
     }
@@ -340,10 +344,14 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset = comparison.dataset_of(outcome.systems[name], name)
     dataset["previous"] = previous.page_part(outcome, name)
     dataset["failed"] = list(outcome.failed.get(name, {}).items())
-    judged = gates.of_dataset(outcome, name, timed=False)
-    dataset["gates"] = gates.page_rows(judged)
+    judged, baseline = _gates_on(outcome, name), outcome.experiment.config.baseline
+    dataset["gates"] = gates.page_rows(judged, baseline, timed=False)
+    dataset["gates_title"] = gates.title(judged, gates.subject_of(judged, baseline))
     decision = decisions(outcome)[name]
-    dataset["verdict"] = [*decision.sentences, *notes(outcome, name, decision, timed=False)]
+    dataset["decision"] = decision.page
+    dataset["population"] = headline(outcome, name).split(" · ", 2)[-1]
+    dataset["notes"] = typeset(notes(outcome, name, decision, timed=False))
+    dataset["first"] = priorities.page_part(outcome.systems[name], decision)
     for system in dataset["systems"]:
         # The retriever, inputs and options, as written in the file.
         resolved = outcome.experiment.systems[system["name"]]
@@ -352,7 +360,10 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
         listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
         inputs = f" of {', '.join(resolved.inputs)}" if resolved.inputs else ""
         system["about"] = f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")
+    about = {system["name"]: system["about"] for system in dataset["systems"]}
+    dataset["standings"] = standings.page_table(outcome.systems[name], judged, about)
     staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
-    dataset["drawings"] |= pictured({**curves.sweeps(outcome, outcome.systems[name]), **staged})
+    drawn = {**curves.sweeps(outcome, outcome.systems[name]), **staged}
+    dataset["drawings"] |= {key: drawing(each) for key, each in drawn.items()}
     dataset["outcomes"] = [outcomes.page_part(system, each) for system, each in outcome.answered.get(name, {}).items()]
     return dataset

@@ -165,11 +165,6 @@ def _few(drop: Drop) -> str:
     return f"{count}, and {drop.settings.test} is unreliable below {drop.needed}: use test: randomization"
 
 
-def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResult]:
-    """Return the gates of one data set: latency gates if `timed`, otherwise all other gates."""
-    return [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
-
-
 def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
     """Say how many gates were skipped, and warn about those whose test has too few differing queries."""
     if skipped := sum(gate.skipped for gate in gates):
@@ -318,11 +313,37 @@ def table(gates: Sequence[GateResult], baseline: str | None) -> Limits:
     return Limits(heading, rows, Table([heading, "what", "value", "limit"], cells, keep=2))
 
 
-def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:
-    """Convert gate results for the page."""
-    return [
-        {"number": gate.gate, "system": gate.system, "result": status(gate), "reason": reason(gate)} for gate in gates
-    ]
+def told_status(result: GateResult) -> str:
+    """Return the word for what became of a gate; one without a value says so."""
+    if result.problem is not None:
+        return "Nothing to compare" if result.skipped else "No value"
+    return kind(result).capitalize()
+
+
+def page_rows(gates: Sequence[GateResult], baseline: str | None, *, timed: bool) -> list[data.Gate]:
+    """Convert gate results for the page: latency gates if `timed`, otherwise all other gates."""
+    subject = subject_of(gates, baseline)
+    return [_page_row(gate, subject) for gate in gates if gate.timed == timed]
+
+
+def _page_row(gate: GateResult, subject: str | None) -> data.Gate:
+    parts = shares(gate)
+    return {
+        "number": gate.gate,
+        "system": gate.system,
+        "result": status(gate),
+        "reason": reason(gate),
+        "order": ORDER[kind(gate)],
+        "kind": kind(gate),
+        "status": told_status(gate),
+        "measure": measure(gate),
+        "rest": rest(gate, subject),
+        "note": remark(gate),
+        "value": f"{value(gate)}{unit(gate) if gate.value is not None else ''}",
+        "limit": limit(gate),
+        "shares": None if parts is None else [round(100 * min(part, 1.0), 2) for part in parts],
+        "over": kind(gate) in ("failed", "allowed") and {gate.asks.max, gate.asks.max_drop} != {None},
+    }
 
 
 def junit_report(outcome: Outcome) -> str:

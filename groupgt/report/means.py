@@ -241,6 +241,11 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
     yield f"{metric} {shares}{dropped}"
 
 
+def evaluated_of(systems: Systems) -> str:
+    """Return how many queries were evaluated: `82 of 88 queries evaluated`."""
+    return f"{max(map(systems.queries_of, systems.names)):,} of {counted(len(systems.qids), 'query')} evaluated"
+
+
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
     """Return the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     # With several conventions, the header of each column names its own.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.systems import Systems
 from groupgt.errors import GroupgtError
-from groupgt.render.drawing import Drawable, Figure, pictured
+from groupgt.render.drawing import Drawable, Figure, drawing
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed_page
 from groupgt.render.tables import counted
@@ -38,7 +38,7 @@ def merged_page(
         dataset = dataset_of(table.by(primary), name)
         dataset["facts"] += lost
         if len(holders) == 1:
-            dataset["drawings"] |= pictured(_swept(holders[0], table.by(primary)))
+            dataset["drawings"] |= {key: drawing(each) for key, each in _swept(holders[0], table.by(primary)).items()}
         for folder in holders:
             contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
             dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))

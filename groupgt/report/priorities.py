@@ -11,7 +11,8 @@ import numpy as np
 from groupgt.comparison.failures import Failures
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Folded, Foot
-from groupgt.render.tables import fixed, snippet
+from groupgt.render.page import data
+from groupgt.render.tables import counted, fixed, snippet
 from groupgt.report.decision import Decision
 from groupgt.report.evidence import DIGITS
 from groupgt.report.names import Names
@@ -125,3 +126,15 @@ def folded(systems: Systems, decision: Decision) -> Iterator[Folded]:
         yield Folded(
             f"Look at {'this query' if len(found) == 1 else f'these {len(found)} queries'} first ({why})", lines
         )
+
+
+def page_part(systems: Systems, decision: Decision) -> data.First:
+    """Return the queries to look at first, for the page."""
+    why, found = first_queries(systems, decision)
+    return {
+        "why": f"{why[0].upper()}{why[1:]}." if why else "",
+        "queries": [
+            {"qid": each.qid, "text": each.text, "became": each.became, "missing": each.missing} for each in found
+        ],
+        "all": f"All {counted(len(systems.qids), 'query')}",
+    }

@@ -8,7 +8,7 @@ from typing import TypeVar
 from groupgt.engines.order import WAY_OUT
 from groupgt.evaluation.result import Evaluation
 from groupgt.render.page import data
-from groupgt.render.tables import counted, listed
+from groupgt.render.tables import counted, listed, minus
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -123,6 +123,14 @@ def subject(name: str) -> list[str]:
 def sentence_of(kind: str, *parts: str) -> data.Sentence:
     """Return a sentence of a kind; every second part is a name."""
     return {"kind": kind, "parts": list(parts)}
+
+
+def typeset(sentences: Iterable[data.Sentence]) -> list[data.Sentence]:
+    """Return sentences with real minus signs, names apart."""
+    return [
+        {**each, "parts": [part if place % 2 else minus(part) for place, part in enumerate(each["parts"])]}
+        for each in sentences
+    ]
 
 
 def warning(text: str) -> data.Sentence:

@@ -1,21 +1,23 @@
 """The table of systems: means, changes from the baseline with their CIs, queries lost and gained, complete queries.
 
-`standings` returns its rows, which the terminal and the summary draw in their own way.
+`standings` returns its rows, which the terminal, the summary and the page draw in their own way.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groupgt.comparison.contrast import Contrast
+from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.experiment.outcome import GateResult
-from groupgt.render.bars import Bar, BarTable
+from groupgt.render.bars import Axis, Bar, BarTable
+from groupgt.render.columns import signed_span
 from groupgt.render.layout import Strong
-from groupgt.render.tables import BETTER, WORSE, Table, fixed, minus, signed, small
+from groupgt.render.page import data
+from groupgt.render.tables import BETTER, WORSE, Table, counted, fixed, minus, signed, small
 from groupgt.report.evidence import CORRECTIONS, DIGITS, between, level
 from groupgt.report.names import Names
 from groupgt.report.sentences import at_cutoff
@@ -25,6 +27,8 @@ MARKS = {"better": BETTER, "worse": WORSE}
 SIGNS = {**MARKS, "baseline": "◆"}
 # Systems that a summary shows without unfolding.
 BEST = 3
+# Other metrics beside the primary one on the page.
+OTHERS = 2
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Standing:
     gained: Sequence[str] = ()
     complete: int | None = None
     limit: float | None = None
+    is_limit_broken: bool = False
 
     @property
     def mark(self) -> str:
@@ -68,22 +73,23 @@ def standings(systems: Systems, gates: Sequence[GateResult] = ()) -> list[Standi
             lost, gained = failures.lost(name, baseline), failures.lost(baseline, name)
         kind = systems.kind(name) if contrasts else ""
         contrast = contrasts.get(name)
+        limit, is_broken = limits.get(name, (None, False))
         rows.append(
-            Standing(name, systems.mean(name), kind, contrast, lost, gained, counts.get(name), limits.get(name))
+            Standing(name, systems.mean(name), kind, contrast, lost, gained, counts.get(name), limit, is_broken)
         )
     sign = -1 if systems.higher else 1
     return sorted(rows, key=lambda row: math.inf if row.mean is None else sign * row.mean)
 
 
-def _limits(systems: Systems, gates: Sequence[GateResult]) -> Iterator[tuple[str, float]]:
-    """Yield the limit of a gate on a change of the primary metric, as a difference."""
+def _limits(systems: Systems, gates: Sequence[GateResult]) -> Iterator[tuple[str, tuple[float, bool]]]:
+    """Yield the limit of a gate on a change of the primary metric, as a difference, and whether it is broken."""
     for gate in gates:
         asks = gate.asks
         if gate.drop is None or gate.drop.baseline is None or asks.slice:
             continue
         if systems.evaluations[gate.system].text_of(gate.metric) == systems.primary:
             size = -(asks.max_drop or 0.0) if asks.min_gain is None else asks.min_gain
-            yield gate.system, size if systems.higher else -size
+            yield gate.system, (size if systems.higher else -size, not gate.passed)
 
 
 def counted_queries(systems: Systems) -> int:
@@ -188,3 +194,157 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
 def _p_title(systems: Systems) -> str:
     method = systems.settings.corrects
     return "p" if method == "none" else f"p ({CORRECTIONS.get(method, method)})"
+
+
+# --- The page.
+
+
+def page_table(
+    systems: Systems, gates: Sequence[GateResult] = (), about: Mapping[str, str] | None = None
+) -> data.Standings:
+    """Return the table for the page, whose scripts place what they are given; `about` describes each system."""
+    names, rows = Names(systems.names), standings(systems, gates)
+    total = counted_queries(systems)
+    cutoff = systems.metrics[systems.primary].cutoff
+    # Complete queries have a column of their own.
+    told = {systems.primary, *(text for text, each in systems.metrics.items() if total and each.name == "complete")}
+    others = [text for text in systems.metrics if text not in told]
+    others = sorted(others, key=lambda text: systems.metrics[text].cutoff != cutoff)[:OTHERS]
+    has_changes, bars = is_compared(rows), bars_of(systems, rows)
+    axis = Axis.of([bar for bar in bars if bar is not None], has_zero=has_changes)
+    columns = [("name", "System"), ("mean", systems.label)]
+    columns += [("delta", "Change")] if has_changes else []
+    columns += [("lost", "Lost / gained")] if has_changes and total else []
+    columns += [("complete", "Complete")] if total else []
+    columns += [(f"other{place}", systems.labels[text]) for place, text in enumerate(others)]
+    return {
+        "title": "Systems against " if has_changes else "System" if len(rows) == 1 else "Systems",
+        "baseline": names[systems.baseline] if has_changes else "",
+        "columns": columns,
+        "interval": interval_text(systems, rows),
+        "ticks": [(_share(axis, tick), minus(axis.text(tick)), tick == 0 and has_changes) for tick in axis.ticks],
+        "rows": [
+            _page_row(systems, names, row, bar, axis, others, (about or {}).get(row.name, ""))
+            for row, bar in zip(rows, bars)
+        ],
+        "legend": _page_legend(rows),
+        "note": _page_note(systems, names, has_changes=has_changes, has_others=bool(others)),
+    }
+
+
+def _share(axis: Axis, value: float) -> float:
+    return round(100 * axis.share(value), 2)
+
+
+def _page_legend(rows: Sequence[Standing]) -> list[tuple[str, str]]:
+    kinds = {row.kind for row in rows}
+    legend = [(kind, f"significantly {kind}") for kind in MARKS if kind in kinds]
+    legend += [("not significant", "not significant")] if "not significant" in kinds else []
+    return [*legend, *([("limit", "gate limit")] if any(row.limit is not None for row in rows) else [])]
+
+
+def _page_note(systems: Systems, names: Names, *, has_changes: bool, has_others: bool) -> str:
+    parts = []
+    if has_changes and counted_queries(systems):
+        where = at_cutoff(systems.cutoff)
+        parts.append(f"Lost / gained: complete{where} only in the baseline / only in the system.")
+    if has_changes and has_others:
+        parts.append("Other metrics are exploratory.")
+    if names.shared:
+        parts.append(f"Shared by all: {'; '.join(names.shared)}.")
+    return " ".join(parts)
+
+
+def _page_row(
+    systems: Systems, names: Names, row: Standing, bar: Bar | None, axis: Axis, others: Sequence[str], about: str
+) -> data.StandingRow:
+    base, options = names.parts(row.name)
+    total, contrast = counted_queries(systems), row.contrast
+    cells: dict[str, Any] = {"mean": fixed(row.mean, DIGITS)}
+    sort: dict[str, Any] = {"name": row.name, "mean": row.mean}
+    if contrast is not None:
+        cells |= {"delta": minus(signed(contrast.delta, DIGITS)), "lost": f"{len(row.lost):,} / {len(row.gained):,}"}
+        sort |= {"delta": contrast.delta, "lost": len(row.lost)}
+    elif row.kind == "baseline":
+        cells |= {"delta": "baseline", "lost": "–"}
+        sort |= {"delta": 0.0, "lost": 0}
+    if total:
+        cells["complete"] = f"{row.complete or 0:,}/{total:,}"
+        sort["complete"] = row.complete
+    marks = {"delta": row.mark}
+    for place, text in enumerate(others):
+        mean = systems.means[row.name][text]
+        cells[f"other{place}"] = fixed(mean, DIGITS)
+        sort[f"other{place}"] = mean
+        if systems.is_baseline_named and text in systems.labels:
+            marks[f"other{place}"] = MARKS.get(systems.kind(row.name, text), "")
+    ends = None if bar is None else (bar.value, bar.low, bar.high)
+    return {
+        "name": row.name,
+        "base": base,
+        "options": options,
+        "kind": row.kind,
+        "cells": cells,
+        "marks": marks,
+        "sort": sort,
+        "bar": None if ends is None or ends[0] is None else [_share(axis, end) for end in ends if end is not None],
+        "limit": None if row.limit is None else (_share(axis, row.limit), row.is_limit_broken),
+        "label": minus(_label(names[row.name], row)),
+        "details": [(term, minus(text)) for term, text in _details(systems, row, about)],
+        "lost": list(row.lost),
+        "gained": list(row.gained),
+    }
+
+
+def _label(name: str, row: Standing) -> str:
+    """Return what a bar shows, for those who cannot see it."""
+    contrast = row.contrast
+    if contrast is None:
+        return f"{name}: {'baseline' if row.kind == 'baseline' else f'mean {fixed(row.mean, DIGITS)}'}"
+    ends = contrast.delta_interval
+    of = "" if math.isnan(ends[0]) else f", {level(contrast.confidence)} {between(ends)}"
+    words = f"significantly {row.kind}" if row.mark else "not significant"
+    return f"{name}: {signed(contrast.delta, DIGITS)}{of}, {words}"
+
+
+def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str, str]]:
+    """Yield what a row shows when it is opened: terms and their texts."""
+    contrast = row.contrast
+    if contrast is not None:
+        ends = contrast.delta_interval
+        yield "Reading", _reading(contrast)
+        of = "" if math.isnan(ends[0]) else f" ({level(contrast.confidence)} {signed_span(ends)})"
+        yield "Change", f"{signed(contrast.delta)}{of}"
+        if not math.isnan(contrast.p_value):
+            count, method = comparisons(systems.against_baseline.values()), systems.settings.corrects
+            is_adjusted = count > 1 and method != "none"
+            over = f"{CORRECTIONS.get(method, method)}, {counted(count, 'comparison')}"
+            how = f" ({over}; uncorrected {small(contrast.raw_p_value, DIGITS)})"
+            yield "p", f"{small(contrast.p_value, DIGITS)}{how if is_adjusted else ''}"
+        if math.isfinite(contrast.effect_size):
+            yield "Effect size d_z", signed(contrast.effect_size, 2)
+        yield "Better / same / worse", f"{contrast.wins:,} / {contrast.ties:,} / {contrast.losses:,} queries"
+        if contrast.unpaired:
+            yield "Not paired", f"{counted(contrast.unpaired, 'query')} with a value for one of the two only"
+    low_mean, high_mean = systems.ends(row.name)
+    of = "" if low_mean is None else f" ({level(systems.settings.confidence)} {fixed(low_mean)} to {fixed(high_mean)})"
+    yield f"Mean {systems.label}", f"{fixed(row.mean)}{of}"
+    if row.kind == "baseline":
+        yield "Role", "Baseline: every change is measured from it."
+    if about:
+        yield "System", about
+
+
+def _reading(contrast: Contrast) -> str:
+    """Return what a test and an interval say together."""
+    low, high = contrast.delta_interval
+    verdict = "Significant" if contrast.significant else "Not significant"
+    if contrast.significant and (low > 0 or high < 0):
+        return f"{verdict}: the whole interval is {'above' if low > 0 else 'below'} 0."
+    if not contrast.significant and low <= 0 <= high:
+        return f"{verdict}: the interval runs from {_words(low)} to {_words(high)}, with 0 inside it."
+    return f"{verdict}."
+
+
+def _words(change: float) -> str:
+    return f"a {'fall' if change < 0 else 'rise'} of {fixed(abs(change), DIGITS)}"

@@ -78,7 +78,7 @@ NOISE = "the medians differ by less than their CIs: noise"
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
-    """Draws quality against latency with every point labelled; None if fewer than two systems were timed."""
+    """Draw the latency of systems beside their quality; None if fewer than two systems were timed."""
     kind, medians = latencies
     rows: list[dict[str, Any]] = []
     for name, each in medians.items():
@@ -88,6 +88,7 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
             rows.append({"system": name, **times, "value": mean, "low": low, "high": high})
     if len(rows) < 2:
         return None
+    rows.sort(key=lambda row: row["value"], reverse=systems.higher)
     for row in rows:
         row["front"] = "no" if any(_beats(other, row, higher=systems.higher) for other in rows) else "yes"
     is_noise = max(row["fast"] for row in rows) <= min(row["slow"] for row in rows)

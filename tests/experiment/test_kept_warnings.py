@@ -52,7 +52,7 @@ def test_they_stand_wherever_the_numbers_do(file: Path) -> None:
     told = [f"warning: {text}." for text in (BLANK, OUTSIDE)]
     assert all(line in outcome.text() and f"- {line}" in summary(outcome) for line in told)
     (dataset,) = page_of(outcome)["datasets"]
-    on_page = ["".join(each["parts"]) for each in dataset["verdict"] if each["kind"] == "doubt"]
+    on_page = ["".join(each["parts"]) for each in dataset["notes"] if each["kind"] == "doubt"]
     assert on_page[:2] == [f"{BLANK}.", f"{OUTSIDE}."]
     assert "not in the corpus" in (outcome.folder / "report.html").read_text(encoding="utf-8")
     results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))

@@ -272,7 +272,7 @@ def test_a_drop_and_a_gain(tmp_path: Path, snapshot: Snapshot) -> None:
     assert f"warning: {told[2, 'a']}." in verdict(outcome)
     page = page_of(outcome)["datasets"][0]
     assert sum(few in row["reason"] for row in page["gates"]) == sum(
-        few in "".join(each["parts"]) for each in page["verdict"]
+        few in "".join(each["parts"]) for each in page["notes"]
     )
     assert f"<system-out>{told[2, 'a']}</system-out>" in junit_report(outcome)
 

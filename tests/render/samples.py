@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from groupgt.render import figures, tradeoffs
@@ -169,12 +170,15 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         details.append(data.Detail(question, groups, ids, {f"d{question}"}, rankings, [["1 / 1"]] * systems))
     usual: dict[str, Any] = {
         "name": "set",
-        "verdict": [{"kind": "best", "parts": ["", names[0], " is the best."]}],
+        "decision": {"badge": "Better", "sentence": ["", names[0], " is better."], "evidence": [], "note": ""},
+        "population": f"{questions} of {questions} queries evaluated",
+        "notes": [],
+        "standings": standing_rows(names),
+        "first": {"why": "", "queries": [], "all": f"All {questions} queries"},
+        "gates_title": "",
         "primary": 0,
         "baseline": None,
         "best": 0,
-        "leading": [0],
-        "tiles": [[str(questions), "queries", "questions", ""]],
         "metrics": [metric()],
         "systems": [
             {
@@ -210,6 +214,31 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "left_out": [],
     }
     return {**usual, **more}  # type: ignore[typeddict-item]
+
+
+def standing_rows(names: Sequence[str]) -> data.Standings:
+    """A table of systems without a baseline."""
+    rows = [
+        data.StandingRow(
+            name=name,
+            base=name,
+            options="",
+            kind="",
+            cells={"mean": "0.500"},
+            marks={},
+            sort={"name": name, "mean": 0.5},
+            bar=[50.0, 25.0, 75.0],
+            limit=None,
+            label=f"{name}: mean 0.500",
+            details=[],
+            lost=[],
+            gained=[],
+        )
+        for name in names
+    ]
+    columns = [("name", "System"), ("mean", "recall@10")]
+    about: dict[str, Any] = {"title": "Systems", "baseline": "", "interval": "95% CI of the mean", "note": ""}
+    return data.Standings(columns=columns, ticks=[], rows=rows, legend=[], **about)
 
 
 def page(*datasets: data.Dataset, **more: Any) -> data.Page:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.render.drawing import has_converter
 from groupgt.render.page.page import page_bytes
 from groupgt.report.comparison import dataset_of
 from tests.browser import Tab
@@ -187,14 +186,15 @@ def test_every_view_shows_itself_and_asks_for_nothing(opened: Tab, report: Path,
 
 def test_the_overview_says_the_verdict(opened: Tab) -> None:
     opened.settled()
-    verdict = opened.texts(".verdict li")
-    assert "significantly better than words in ndcg@10" in verdict[0]
-    assert opened.count(".plot svg") == 1
-    assert "150\nqueries, 149 scored" in opened.texts(".tiles li")
-    board = opened.texts(".leaderboard tbody tr")
+    assert opened.text(".card .badge") == "Better"
+    assert "significantly better than words in ndcg@10" in opened.text(".card")
+    assert "149 of 150 queries evaluated" in opened.text(".population")
+    board = opened.texts(".standings tbody tr:first-child")
     assert any(line.startswith("both") and "▲" in line for line in board)
+    assert opened.count(".standings tbody .bar-of .dot") == len(board) == 3
+    assert opened.count("aside li") == 3
     assert opened.text(".facts") == ""  # folded
-    opened.click(".folded > summary")
+    opened.click(".folded:last-of-type > summary")
     facts = opened.text(".facts")
     assert "convention\ncoverage" in facts
     assert "150, of which 149 have a group that can be covered" in facts
@@ -430,14 +430,14 @@ def test_figures_are_hidden_from_readers_and_their_data_is_not(opened: Tab) -> N
 
 @pytest.mark.parametrize("kind", ["svg", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("png", "json"))])
 def test_figures_are_saved(opened: Tab, kind: str) -> None:
-    opened.settled()
+    opened.view("systems")
     opened.run(
         "(() => { globalThis.kept = []; HTMLAnchorElement.prototype.click = function ()"
         " { kept.push([this.download, this.href]); }; })()"
     )
     opened.click(f"figure .saves button:nth-of-type({['svg', 'png', 'json'].index(kind) + 1})")
     name, link = opened.wait("kept[0]")
-    assert name == f"means.{kind}"
+    assert name == f"depth.{kind}"
     if kind == "png":
         assert link.startswith("data:image/png")
     else:
@@ -482,34 +482,34 @@ def test_columns_fit_on_paper(opened: Tab, report: Path) -> None:
     assert opened.run("document.querySelector('table.questions').getBoundingClientRect().right") <= 720
 
 
-@pytest.mark.slow
-def test_without_a_script_the_first_figure_is_there(opened: Tab, report: Path) -> None:
-    """So it is for whoever prints the page, or takes a picture of it, before its scripts have drawn anything."""
-    if not has_converter():
-        pytest.skip("vl-convert is not installed")
+def test_a_row_opens_its_details_and_the_table_is_sorted(opened: Tab) -> None:
+    names = "table.standings .opener .name"
+    assert opened.texts(names) == ["both", "vectors", "words"]
+    assert opened.count(".details:not([hidden])") == 0
+    opened.click("table.standings .opener")
+    assert opened.count(".details:not([hidden])") == 1
+    assert "Significant: the whole interval is above 0." in opened.text(".details:not([hidden])")
+    opened.click("#sort-name")
+    opened.wait("document.querySelector('th[aria-sort=ascending] #sort-name') !== null")
+    opened.click("#sort-name")
+    opened.wait("document.querySelector('th[aria-sort=descending] #sort-name') !== null")
+    assert opened.texts(names) == ["words", "vectors", "both"]
+
+
+def test_a_narrow_row_has_two_lines_and_keeps_its_bar(opened: Tab) -> None:
+    opened.size(390)
     opened.settled()
-    opened.call("Emulation.setScriptExecutionDisabled", value=True)
-    try:
-        opened.call("Page.navigate", url=report.resolve().as_uri())
-        opened.wait("document.readyState === 'complete' && document.querySelector('#main') !== null")
-        assert opened.count("header.top") == 0
-        assert opened.run("document.querySelector('.still svg').getBoundingClientRect().width") > 300
-        assert "both" in opened.run("document.querySelector('.still svg').textContent")
-    finally:
-        opened.call("Emulation.setScriptExecutionDisabled", value=False)
-
-
-@pytest.mark.slow
-def test_a_picture_stands_in_until_the_figure_is_drawn(opened: Tab) -> None:
-    """The picture of the first view is kept, and is what a figure holds before it draws itself."""
-    if not has_converter():
-        pytest.skip("vl-convert is not installed")
-    opened.view("overview")
-    assert opened.run("[...stills.keys()].join()") == "0 means"
-    before = "meansFigure(page.datasets[0], page.datasets[0].primary).querySelector('.plot > svg') !== null"
-    assert opened.run(before)
-    assert opened.count("figure .plot svg.marks") == 1  # the one that was drawn has taken its place
-    assert opened.count("figure .plot > svg:not(.marks)") == 0
+    rows = opened.run(
+        "[...document.querySelectorAll('.standings tbody tr:first-child')].map((row) => ['.opener', '.mean', '.delta',"
+        " '.bar-of'].map((each) => row.querySelector(each).getBoundingClientRect()).map((box) => [box.top, box.right,"
+        " box.width]))"
+    )
+    for name, mean, delta, bar in rows[:2]:
+        assert abs(name[0] - mean[0]) < 12
+        assert abs(mean[0] - delta[0]) < 3
+        assert bar[0] > name[0] + 12
+        assert bar[2] > 300
+        assert max(mean[1], delta[1], bar[1]) <= 390
 
 
 @pytest.mark.slow

@@ -414,7 +414,7 @@ def test_a_comparison_says_the_same_everywhere() -> None:
         "\\", ""
     ).replace("@&#8203;", "@")
     shown = dataset_of(WORSE.by(), "own")
-    assert "".join(shown["verdict"][0]["parts"]) == decision.text
+    assert "".join(shown["decision"]["sentence"]) == decision.text
 
 
 def test_names() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.render.bars import Bar
+from groupgt.render.bars import Axis, Bar
 from groupgt.render.document import document
 from groupgt.render.layout import Screen, columns_of
 from groupgt.report.contrasts import leaderboards
@@ -55,6 +55,13 @@ def test_systems_are_sorted_by_their_mean(table: groupgt.Comparison) -> None:
     assert bad is not None
     assert bad.value == pytest.approx(-0.625)
     assert -1 < (bad.low or 0) < -0.625 < (bad.high or 0) < 0
+
+
+def test_an_axis_of_means_has_no_signs() -> None:
+    means, changes = (Axis.of([Bar(0.5, 0.1, 0.9)], has_zero=has_zero) for has_zero in (False, True))
+    assert list(map(means.text, means.ticks)) == ["0.2", "0.4", "0.6", "0.8"]
+    assert list(map(changes.text, changes.ticks)) == ["0", "+0.5"]
+    assert means.share(0.5) == pytest.approx(0.5)
 
 
 def test_a_table_is_no_wider_than_the_screen(table: groupgt.Comparison) -> None:

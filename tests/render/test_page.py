@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 
-from groupgt.render.drawing import has_converter, still, template
-from groupgt.render.encodings import About
-from groupgt.render.figures import forest
 from groupgt.render.page import blocks, data, vendored
 from groupgt.render.page.blocks import chunks_of, fit, opened
 from groupgt.render.page.data import Page
@@ -127,7 +124,8 @@ def test_texts_of_users_stay_texts(text: str) -> None:
     own = dataset()
     own["name"] = own["systems"][0]["name"] = own["questions"]["qids"][0] = text
     own["questions"]["texts"][0] = text
-    own["verdict"] = [{"kind": "best", "parts": [text, text, text]}]
+    own["decision"]["sentence"] = [text, text, text]
+    own["standings"]["rows"][0]["name"] = own["standings"]["rows"][0]["base"] = text
     own["facts"] = [(text, text)]
     for detail in own["details"]:
         detail.names[0] = text
@@ -175,10 +173,12 @@ def test_all_that_is_time_stands_on_one_line() -> None:
 
 
 def test_the_page_says_the_verdict_without_a_script() -> None:
-    own = dataset(verdict=[{"kind": "best", "parts": ["", "a<b", " is best."]}])
+    decision = {"badge": "Better", "sentence": ["", "a<b", " is best."], "evidence": ["+0.1", "p = 0.01"], "note": "?"}
+    own = dataset(decision=decision, notes=[{"kind": "loss", "parts": ["worse than ", "c", "."]}])
     text = page_bytes(page(own, title="tests & more")).decode()
     assert "<title>tests &amp; more · groupgt</title>" in text
-    assert "<p><b><bdi>a&lt;b</bdi></b> is best.</p>" in text
+    assert "<p><b>Better</b> <b><bdi>a&lt;b</bdi></b> is best.</p>" in text
+    assert "<p>+0.1 · p = 0.01</p>\n<p>?</p>\n<p>worse than <b><bdi>c</bdi></b>.</p>" in text
     cells = "<td class='number'>0.5000</td><td class='number'>0.2500 to 0.7500</td>"
     assert f"<th scope='row'><bdi>system 0</bdi></th>{cells}" in text
 
@@ -288,34 +288,6 @@ def test_sources_are_checked(tmp_path: Path, sources: list[str]) -> None:
     config.write_text(json.dumps({"compilerOptions": libraries, "include": include}), encoding="utf-8")
     done = subprocess.run([compiler, "-p", str(config)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.skipif(not has_converter(), reason="vl-convert is not installed")
-def test_pictures_stand_in_the_page_until_figures_are_drawn() -> None:
-    """In the colors of the page, as plain shapes and text: nothing of what names hold becomes markup."""
-    names = ["plain", '<script>alert(1)</script> & "quoted" class="x"']
-    rows = [{"name": name, "value": 0.5, "low": 0.4, "high": 0.6, "kind": ""} for name in names]
-    own = dataset()
-    figure = forest(rows, About("ndcg@10", 3, "coverage", "default policy"))
-    own["drawings"]["means"] = {**template(figure), "still": still(figure)}
-    data = page_bytes(page(own))
-    reader = read(data)
-    assert len(reader.scripts) == len(SCRIPTS)
-    text = data.decode()
-    picture = text[text.index("<svg", text.index('data-still="0 means"')) : text.index("</figure>")]
-    assert "var(--ink)" in picture
-    assert "&lt;script&gt;" in picture
-    assert 'class="x"' in picture.replace("&quot;", '"')
-    assert set(re.findall(r"<(\w+)", picture)) <= {"svg", "g", "path", "text", "line", "rect", "defs", "clipPath"}
-    # It is not in the blocks again.
-    assert "still" not in value(reader, "page")["datasets"][0]["drawings"]["means"]
-
-
-def test_without_vl_convert_a_table_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupgt.render.drawing.has_converter", lambda: False)
-    rows = [{"name": "one", "value": 0.5, "low": 0.4, "high": 0.6, "kind": ""}]
-    assert still(forest(rows, About("ndcg@10", 3, "coverage", "default policy"))) == ""
-    assert b"data-still=" not in page_bytes(page(dataset()))
 
 
 def test_scripts_read_all_data_of_the_page() -> None:

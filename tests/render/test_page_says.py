@@ -14,10 +14,11 @@ from groupgt.comparison.systems import Systems, interval
 from groupgt.render.document import Verdict, sentence_text
 from groupgt.render.layout import Strong
 from groupgt.render.page.page import page_bytes
-from groupgt.render.tables import fixed, p_text, signed
+from groupgt.render.tables import fixed, minus, p_text, signed
 from groupgt.report.comparison import dataset_of
 from groupgt.report.contrasts import leaderboards
 from groupgt.report.decision import decide
+from groupgt.report.standings import standings
 from tests.browser import Tab
 from tests.render.samples import page
 
@@ -56,9 +57,16 @@ def test_page_and_terminal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = dataset_of(table, "own")
     card, verdict, *_ = table._teller.blocks()  # type: ignore[attr-defined]
     assert isinstance(verdict, Verdict)
-    told = [sentence_text(each) for each in (*decide(table).sentences, *verdict.sentences)]
-    assert list(map(sentence_text, shown["verdict"])) == told
+    assert list(map(sentence_text, shown["notes"])) == [minus(sentence_text(each)) for each in verdict.sentences]
     assert card == decide(table).card
+    assert shown["decision"]["sentence"] == decide(table).sentence
+    board_rows = standings(table)
+    assert [row["name"] for row in shown["standings"]["rows"]] == [row.name for row in board_rows]
+    for row, each in zip(shown["standings"]["rows"], board_rows):
+        assert row["cells"]["mean"] == fixed(table.mean(each.name), 3)
+        assert row["marks"]["delta"] == {"better": "▲", "worse": "▼"}.get(table.kind(each.name), "")
+        places = [*(row["bar"] or []), *([row["limit"][0]] if row["limit"] else [])]
+        assert all(0 <= place <= 100 for place in places)
     names, texts = table.names, list(table.metrics)
     bold = {}
     for board in leaderboards(table):
@@ -71,9 +79,6 @@ def test_page_and_terminal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         assert [each["means"][place] for each in shown["systems"]] == [table.means[name][text] for name in names]
     best = shown["best"]
     assert best is None or names[best] == table.best
-    if table.best is not None:
-        word = "highest" if table.metrics[table.primary].higher_is_better else "lowest"
-        assert [fixed(table.mean(table.best)), f"{word} {table.label}", "systems", ""] in shown["tiles"]
     check_contrasts(table, shown)
 
 
@@ -128,19 +133,13 @@ def test_the_browser_shows_what_it_is_given(seed: int, tab: Tab, tmp_path: Path)
     def plain(texts: list[str]) -> list[str]:
         return [" ".join(text.split()) for text in texts]
 
-    said = ["".join(each["parts"]) for each in shown["verdict"]]
+    assert "".join(shown["decision"]["sentence"]) in tab.text(".card .says")
+    said = ["".join(each["parts"]) for each in shown["notes"]]
     assert [text.split(" ", 1)[1] for text in plain(tab.texts(".verdict li"))] == plain(said)
-    assert plain(tab.texts(".tiles li")) == [f"{figure} {label}" for figure, label, *_ in shown["tiles"]]
-    rows = plain(tab.texts(".leaderboard tbody tr"))
-    for place, name in enumerate(table.names):
-        assert rows[place].startswith(name)
-        for metric in shown["leading"]:
-            assert fixed(shown["systems"][place]["means"][metric]) in rows[place]
-    strong = [
-        sum(place in shown["metrics"][metric]["best"] for metric in shown["leading"]) for place in range(len(rows))
-    ]
-    found = [tab.count(f".leaderboard tbody tr:nth-child({place + 1}) strong") for place in range(len(rows))]
-    assert found == strong
+    rows = plain(tab.texts(".standings tbody tr:first-child"))
+    for row, each in zip(rows, shown["standings"]["rows"], strict=True):
+        assert row.startswith(each["base"])
+        assert all(text in row for text in each["cells"].values())
     tab.open(path, f"#comparison?a={table.names[1]}&b=base")
     tab.settled()
     primary = [row for row in shown["contrasts"]["rows"] if row[:4] == [1, 0, shown["primary"], -1]]

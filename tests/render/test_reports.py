@@ -15,8 +15,10 @@ from groupgt.cli.main import cli
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Verdict, sentence_text
 from groupgt.render.page.page import SCRIPTS, page_bytes
+from groupgt.render.tables import minus
 from groupgt.report.decision import decisions
 from groupgt.report.experiment import items, page_of
+from groupgt.report.gates import kind
 from tests.render.test_page import Reader, read, value
 
 ROOT = Path(groupgt.__file__).parent.parent
@@ -37,7 +39,8 @@ def test_an_evaluation_writes_its_page_and_draws_itself(tmp_path: Path) -> None:
     reader = page_at(tmp_path / "page.html")
     shown = value(reader, "page")["datasets"][0]
     assert [system["means"] for system in shown["systems"]] == [[0.5]]
-    assert ["12", "not complete", "questions", "none"] in shown["tiles"]
+    assert shown["standings"]["rows"][0]["cells"]["complete"] == "0/12"
+    assert [each["qid"] for each in shown["first"]["queries"]] == list(TRUTH)[:3]
     assert value(reader, "passages-0-0") == {"a": "what a says"}
     assert evaluation.plot("depth").name == "depth"
     with pytest.raises(groupgt.ConfigError, match="unknown figure 'dept'"):
@@ -49,7 +52,7 @@ def test_a_comparison_writes_its_page_and_draws_itself(tmp_path: Path) -> None:
     table = groupgt.compare(TRUTH, runs, ["recall@2", "mrr"], convention="coverage", resamples=200)
     table.to_html(tmp_path / "page.html")
     shown = value(page_at(tmp_path / "page.html"), "page")["datasets"][0]
-    assert shown["verdict"][0]["parts"][1] == "whole"
+    assert shown["decision"]["sentence"][1] == "whole"
     first, second, metric, within, delta, *_ = shown["contrasts"]["rows"][0]
     assert (first, second, metric, within, delta) == (1, 0, 0, -1, 0.5)
     assert table.plot().text.startswith("whole against half by recall@2, query by query: 12 better, 0 worse")
@@ -102,11 +105,13 @@ def test_the_report_says_what_the_terminal_says(tmp_path: Path, rule: str) -> No
     assert outcome.folder is not None
     reader = page_at(outcome.folder / "report.html")
     decision = decisions(outcome)["one"]
-    sentences = [*value(reader, "page")["datasets"][0]["verdict"], *value(reader, "times")["verdict"]["one"]]
+    on_page = value(reader, "page")["datasets"][0]
+    assert on_page["decision"] == decision.page
+    assert [gate["kind"] for gate in on_page["gates"]] == [kind(gate) for gate in outcome.gates if not gate.timed]
+    sentences = [*on_page["notes"], *value(reader, "times")["verdict"]["one"]]
     shown = [item.sentences for item in items(outcome, timed=True) if isinstance(item, Verdict)]
-    expected = chain(decision.sentences, *shown)
-    assert sorted(map(sentence_text, sentences)) == sorted(map(sentence_text, expected))
-    assert len(sentences) >= 4
+    assert sorted(map(sentence_text, sentences)) == sorted(minus(sentence_text(each)) for each in chain(*shown))
+    assert sentences
 
 
 SECRET = "s3cr3t-v4lue"
@@ -213,7 +218,7 @@ def test_the_report_says_of_a_group_that_cannot_be_met_why(tmp_path: Path) -> No
         outcome = groupgt.run_experiment(tmp_path / "experiment.yaml")
     assert outcome.folder is not None
     (shown_set,) = value(page_at(outcome.folder / "report.html"), "page")["datasets"]
-    said = ["".join(sentence["parts"]) for sentence in shown_set["verdict"]]
+    said = ["".join(sentence["parts"]) for sentence in shown_set["notes"]]
     assert "dataset 'one': 1 id of the ground truth is not in the corpus, so never retrieved: gone." in said
     ((_, shown, *_),) = value(page_at(outcome.folder / "report.html"), "details-0-0")
     assert [group[3:] for group in shown] == [

@@ -41,7 +41,6 @@ class Drawing(TypedDict):
     `still` is an SVG picture shown until the figure is drawn.
     """
 
-    still: NotRequired[str]
     template: dict[str, Any]
     text: NotRequired[str]
     headers: NotRequired[list[str]]
@@ -143,12 +142,27 @@ class SliceMeans(TypedDict):
 
 
 class Gate(TypedDict):
-    """A gate with its result: passed, FAILED or skipped."""
+    """A gate with its result (passed, FAILED or skipped) and why, and its row in the list of gates.
+
+    `order` sorts the list by `kind`, failures first. `measure` and `rest` say what is measured; `note` says why it has
+    no value, or why it is allowed. `shares` are the percentages of a bar that the value and the limit take (None
+    without a value); what is `over` the limit is drawn apart.
+    """
 
     number: int
     system: str
     result: str
     reason: str
+    order: int
+    kind: str
+    status: str
+    measure: str
+    rest: str
+    note: str
+    value: str
+    limit: str
+    shares: list[float] | None
+    over: bool
 
 
 class Former(TypedDict):
@@ -190,20 +204,88 @@ class Outcomes(TypedDict):
     drawing: Drawing
 
 
-class Shown(TypedDict):
-    """A data set with its verdict, all systems and comparisons.
+class Decided(TypedDict):
+    """The decision: the word of its badge, a sentence with names at odd places, the evidence, and a note."""
 
-    `best` is the best system, `leading` lists the metrics of the leaderboard, and each tile is a figure, its label, and
-    the view and filter it links to.
+    badge: str
+    sentence: list[str]
+    evidence: list[str]
+    note: str
+
+
+class StandingRow(TypedDict):
+    """A system in the table of systems: its `base` name and options, and how it stands against the baseline (`kind`).
+
+    `cells`, `marks` and `sort` have a text, a sign and a value by column. `bar` is a place on the axis, with those of
+    an interval if there is one, and `limit` that of a gate and whether it failed. `label` is the bar in words, and
+    `details` has terms with their texts.
     """
 
     name: str
-    verdict: list[Sentence]
+    base: str
+    options: str
+    kind: str
+    cells: dict[str, str]
+    marks: dict[str, str]
+    sort: dict[str, float | str | None]
+    bar: list[float] | None
+    limit: tuple[float, bool] | None
+    label: str
+    details: list[tuple[str, str]]
+    lost: list[str]
+    gained: list[str]
+
+
+class Standings(TypedDict):
+    """The table of systems: its title with the name of the baseline, columns by key, and what intervals are.
+
+    A tick is a place on the axis of bars, from 0 to 100, its label, and whether it is that of no change. `legend` has
+    kinds of rows with their meaning.
+    """
+
+    title: str
+    baseline: str
+    columns: list[tuple[str, str]]
+    interval: str
+    ticks: list[tuple[float, str, bool]]
+    rows: list[StandingRow]
+    legend: list[tuple[str, str]]
+    note: str
+
+
+class FirstQuery(TypedDict):
+    """A query to look at first, what became of it, and the groups that it lacks with their ranks."""
+
+    qid: str
+    text: str
+    became: str
+    missing: list[tuple[str, str]]
+
+
+class First(TypedDict):
+    """Queries to look at first, why these, and a link to all."""
+
+    why: str
+    queries: list[FirstQuery]
+    all: str
+
+
+class Shown(TypedDict):
+    """A data set with its decision, all systems and comparisons.
+
+    `population` says what was evaluated, and `notes` goes with the decision. `best` is the best system.
+    """
+
+    name: str
+    decision: Decided
+    population: str
+    notes: list[Sentence]
+    standings: Standings
+    first: First
+    gates_title: str
     primary: int
     baseline: int | None
     best: int | None
-    leading: list[int]
-    tiles: list[list[str]]
     metrics: list[Metric]
     systems: list[System]
     failed: list[tuple[str, str]]

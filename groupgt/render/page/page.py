@@ -152,11 +152,6 @@ APART = ("questions", "details", "passages")
 
 def _dataset(dataset: Dataset, chunks: list[Chunk]) -> DatasetOnPage:
     shown: Any = {key: value for key, value in dataset.items() if key not in APART}
-    # Pictures are in the page itself.
-    shown["drawings"] = {
-        name: {key: value for key, value in drawing.items() if key != "still"}
-        for name, drawing in dataset["drawings"].items()
-    }
     shown["count"] = len(dataset["questions"]["qids"])
     shown["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks]
     on_page: DatasetOnPage = shown
@@ -180,26 +175,19 @@ def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:
 
 
 def _main(page: Page) -> bytes:
-    """Return the content visible without scripts: verdict, means for the primary metric, and the initial pictures."""
+    """Return the content visible without scripts: the decision and the means for the primary metric."""
     parts = [f"<h1>{_name(page['title'])}</h1>"]
-    for place, dataset in enumerate(page["datasets"]):
+    for dataset in page["datasets"]:
         if len(page["datasets"]) > 1:
             parts.append(f"<h2>{_name(dataset['name'])}</h2>")
-        parts += [_sentence(sentence) for sentence in dataset["verdict"]]
+        decision = dataset["decision"]
+        parts.append(_sentence({"kind": "", "parts": decision["sentence"]}, decision["badge"]))
+        parts += [f"<p>{_escaped(line)}</p>" for line in (" · ".join(decision["evidence"]), decision["note"]) if line]
+        parts += [_sentence(sentence) for sentence in dataset["notes"]]
         parts.append(_static_table(dataset))
-        parts += _stills(place, dataset)
     parts.append("<noscript><p>Other views need JavaScript (embedded; nothing is downloaded).</p></noscript>")
     body = "\n".join(parts)
     return f'<div id="app"><main id="main">{body}</main></div>\n'.encode("utf-8", "replace")
-
-
-def _stills(place: int, dataset: Dataset) -> Iterator[str]:
-    """Yield pictures for the first view; they are hidden from screen readers, since the table has the same content."""
-    for name, drawing in dataset["drawings"].items():
-        if picture := drawing.get("still"):
-            key, title = map(_escaped, (f"{place} {name}", drawing["template"]["title"]["text"]))
-            caption = f"<figcaption>{title}</figcaption>"
-            yield f'<figure class="still" aria-hidden="true" data-still="{key}">{caption}{picture}</figure>'
 
 
 def _static_table(dataset: Dataset) -> str:
@@ -213,9 +201,9 @@ def _static_table(dataset: Dataset) -> str:
     return f"<table><thead><tr><th>system</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _sentence(sentence: Sentence) -> str:
+def _sentence(sentence: Sentence, badge: str = "") -> str:
     parts = [f"<b>{_name(part)}</b>" if at % 2 else _escaped(part) for at, part in enumerate(sentence["parts"])]
-    return f"<p>{''.join(parts)}</p>"
+    return f"<p>{f'<b>{badge}</b> ' if badge else ''}{''.join(parts)}</p>"
 
 
 def _name(text: str) -> str:

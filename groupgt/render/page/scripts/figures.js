@@ -77,21 +77,8 @@ function captions(options) {
 /** @type {(() => void)[]} */
 let drawings = [];
 
-// Static pictures that the page shows before the first view, by data set and figure.
-/** @type {Map<string, Node>} */
-const stills = new Map();
-
-function keepStills() {
-  for (const each of document.querySelectorAll("[data-still]")) {
-    const picture = each.querySelector("svg");
-    if (picture) stills.set(each.getAttribute("data-still") || "", picture);
-  }
-}
-
-/** What stands in place of a figure until it is drawn: its picture, or before anything can be drawn its first values. @param {Plain} options */
-function still(options) {
-  const picture = stills.get(`${asked().place} ${visible(options.still)}`);
-  if (picture) return picture.cloneNode(true);
+/** What stands in place of a figure before anything can be drawn: its first values. @param {Plain} options */
+function waiting(options) {
   if (libraries) return null;
   const rows = options.rows.slice(0, 12).map((/** @type {any[]} */ row) => h("tr", null, ...row.map((/** @type {string} */ text) => h("td", null, brief(text, 200)))));
   return h("table", null, h("thead", null, h("tr", null, ...options.heads.map((/** @type {string} */ head) => h("th", null, head)))), h("tbody", null, ...rows));
@@ -99,12 +86,12 @@ function still(options) {
 
 /**
  * A figure: its text for those who cannot see it, its data as a table, and ways to save it.
- * Options: `id`, `still` (the name of its picture), `drawing`, `title`, `lines`, `text`, `heads` and `rows` of the table; `tables` and `texts` fill the
+ * Options: `id`, `drawing`, `title`, `lines`, `text`, `heads` and `rows` of the table; `tables` and `texts` fill the
  * template; `click` is told the datum; `least` is the width below which it is scrolled.
  * @param {Plain} options
  */
 function figure(options) {
-  const plot = h("div", { class: "plot", "aria-hidden": "true" }, still(options));
+  const plot = h("div", { class: "plot", "aria-hidden": "true" }, waiting(options));
   const label = `${options.id}-title`;
   /** @param {string} kind */
   const save = (kind) => h("button", { type: "button", class: "quiet", onclick: () => saved(options, kind) }, kind.toUpperCase(), hidden(` of ${options.title}`));

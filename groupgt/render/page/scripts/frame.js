@@ -22,7 +22,7 @@ function header() {
     "header",
     { class: "top" },
     h("a", { class: "skip", href: "#main", onclick: (/** @type {Event} */ event) => { event.preventDefault(); document.querySelector("h1")?.focus(); } }, "Skip to the content"),
-    h("div", { class: "bar-top" }, h("a", { class: "brand", href: link("overview") }, named(page.title, 60)), page.datasets.length > 1 ? select("dataset", "Data set", sets, set.name, (value) => { location.hash = link(asked().view === "question" ? "questions" : asked().view, { d: value }); }) : null, h("nav", { "aria-label": "Views" }, ...tabs))
+    h("div", { class: "bar-top" }, h("a", { class: "brand", href: link("overview") }, named(page.title, 60)), h("span", { class: "population" }, [page.datasets.length > 1 || set.name === page.title ? "" : visible(set.name), set.population, times.made.slice(0, 10)].filter(Boolean).join(" · ")), page.datasets.length > 1 ? select("dataset", "Data set", sets, set.name, (value) => { location.hash = link(asked().view === "question" ? "questions" : asked().view, { d: value }); }) : null, h("nav", { "aria-label": "Views" }, ...tabs))
   );
 }
 
@@ -87,7 +87,6 @@ async function begin() {
     document.body.append(bubble);
     return;
   }
-  keepStills();
   page = await block("page");
   times = await block("times");
   document.body.append(bubble);

@@ -1,4 +1,4 @@
-// The overview: the verdict, the figures behind it, and what was measured.
+// The overview: the decision, the gates, all systems in one table, and the queries to look at first.
 "use strict";
 
 /** @type {Record<string, string>} */
@@ -10,70 +10,221 @@ function say(sentence) {
   return h("li", { class: sentence.kind }, h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[sentence.kind] || "·"), h("span", null, ...parts));
 }
 
+// Shapes of badges, of the results of gates, and of marks on bars, in a square of 16.
+/** @type {Record<string, string[]>} */
+const SHAPES = {
+  Blocked: ["M5 1h6l4 4v6l-4 4H5l-4-4V5z", "cut", "M4 7h8v2H4z"],
+  Worse: ["M1 3h14L8 15z"],
+  Better: ["M8 1l7 12H1z"],
+  Passed: ["M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1z", "tick", "m4.6 8.2 2.4 2.4 4.4-4.8"],
+  Inconclusive: ["", "ring", "M8 2.4a5.6 5.6 0 1 0 0 11.2A5.6 5.6 0 0 0 8 2.4z"],
+  allowed: ["", "ring", "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z", "ring", "m4.8 8.2 2.3 2.3 4-4.6"],
+  missing: ["", "ring", "m4 4 8 8m0-8-8 8"],
+};
+
+/** An element of a drawing. @param {string} tag @param {Plain} attributes @param {...(Child | Element)} children */
+function svg(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) if (value !== null && value !== undefined && value !== false) element.setAttribute(key, String(value));
+  for (const child of children) if (child) element.append(/** @type {any} */ (child));
+  return element;
+}
+
+/** @param {string} name */
+function icon(name) {
+  const [filled, ...rest] = SHAPES[name];
+  const parts = filled ? [svg("path", { d: filled })] : [];
+  for (let at = 0; at < rest.length; at += 2) parts.push(svg("path", { class: rest[at], d: rest[at + 1] }));
+  return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, ...parts);
+}
+
 async function overview() {
   const { set } = current();
-  const own = [...set.verdict];
-  const last = own.findIndex((each) => ["doubt", "note"].includes(each.kind));
-  own.splice(last < 0 ? own.length : last, 0, ...(times.verdict[set.name] || []));
   const several = page.datasets.length > 1;
-  const parts = [
-    h("h1", { tabindex: -1 }, named(page.title)),
-    several ? across() : null,
-    several ? h("h2", null, "Data set ", named(set.name)) : null,
-    h("ul", { class: "verdict" }, ...own.map(say)),
-    tiles(set),
-    set.systems.length > 1 ? leaderboard(set) : null,
+  const cards = page.datasets.map((/** @type {DatasetOnPage} */ each) => card(each, several));
+  const notes = [...set.notes, ...(times.verdict[set.name] || [])];
+  const main = [
+    ...(several ? [h("ul", { class: "verdict" }, ...page.across.map(say))] : []),
+    ...cards,
+    several ? h("h2", { class: "part" }, "Data set ", named(set.name)) : null,
+    notes.length ? h("ul", { class: "verdict notes" }, ...notes.map(say)) : null,
+    gateList(set),
+    standings(set),
+    set.previous ? sincePrevious(set.previous) : null,
   ];
-  const figures = [];
-  if (set.drawings.means && set.systems.length > 1) figures.push(meansFigure(set, set.primary));
+  const rail = looked(set);
+  return [
+    h("h1", { class: "hidden", tabindex: -1 }, named(page.title)),
+    h("div", { class: rail ? "grid" : "" }, h("div", { class: "first" }, ...main), rail, h("div", { class: "below" }, ...below(set))),
+  ];
+}
+
+/** The decision on a data set. @param {DatasetOnPage} set @param {boolean} several */
+function card(set, several) {
+  const { badge, sentence, evidence, note } = set.decision;
+  const parts = sentence.map((/** @type {string} */ part, /** @type {number} */ place) => (place % 2 ? named(part) : visible(part)));
+  const word = badge ? h("span", { class: "badge" }, icon(badge), badge) : null;
+  const [first, ...rest] = evidence;
+  return h(
+    "section",
+    { class: `card ${badge.toLowerCase()}`, "aria-label": several ? `Decision on ${visible(set.name)}` : "Decision" },
+    several ? h("p", { class: "small" }, h("a", { href: link("overview", { d: set.name }) }, named(set.name)), ` · ${set.population}`) : null,
+    h("p", { class: "says" }, word, " ", h("strong", null, ...parts)),
+    first ? h("p", { class: "small" }, h("b", null, visible(first)), ...rest.map((/** @type {string} */ part) => ` · ${visible(part)}`)) : null,
+    note ? h("p", { class: "small why" }, visible(note)) : null
+  );
+}
+
+/** Gates, failures first, each value on a bar against its limit. @param {DatasetOnPage} set */
+function gateList(set) {
+  const rows = [...set.gates, ...(times.gates[set.name] || [])].sort((one, other) => one.order - other.order || one.number - other.number);
+  if (!rows.length) return null;
+  const line = (/** @type {Gate} */ each) =>
+    h(
+      "li",
+      { class: each.kind },
+      h("span", { class: "status" }, icon({ failed: "Blocked", allowed: "allowed", passed: "Passed" }[/** @type {string} */ (each.kind)] || "allowed"), each.status),
+      h("span", { class: "what" }, h("b", null, visible(each.measure)), visible(each.rest), each.note ? h("small", null, ` ${visible(each.note)}`) : null),
+      each.shares ? limitBar(each.kind, each.shares, each.over) : h("span", null),
+      h("span", { class: "value" }, h("b", null, each.value), " ", h("small", null, each.limit))
+    );
+  return h("section", { class: "gates", "aria-label": "Gates" }, h("h2", null, visible(set.gates_title)), h("ul", null, ...rows.map(line)));
+}
+
+/** @param {string} kind @param {number[]} shares @param {boolean} over */
+function limitBar(kind, [value, limit], over) {
+  const within = over ? Math.min(value, limit) : value;
+  const part = (/** @type {string} */ name, /** @type {number} */ from, /** @type {number} */ to) => svg("rect", { class: name, x: `${from}%`, y: 3, width: `${Math.max(0, to - from)}%`, height: 8 });
+  return svg("svg",
+    { class: "limit-bar", height: 14, "aria-hidden": "true" },
+    part("track", 0, 100),
+    part("value", 0, within),
+    over ? part(kind === "failed" ? "over failed" : "over", within, value) : null,
+    svg("line", { class: "limit", x1: `${limit}%`, x2: `${limit}%`, y1: 0, y2: 14 })
+  );
+}
+
+/** Leaderboard and paired differences in one table. @param {DatasetOnPage} set */
+function standings(set) {
+  const { title, baseline, columns, interval, ticks, rows, legend, note } = set.standings;
+  const { values } = current();
+  const [sorted, down] = sorting(values, `mean:${set.metrics[set.primary].order}`);
+  const ordered = [...rows].sort((one, other) => compared(one.sort[sorted], other.sort[sorted], down));
+  const heads = columns.map(([key, label]) => sorter(key, visible(label), sorted, down, `col ${key.replace(/\d/, "")}`));
+  heads.splice(2, 0, h("th", { scope: "col", class: "col place" }, hidden(interval), axis(ticks)));
+  const choose = rows.length > 1 ? select("sort", "Sort by", columns, sorted, (key) => change({ sort: `${key}:${key === "name" ? "up" : "down"}` })) : null;
+  const whole = h(
+    "table",
+    { class: "standings" },
+    h("caption", { class: "hidden" }, `Systems by ${set.metrics[set.primary].label}`),
+    h("thead", null, h("tr", null, ...heads)),
+    ...ordered.map((row) => standingRow(row, columns, ticks)),
+    ...set.failed.map((/** @type {[string, string]} */ [name, why]) =>
+      h("tbody", { class: "failed" }, h("tr", null, h("th", { scope: "row", class: "name-cell" }, named(name)), h("td", { colspan: columns.length }, `failed: ${visible(why.split("\n")[0])}`)))
+    )
+  );
+  const signs = legend.map(([kind, words]) => h("span", { class: "sign-of" }, legendSign(kind), words));
+  return h(
+    "section",
+    { class: "board" },
+    h("div", { class: "board-head" }, h("h2", null, title, baseline ? h("span", { class: "unbroken" }, named(baseline)) : null), choose),
+    h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Systems" }, whole),
+    h("p", { class: "small foot" }, ...signs, h("span", { class: "sign-of" }, `whiskers: ${interval}`), note ? h("br") : null, visible(note))
+  );
+}
+
+/** One system: its row, and the details that it opens. @param {StandingRow} row @param {[string, string][]} columns @param {[number, string, boolean][]} ticks */
+function standingRow(row, columns, ticks) {
+  const id = `row-${encodeURIComponent(row.name)}`;
+  const details = h("tr", { class: "details", id, hidden: true }, h("td", { colspan: columns.length + 1 }, h("dl", null, ...row.details.flatMap(fact), ...queriesOf("Lost", row.lost), ...queriesOf("Gained", row.gained))));
+  const open = () => {
+    details.hidden = !details.hidden;
+    opener.setAttribute("aria-expanded", String(!details.hidden));
+  };
+  const opener = h("button", { type: "button", class: "opener", "aria-expanded": "false", "aria-controls": id }, h("bdi", { class: "name" }, visible(row.base)), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null);
+  const cells = columns.slice(1).map(([key]) => {
+    const sign = row.marks[key];
+    return h("td", { class: `col ${key.replace(/\d/, "")}` }, row.cells[key] ?? "–", sign ? h("i", { class: "mark-sign" }, sign, hidden(sign === "▲" ? " significantly better" : " significantly worse")) : null);
+  });
+  cells.splice(1, 0, h("td", { class: "col place" }, changeBar(row, ticks)));
+  const line = h("tr", { onclick: (/** @type {any} */ event) => event.target.closest("a") || open() }, h("th", { scope: "row", class: "name-cell" }, opener), ...cells);
+  return h("tbody", { class: row.kind.replace(" ", "-") }, line, details);
+}
+
+/** @param {[string, string]} pair */
+const fact = ([term, text]) => [h("div", null, h("dt", null, visible(term)), h("dd", null, visible(text)))];
+
+/** @param {string} title @param {string[]} qids */
+const queriesOf = (title, qids) => (qids.length ? [h("div", null, h("dt", null, title), h("dd", null, ...qids.flatMap((qid) => [h("a", { href: link("question", { id: qid }) }, visible(qid)), " "])))] : []);
+
+/** Ticks above the bars; those whose labels would touch are left out. @param {[number, string, boolean][]} ticks */
+function axis(ticks) {
+  return svg("svg", { class: "axis", height: 20, "aria-hidden": "true" }, ...ticks.flatMap(([at, text, isZero]) => [svg("line", { class: isZero ? "zero" : "tick", x1: `${at}%`, x2: `${at}%`, y1: 14, y2: 20 }), svg("text", { x: `${at}%`, y: 10, "text-anchor": at < 8 ? "start" : at > 92 ? "end" : "middle" }, text)]));
+}
+
+/** A difference with its CI, on the axis of all rows. @param {StandingRow} row @param {[number, string, boolean][]} ticks */
+function changeBar(row, ticks) {
+  const lines = ticks.map(([at, , isZero]) => svg("line", { class: isZero ? "zero" : "tick", x1: `${at}%`, x2: `${at}%`, y1: 0, y2: 30 }));
+  const whole = svg("svg", { class: "bar-of", height: 30, role: "img", "aria-label": visible(row.label) }, ...lines);
+  if (row.limit) whole.append(svg("line", { class: row.limit[1] ? "limit failed" : "limit", x1: `${row.limit[0]}%`, x2: `${row.limit[0]}%`, y1: 2, y2: 28 }));
+  if (row.bar) {
+    const [at, low, high] = row.bar;
+    const zero = ticks.find(([, , isZero]) => isZero);
+    if (zero && row.kind !== "baseline") whole.append(svg("rect", { class: "change", x: `${Math.min(at, zero[0])}%`, width: `${Math.abs(at - zero[0])}%`, y: 11, height: 8 }));
+    if (known(low)) whole.append(svg("line", { class: "whisker", x1: `${low}%`, x2: `${high}%`, y1: 15, y2: 15 }), ...[low, high].map((end) => svg("line", { class: "whisker", x1: `${end}%`, x2: `${end}%`, y1: 11, y2: 19 })));
+    whole.append(svg("svg", { x: `${at}%`, y: 15, overflow: "visible" }, dotOf(row.kind)));
+  }
+  return whole;
+}
+
+/** The sign of a system on its bar. @param {string} kind */
+function dotOf(kind) {
+  /** @type {Record<string, string>} */
+  const paths = { better: "M0-6 6 5H-6z", worse: "M0 6 6-5H-6z", baseline: "M0-5 5 0 0 5-5 0z", limit: "M0-8V8" };
+  return paths[kind] ? svg("path", { class: `dot ${kind}`, d: paths[kind] }) : svg("circle", { class: "dot", r: 4 });
+}
+
+/** A sign in the legend. @param {string} kind */
+const legendSign = (kind) => svg("svg", { class: "icon legend-sign", viewBox: "-8 -8 16 16", "aria-hidden": "true" }, dotOf(kind));
+
+/** The queries to look at first, with what they lack. @param {DatasetOnPage} set */
+function looked(set) {
+  const { why, queries, all } = set.first;
+  if (!queries.length) return null;
+  const one = (/** @type {Plain} */ each) =>
+    h(
+      "li",
+      null,
+      h("p", { class: "query-head" }, h("a", { href: link("question", { id: each.qid }) }, named(each.qid)), h("span", { class: "small became" }, each.became)),
+      each.text ? h("p", { class: "query-text" }, brief(each.text, 200)) : null,
+      ...each.missing.map((/** @type {[string, string]} */ [names, where]) => h("p", { class: "small lacks" }, icon("missing"), h("span", null, h("b", null, "Missing "), visible(names), " ", h("span", { class: "soft-text" }, where))))
+    );
+  return h("aside", { "aria-label": "Queries to look at first" }, h("h2", null, "Look at these first"), h("p", { class: "small" }, visible(why)), h("ol", null, ...queries.map(one)), h("p", null, h("a", { href: link("questions") }, all)));
+}
+
+/** What is looked at on request. @param {DatasetOnPage} set */
+function below(set) {
+  const folded = (/** @type {string} */ title, /** @type {(Child | Child[])[]} */ ...inside) => h("details", { class: "folded", ontoggle: redraw }, h("summary", null, title), ...inside);
+  const drawn = (/** @type {RegExp} */ pattern) => Object.entries(set.drawings).filter(([key]) => pattern.test(key)).map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing));
+  const parts = [];
+  if (page.datasets.length > 1) parts.push(folded("Data sets side by side", across()));
   const latency = (times.drawings[set.name] || {}).latency;
-  if (latency) figures.push(fixedFigure("latency", latency));
-  const sweeps = Object.entries(set.drawings).filter(([key]) => key.startsWith("sweep"));
-  if (set.systems.length === 1 && set.drawings.depth) figures.push(fixedFigure("depth", set.drawings.depth, { still: "depth" }));
-  parts.push(h("div", { class: "figures" }, ...figures));
-  const stages = Object.entries(set.drawings).filter(([key]) => key.startsWith("stages"));
-  if (stages.length) parts.push(section("Stages", h("div", { class: "figures" }, ...stages.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { still: key })))));
-  if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { still: key, title: drawing.template.title.text.replace(`${set.metrics[set.primary].label} by `, "") })))));
-  const gates = [...set.gates, ...(times.gates[set.name] || [])];
-  if (gates.length) parts.push(section("Gates", gateTable(gates)));
-  if (set.previous) parts.push(sincePrevious(set.previous));
+  const took = Object.entries(times.systems[set.name] || {});
+  if (took.length) {
+    const rows = took.map(([name, each]) => [named(name), ...each.texts.map((text) => h("td", { class: "number" }, text))]);
+    const heads = ["system", ...times.columns.map((/** @type {string} */ label) => h("th", { scope: "col", class: "number" }, label))];
+    parts.push(folded("Times", latency ? fixedFigure("latency", latency) : null, table(heads, rows, "Times of systems")));
+  }
+  const sweeps = drawn(/^sweep/);
+  if (sweeps.length) parts.push(folded("Sweeps", h("div", { class: "figures small" }, ...sweeps)));
+  const stages = drawn(/^stages/);
+  if (stages.length) parts.push(folded("Stages", h("div", { class: "figures" }, ...stages)));
+  if (set.systems.length === 1 && set.drawings.depth) parts.push(folded("Depth", ...drawn(/^depth$/)));
   const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times measured on", times.machine]] : [])]);
-  parts.push(h("details", { class: "folded" }, h("summary", null, "Setup"), measured));
+  parts.push(folded("Setup", ...set.tests.map((/** @type {string} */ line) => h("p", { class: "soft" }, visible(line))), measured));
   const left_out = [...set.left_out, ...page.left_out];
   if (left_out.length) parts.push(h("p", { class: "note" }, `Omitted to limit file size: ${left_out.join("; ")}.`));
   return parts;
-}
-
-/** All systems and metrics, the best mean bold, and how the primary metric differs from the baseline. @param {DatasetOnPage} set */
-function leaderboard(set) {
-  const { primary, baseline, metrics } = set;
-  const chosen = set.leading;
-  const body = set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
-    const means = chosen.map((/** @type {number} */ metric) => {
-      const sign = mark(set, place, metric);
-      return h("td", { class: "number" }, sign, sign ? " " : "", h(metrics[metric].best.includes(place) ? "strong" : "span", null, system.texts[metric]));
-    });
-    if (baseline === null) return [named(system.name), ...means];
-    if (place === baseline) return [named(system.name), ...means, h("td", { class: "number soft", colspan: 3 }, "baseline")];
-    const each = contrast(set, place, baseline, primary);
-    const texts = each ? [each.texts.delta, each.texts.delta_interval, each.texts.p_value] : ["–", "–", "–"];
-    return [named(system.name), ...means, ...texts.map((text) => h("td", { class: "number" }, text))];
-  });
-  const heads = [...chosen.map((/** @type {number} */ metric) => metrics[metric].label), ...(baseline === null ? [] : [`delta ${metrics[primary].label}`, level(set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => contrast(set, place, baseline, primary)).find(Boolean)), "p, corrected"])];
-  return table(["system", ...heads.map((label) => h("th", { scope: "col", class: "number" }, label))], body, "Leaderboard", "leaderboard");
-}
-
-/** @param {DatasetOnPage} set */
-function tiles(set) {
-  /** @param {string} figure @param {string} label @param {string} [target] */
-  const tile = (figure, label, target) => {
-    const inside = [h("strong", null, figure), h("span", null, label)];
-    return h("li", null, target ? h("a", { href: target }, ...inside) : h("div", null, ...inside));
-  };
-  const list = set.tiles.map((/** @type {any[]} */ [figure, label, view, show]) => tile(figure, label, link(view, show ? { show } : {})));
-  const gates = [...set.gates, ...(times.gates[set.name] || [])];
-  if (gates.length) list.push(tile(`${gates.filter((each) => each.result === "passed").length}/${gates.length}`, "gates passed"));
-  return h("ul", { class: "tiles" }, ...list);
 }
 
 /** Data sets side by side. */
@@ -95,45 +246,8 @@ function across() {
       return system ? valueCell(system.steps[primary], system.texts[primary]) : "";
     }),
   ]);
-  return section("", page.across.length ? h("ul", { class: "verdict" }, ...page.across.map(say)) : null, table(heads, body, "Data sets side by side"));
+  return table(heads, body, "Data sets side by side");
 }
-
-/** @type {Record<string, string>} */
-const GATE_SIGNS = { passed: "✓", FAILED: "✕", skipped: "·" };
-
-/** @param {Plain[]} gates */
-const gateTable = (gates) =>
-  table(
-    ["gate", "result", "why"],
-    gates.map((gate) => [String(gate.number), h("td", { class: gate.result.toLowerCase() }, `${GATE_SIGNS[gate.result]} ${gate.result}`), visible(gate.reason)]),
-    "Gates",
-    "gates"
-  );
 
 /** @param {string[][]} rows */
 const facts = (rows) => h("dl", { class: "facts" }, ...rows.flatMap(([key, value]) => [h("dt", null, visible(key)), h("dd", null, visible(value))]));
-
-/** Means with intervals. @param {DatasetOnPage} set @param {number} metric */
-function meansFigure(set, metric) {
-  const rows = set.systems.map((/** @type {Plain} */ each, /** @type {number} */ place) => {
-    const [low, high] = each.intervals[metric] || [null, null];
-    const kind = set.baseline === null ? "" : place === set.baseline ? "baseline" : standing(contrast(set, place, set.baseline, metric));
-    return { name: brief(each.name, 80), value: each.means[metric], low, high, kind, texts: [each.texts[metric], each.spans[metric]] };
-  });
-  const label = set.metrics[metric].label;
-  const questions = Math.max(...set.systems.map((/** @type {Plain} */ each) => each.queries[metric]));
-  const drawing = set.drawings.means;
-  const said = rows.slice(0, 8).map((/** @type {Plain} */ row) => `${row.name} ${row.texts[0]}`);
-  return figure({
-    id: "means",
-    still: "means",
-    drawing,
-    title: drawing.template.title.text.replace(/^Means/, `Mean ${label}`),
-    lines: linesFor(drawing, label, questions),
-    text: `Means of ${label}: ${said.join(", ")}.`,
-    tables: { rows },
-    texts: { $label: label },
-    heads: ["system", "mean", "CI", "against the baseline"],
-    rows: rows.map((/** @type {Plain} */ row) => [row.name, ...row.texts, row.kind]),
-  });
-}
