@@ -59,11 +59,11 @@ def found(retrieved: np.ndarray, score: np.ndarray, gold: np.ndarray, kind: str)
 
 
 def cells() -> Iterator[tuple[int, float, tuple[float, float], str]]:
-    """The grid: all kinds at 80 queries, and one answer per query at other sizes."""
+    """The grid: all kinds at 80 and 250 queries, and one answer per query at 30."""
     for chances in ((0.95, 0.4), (0.7, 0.6), (0.5, 0.1)):
         for complete in (0.4, 0.8):
             for kind in KINDS:
-                for queries in (30, 80, 250) if kind == "one" else (80,):
+                for queries in (30, 80, 250)[kind != "one" :]:
                     yield queries, complete, chances, kind
 
 

@@ -199,12 +199,12 @@ def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int,
     ANSWERS has a row per answer (JSONL, CSV or parquet) with qid and correct: 0, 1 or a score between. Answers to
     queries without ground truth are left out. All numbers are associations.
     """
-    from groupgt.evaluation.outcomes import DEFAULT_METRICS, outcomes_of
+    from groupgt.evaluation.outcomes import DEFAULT_METRICS, beside_complete, outcomes_of
     from groupgt.formats.answers import read_answers
 
     inputs.check(also_read=[answers, oracle])
     names = [name for text in inputs.metric_texts for name in split_names(text)]
-    request = inputs.request_for(names or DEFAULT_METRICS, k=[k])
+    request = inputs.request_for(beside_complete(names or DEFAULT_METRICS), k=[k])
     judged = read_answers(answers, inputs.columns_of(answers))
     gold = None if oracle is None else read_answers(oracle, inputs.columns_of(oracle))
     evaluation = evaluate_run(request, inputs.truth, inputs.run, inputs.named_runs[0][0])

@@ -14,7 +14,7 @@ Sources: Wilson 1927; Newcombe 1998; Korn & Graubard 1998; Zou & Donner 2008; De
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
@@ -28,7 +28,7 @@ from groupgt.evaluation.options import Metrics, OneRun, OneRunOptions, Truth, ta
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.answers import Answers, read_answers
-from groupgt.metrics.language import parse_metric
+from groupgt.metrics.language import Metric, parse_metric, split_names
 from groupgt.metrics.values import values_of
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.values import Budget, summed
@@ -37,7 +37,7 @@ from groupgt.render.results import Result
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
-DEFAULT_METRICS = ("complete", "recall", "hit_rate", "precision", "ndcg", "mrr")
+DEFAULT_METRICS = ("recall", "hit_rate", "precision", "ndcg", "mrr")
 # A query whose mean score is at least this counts as correct where queries are listed and classes counted.
 CORRECT = 0.5
 # The fewest queries of a share, and of each class of answers to compare metrics; the fewest queries, wrong ones, and
@@ -137,10 +137,15 @@ def outcomes(
     >>> [(found.shares[side].part, found.shares[side].whole) for side in ("complete", "incomplete")]
     [(10.0, 12.0), (0.0, 8.0)]
     """
-    request = Request.of(metrics, k=k, **options)
+    request = Request.of(beside_complete(metrics), k=k, **options)
     evaluation = evaluate_run(request, request.truth_of(truth), run)
     gold = None if oracle is None else read_answers(oracle, title="oracle")
     return outcomes_of(evaluation, k, read_answers(answers), gold, confidence)
+
+
+def beside_complete(metrics: Sequence[str | Metric]) -> list[str | Metric]:
+    """Return the metrics to set beside answers, which `complete` is always among."""
+    return list(dict.fromkeys(["complete", *(split_names(metrics) if isinstance(metrics, str) else metrics)]))
 
 
 def outcomes_of(

@@ -33,6 +33,8 @@ from groupgt.evaluation.outcomes import (
     share_of,
 )
 from groupgt.formats.answers import read_answers
+from groupgt.report.experiment import page_of
+from tests.experiment.conftest import fitting_results  # noqa: F401  # for all tests here
 from tests.snapshots import Snapshot
 
 # Words that turn an association into something else.
@@ -391,3 +393,75 @@ def test_the_example_is_what_its_script_makes(tmp_path: Path, monkeypatch: pytes
     runpy.run_path(str(tmp_path / "answers" / "make.py"), run_name="__main__")
     for name in ("words.trec", "answers.jsonl", "gold.jsonl"):
         assert (tmp_path / "answers" / name).read_bytes() == (ANSWERS / name).read_bytes(), name
+
+
+EXPERIMENT = """
+version: 1
+name: answered
+convention: coverage
+datasets: {one: {ground_truth: qa.jsonl}, two: {ground_truth: qa.jsonl}}
+systems:
+  plain: {use: results, with: {path: run.jsonl}, answers: answers.csv, only: [one]}
+  golden:
+    use: results
+    with: {path: run.jsonl}
+    answers: {file: "{dataset}.csv", oracle: gold.csv, columns: {correct: c}}
+evaluate: {metrics: [recall@2, mrr@1]}
+"""
+
+
+def test_answers_in_an_experiment(tmp_path: Path) -> None:
+    truth, run, _ = write(tmp_path)
+    answers = data(FULL)[2]
+    rows = "".join(f"{qid},{score}\n" for qid, score in answers.items())
+    for name, column in (("answers", "correct"), ("one", "c"), ("two", "c"), ("gold", "c")):
+        text = (
+            rows.replace(",0\n", ",1\n") if name == "gold" else rows.replace("q0,1", "q0,0") if name == "two" else rows
+        )
+        (tmp_path / f"{name}.csv").write_text(f"qid,{column}\n{text}", encoding="utf-8")
+    (tmp_path / "e.yaml").write_text(EXPERIMENT, encoding="utf-8")
+    outcome = groupgt.run_experiment(tmp_path / "e.yaml")
+    assert {dataset: set(each) for dataset, each in outcome.answered.items()} == {
+        "one": {"plain", "golden"},
+        "two": {"golden"},
+    }
+    # Within the primary metric's cutoff; the first answer of the second data set is wrong.
+    assert {each.cutoff for part in outcome.answered.values() for each in part.values()} == {"2"}
+    parts = {name: outcome.answered[name]["golden"].shares["complete"].part for name in ("one", "two")}
+    assert parts == {"one": 31, "two": 30}
+    golden = outcome.answered["one"]["golden"]
+    assert golden.shares["net"].value == 1
+    assert golden.shares["net"].interval[0] < 1
+    alone = groupgt.outcomes(truth, run, answers, ["recall@2", "mrr@1"], k=2)
+    assert outcome.answered["one"]["plain"].shares == alone.shares
+    assert str(outcome).count("When retrieval is complete at 2") == 3
+    assert outcome.folder is not None
+    results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
+    assert results["datasets"]["one"]["outcomes"]["plain"]["shares"]["incomplete"]["part"] == 21
+    files = json.loads((outcome.folder / "manifest.json").read_text(encoding="utf-8"))["files"]
+    assert {"answers.csv", "one.csv", "two.csv", "gold.csv"} <= set(files)
+    (plain_part, _) = page_of(outcome)["datasets"][0]["outcomes"]
+    assert [(label, len(qids), more) for label, qids, more in plain_part["cells"]] == [
+        ("complete, correct", 31, 0),
+        ("complete, wrong", 3, 0),
+        ("incomplete, correct", 21, 0),
+        ("incomplete, wrong", 27, 0),
+    ]
+
+
+def test_answers_that_an_experiment_lacks(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "e.yaml").write_text(EXPERIMENT, encoding="utf-8")
+    with pytest.raises(groupgt.ConfigError) as error:
+        groupgt.run_experiment(tmp_path / "e.yaml")
+    assert [text.partition(": ")[2].partition(":")[0] for text in error.value.faults] == [
+        "systems.plain.answers.file",
+        *["systems.golden.answers.file"] * 2,
+        "systems.golden.answers.oracle",
+    ]
+    swept = EXPERIMENT.replace(
+        "with: {path: run.jsonl}, answers: answers.csv", "matrix: {path: [run.jsonl]}, answers: qa.jsonl"
+    )
+    (tmp_path / "e.yaml").write_text(swept, encoding="utf-8")
+    with pytest.raises(groupgt.ConfigError, match="the answers of a swept system would all be the same"):
+        groupgt.run_experiment(tmp_path / "e.yaml")

@@ -15,12 +15,13 @@ import pytest
 import groupgt
 from groupgt.render.page.page import page_bytes
 from groupgt.report.comparison import dataset_of
+from groupgt.report.outcomes import page_part
 from tests.browser import Tab
 from tests.experiment.test_previous import GOOD, ran, some, then
 from tests.render.samples import page
 from tests.render.test_page import HOSTILE
 
-VIEWS = ("overview", "systems", "comparison", "questions", "question?id=q7")
+VIEWS = ("overview", "systems", "comparison", "outcomes", "questions", "question?id=q7")
 # By default a test of every view is content with the one that holds most.
 SOME_VIEWS = [view if view == "comparison" else pytest.param(view, marks=pytest.mark.slow) for view in VIEWS]
 WORDS = [
@@ -83,7 +84,12 @@ def compared(truth: Any, runs: Any, passages: dict[str, str], by: str = "type") 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_bytes(page_bytes(page(compared(*made()))))
+    truth, runs, passages = made()
+    answers = {qid: number % 3 > 0 for number, qid in enumerate(truth.qids)}
+    dataset = compared(truth, runs, passages)
+    found = groupgt.outcomes(truth, runs["both"], answers, oracle=dict.fromkeys(answers, 1))
+    dataset["outcomes"] = [page_part("both", found)]
+    path.write_bytes(page_bytes(page(dataset)))
     return path
 
 
@@ -318,6 +324,18 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
     opened.wait(f"document.querySelector('h1').innerText === {json.dumps(before)}")
     opened.choose("#beside-2", "words")
     assert opened.count(".ranking") == 3
+
+
+@pytest.mark.slow
+def test_the_queries_behind_an_outcome_are_linked(opened: Tab) -> None:
+    opened.view("outcomes")
+    assert re.search(r"When retrieval is complete at 10, \d+ of \d+ answers are correct", opened.texts(".verdict li")[0])
+    counts = [row.split("\t")[1:3] for row in opened.texts("main table tbody tr")[:2]]
+    assert [str(len(text.split(", "))) for text in opened.texts(".facts dd")] == [*counts[0], *counts[1]]
+    qid = opened.text(".facts dd a")
+    opened.click(".facts dd a")
+    opened.settled()
+    assert address(opened).startswith(f"#question?id={qid}")
 
 
 @pytest.mark.slow
