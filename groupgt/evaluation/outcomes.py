@@ -49,25 +49,15 @@ EVENLY = 0.9
 
 @dataclass(frozen=True)
 class Share:
-    """A share or a difference of two, with its confidence interval; a share is `part` ÷ `whole`, sums over queries."""
+    """A share with its confidence interval, a difference of two, or a concordance.
+
+    A share is `part` ÷ `whole`, sums over queries.
+    """
 
     value: float
     interval: tuple[float, float]
     part: float = math.nan
     whole: float = math.nan
-
-
-@dataclass(frozen=True)
-class Concordance:
-    """The share of pairs of queries with different scores that a metric orders as the scores do; ties count ½.
-
-    `beaten` is True if the first metric is significantly better, uncorrected.
-    """
-
-    metric: str
-    concordance: float
-    interval: tuple[float, float]
-    beaten: bool
 
 
 @dataclass(frozen=True)
@@ -79,11 +69,6 @@ class Answered:
     score: float
     oracle: float | None
 
-    @property
-    def is_correct(self) -> bool:
-        """True if the mean score is at least ½."""
-        return self.score >= CORRECT
-
 
 @dataclass(frozen=True, eq=False)
 class Outcomes(Result):
@@ -92,9 +77,9 @@ class Outcomes(Result):
     `shares` has correct answers where retrieval is `complete` and `incomplete`, and the `difference`; wrong and correct
     answers with incomplete retrieval (`wrong`, `correct`); wrong answers beyond the rate with complete retrieval
     (`excess`); with an oracle run, wrong answers that it has right (`gross`), minus those newly wrong (`net`).
-    `metrics` begins with the one that goes with answers best, which is the `winner` if it beats all others. `refused`
-    says why a share, or `metrics`, is missing. `left_out` counts what is in no share. `is_plain` is True if each query
-    has one answer, which is correct or not.
+    `metrics` has the concordance of each metric, best first. The first is the `winner` if it beats all others.
+    `refused` says why a share, or `metrics`, is missing. `left_out` counts what is in no share. `is_plain` is True if
+    each query has one answer, which is correct or not.
     """
 
     run: str
@@ -102,7 +87,7 @@ class Outcomes(Result):
     confidence: float
     is_plain: bool
     shares: Mapping[str, Share]
-    metrics: tuple[Concordance, ...]
+    metrics: Mapping[str, Share]
     winner: str | None
     refused: Mapping[str, str]
     left_out: Mapping[str, int]
@@ -176,9 +161,12 @@ def outcomes_of(
     shares, refused = _shares(score, complete, score * complete, None if oracle is None else gold, level)
     signs = {text: 1 if each.higher_is_better else -1 for text, each in evaluation.metrics.items()}
     columns = {evaluation.label_of(text): signs[text] * each[used] for text, each in evaluation.values.items()}
-    metrics: tuple[Concordance, ...] = ()
+    metrics: Mapping[str, Share] = {}
+    winner = None
     try:
-        metrics = ranked({text: each for text, each in columns.items() if not np.isnan(each).all()}, score, level)
+        metrics, winner = ranked(
+            {text: each for text, each in columns.items() if not np.isnan(each).all()}, score, level
+        )
     except DataError as error:
         refused["metrics"] = str(error)
     left_out = {
@@ -197,7 +185,7 @@ def outcomes_of(
         level.is_plain,
         shares,
         metrics,
-        metrics[0].metric if len(metrics) > 1 and all(each.beaten for each in metrics[1:]) else None,
+        winner,
         refused,
         {name: count for name, count in left_out.items() if count},
         tuple(Answered(*row) for row in rows),
@@ -310,11 +298,8 @@ def excess_of(wrong: Floats, complete: Floats, both: Floats, level: Level) -> Sh
     """
     counts = len(wrong), int((wrong > CORRECT).sum()), int((both > CORRECT).sum())
     if any(count < fewest for count, fewest in zip(counts, FEWEST_FOR_EXCESS)):
-        expected, found = (
-            "{} queries, {} wrong, {} of these with complete retrieval".format(*each)
-            for each in (FEWEST_FOR_EXCESS, counts)
-        )
-        raise DataError(f"expected at least {expected}, found {found}")
+        text = "{} queries, {} wrong answers, {} of these with complete retrieval"
+        raise DataError(f"expected at least {text.format(*FEWEST_FOR_EXCESS)}, found {text.format(*counts)}")
     size, total, covered = len(wrong), summed(wrong), summed(complete)
     rate = summed(both) / covered
     influence = (both - rate * complete) / (rate * covered) - (wrong - total / size) / total
@@ -334,15 +319,14 @@ def net_of(score: Floats, oracle: Floats, level: Level) -> Share:
     As few queries may hide that gold context can fail, one more query is assumed to have turned. Raises `DataError` for
     few wrong answers, and if the oracle (NaN without an answer) ran mostly on these.
     """
-    is_right, again = score >= CORRECT, ~np.isnan(oracle)
-    right, wrong, again_right, again_wrong = (
-        int(each.sum()) for each in (is_right, ~is_right, is_right & again, ~is_right & again)
-    )
-    if again_wrong < FEWEST:
-        raise DataError(f"expected at least {FEWEST} wrong queries, found {again_wrong}")
-    if again_right * wrong < EVENLY * again_wrong * right:
-        on = f"{again_wrong:,} of {wrong:,} wrong queries and on {again_right:,} of {right:,} correct ones"
-        raise DataError(f"expected an oracle run on all queries, found it on {on}")
+    right, again = score >= CORRECT, ~np.isnan(oracle)
+    if (count := int((again & ~right).sum())) < FEWEST:
+        raise DataError(f"expected at least {FEWEST} queries with wrong answers, found {count}")
+    if right.any() and again[right].mean() < EVENLY * again[~right].mean():
+        found = (
+            f"{count:,} of {(~right).sum():,} wrong and {(again & right).sum():,} of {right.sum():,} correct answers"
+        )
+        raise DataError(f"expected gold context to be tried on all queries, found it tried on {found}")
     score, oracle = score[again], oracle[again]
     gained, lost = summed(oracle - score), summed(1 - score)
     value = gained / lost
@@ -352,7 +336,9 @@ def net_of(score: Floats, oracle: Floats, level: Level) -> Share:
 
 
 def concordance_of(values: Floats, score: Floats) -> tuple[float, Floats]:
-    """Return C, and the influence of each query on it, shape (Q,).
+    """Return the share of pairs of queries with different scores that values order alike; ties count ½.
+
+    Also returns the influence of each query on it, shape (Q,).
 
     >>> concordance_of(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 0.0]))[0]  # one pair of two in order
     0.5
@@ -368,25 +354,25 @@ def concordance_of(values: Floats, score: Floats) -> tuple[float, Floats]:
     return concordance, (ordered - concordance * pairs) / (pairs.sum() / 2)
 
 
-def ranked(columns: Mapping[str, Floats], score: Floats, level: Level) -> tuple[Concordance, ...]:
-    """Return how well each metric (higher is better) orders answers, best first; raise `DataError` for small classes.
+def ranked(columns: Mapping[str, Floats], score: Floats, level: Level) -> tuple[dict[str, Share], str | None]:
+    """Return the concordance of each metric (higher is better), best first, and the one that beats all others, if any.
 
-    Intervals and tests are Student's, by the smaller class of answers, on the queries that every metric is defined for.
+    Intervals and tests, which are not corrected, are Student's by the smaller class of answers, on the queries that
+    every metric is defined for. Raises `DataError` for small classes.
     """
     defined: Bools = np.all([~np.isnan(column) for column in columns.values()], axis=0)
     score = score[defined]
-    classes = int((score >= CORRECT).sum()), int((score < CORRECT).sum())
-    if min(classes) < FEWEST_IN_CLASS:
-        found = f"{classes[0]} and {classes[1]}"
-        what = f"expected at least {FEWEST_IN_CLASS} correct and as many wrong queries, found {found}"
+    right, wrong = int((score >= CORRECT).sum()), int((score < CORRECT).sum())
+    if min(right, wrong) < FEWEST_IN_CLASS:
+        what = f"expected at least {FEWEST_IN_CLASS} correct and as many wrong answers, found {right} and {wrong}"
         raise DataError(f"{what}; not compared: {', '.join(columns)}")
-    t = level.student(min(classes))
-    found_of = {text: concordance_of(column[defined], score) for text, column in columns.items()}
-    order = sorted(found_of, key=lambda text: -found_of[text][0])
-    best, of_best = found_of[order[0]]
-    rows = []
+    found = {text: concordance_of(column[defined], score) for text, column in columns.items()}
+    order = sorted(found, key=lambda text: -found[text][0])
+    t, (best, of_best) = level.student(min(right, wrong)), found[order[0]]
+    shares = {}
     for text in order:
-        value, influence = found_of[text]
-        reach, apart = t * _error(influence), t * _error(of_best - influence)
-        rows.append(Concordance(text, value, (max(value - reach, 0.0), min(value + reach, 1.0)), best - value > apart))
-    return tuple(rows)
+        value, influence = found[text]
+        reach = t * _error(influence)
+        shares[text] = Share(value, (max(value - reach, 0.0), min(value + reach, 1.0)))
+    beaten = [best - found[text][0] > t * _error(of_best - found[text][1]) for text in order[1:]]
+    return shares, order[0] if beaten and all(beaten) else None

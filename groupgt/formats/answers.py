@@ -41,17 +41,18 @@ class Answers:
     def places(self, truth: GroundTruth) -> Ints:
         """Return the query of each answer in the ground truth, or -1; raise `DataError` if all are unknown."""
         qids = queries_by_text(truth) if self.by_text else {}
-        faults = Faults()
+        faults, places = Faults(), {}
         for key in dict.fromkeys(self.keys):
-            if key not in truth.index and len(names := qids.get(key, [])) > 1:
-                shown = ", ".join(names[:NAMED])
-                faults.add(self.title, f"query {display(key)}: its text is that of the queries {shown}; add ids")
+            names = [key] if key in truth.index else qids.get(key, [])
+            places[key] = truth.index[names[0]] if names else -1
+            if len(names) > 1:
+                what = f"its text is that of the queries {', '.join(names[:NAMED])}; add ids"
+                faults.add(self.title, f"query {display(key)}: {what}")
         faults.stop()
-        places = [truth.index.get(key, truth.index.get(qids.get(key, [""])[0], -1)) for key in self.keys]
-        if self.keys and max(places) < 0:
+        if self.keys and max(places.values()) < 0:
             here, there = display(self.keys[0]), display(truth.qids[0])
             raise DataError(f"{self.title}: expected queries of the ground truth, such as {there}, found {here}")
-        return np.array(places, dtype=np.int64)
+        return np.array([places[key] for key in self.keys], dtype=np.int64)
 
 
 def read_answers(value: Any, columns: Declared = NO_COLUMNS, title: str = "answers") -> Answers:

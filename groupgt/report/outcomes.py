@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import first_of
-from groupgt.evaluation.outcomes import Outcomes
+from groupgt.evaluation.outcomes import CORRECT, Outcomes
 from groupgt.render.columns import level_text
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.drawing import drawing
@@ -60,16 +60,10 @@ class OutcomesTeller(Teller[Outcomes]):
         from groupgt.render.figures import forest
 
         result = self.result
+        shares = [(side, result.shares[side]) for side in SIDES.values() if side in result.shares]
         rows = [
-            {
-                "name": f"retrieval {side}",
-                "value": share.value,
-                "low": share.interval[0],
-                "high": share.interval[1],
-                "kind": "",
-            }
-            for side in SIDES.values()
-            if (share := result.shares.get(side))
+            {"name": f"retrieval {side}", "value": each.value, **dict(zip(("low", "high"), each.interval)), "kind": ""}
+            for side, each in shares
         ]
         level = level_text(result.confidence)
         about = About("share of correct answers", len(result.queries), "coverage", ASSOCIATION, level=level)
@@ -77,12 +71,12 @@ class OutcomesTeller(Teller[Outcomes]):
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per cell of the table of counts, per share and per metric."""
-        result, nan = self.result, math.nan
+        result = self.result
         rows: list[list[Any]] = [
-            [label, nan, nan, nan, len(qids), len(result.queries)] for label, qids in _cells(result).items()
+            [label, None, None, None, len(qids), len(result.queries)] for label, qids in _cells(result).items()
         ]
-        rows += [[name, each.value, *each.interval, each.part, each.whole] for name, each in result.shares.items()]
-        rows += [[each.metric, each.concordance, *each.interval, nan, nan] for each in result.metrics]
+        found = {**result.shares, **result.metrics}
+        rows += [[name, each.value, *each.interval, each.part, each.whole] for name, each in found.items()]
         return ["name", "value", "low", "high", "part", "whole"], nulls(rows)
 
 
@@ -100,32 +94,30 @@ def items(result: Outcomes) -> Iterator[Item]:
     yield Table([f"retrieval{at_cutoff(result.cutoff or None)}", correct, "wrong", "share correct", level], rows)
     for label, qids in _cells(result).items():
         yield Detail(f"{label}: {first_of(qids, NAMED) if qids else 'none'}")
-    shares = [[NAMES[name], *_texts(result, name)] for name in list(NAMES)[3:] if name in result.shares]
-    yield Table(["share of", "queries", "share", level], shares)
-    if result.metrics:
-        yield Verdict([_best(result)])
-        yield Table(
-            ["metric", "concordance", level],
-            [[each.metric, each.concordance, span(each.interval)] for each in result.metrics],
-        )
+    if shares := [[NAMES[name], *_texts(result, name)] for name in list(NAMES)[3:] if name in result.shares]:
+        yield Table(["share of", "queries", "share", level], shares)
+    if len(result.metrics) > 1:
+        none = sentence_of("same", f"No clear winner among {len(result.metrics)} metrics. None beats all others.")
+        best = sentence_of("best", "", result.winner or "", " goes with answers best. It beats every other metric.")
+        yield Verdict([best if result.winner else none])
+        metrics: list[list[Any]] = [[name, each.value, span(each.interval)] for name, each in result.metrics.items()]
+        yield Table(["metric", "concordance", level], metrics)
     lines = [f"not computed: {NAMES[name]}: {why}" for name, why in result.refused.items()]
-    if result.left_out:
-        lines.append(
-            f"left out: {', '.join(f'{LEFT_OUT[name]} ({count:,})' for name, count in result.left_out.items())}"
-        )
+    if left_out := [f"{LEFT_OUT[name]} ({count:,})" for name, count in result.left_out.items()]:
+        lines.append(f"left out: {', '.join(left_out)}")
     yield "\n".join([*lines, f"{counted(len(result.queries), 'query')} with answers"])
 
 
 def page_part(system: str, result: Outcomes) -> data.Outcomes:
     """Return what the page shows of a system."""
-    *found, notes = (item for item in items(result) if not isinstance(item, Detail))
-    parts: list[data.OutcomePart] = []
+    *found, notes = items(result)
+    parts: list[tuple[list[data.Sentence], list[str], list[list[str]]]] = []
     for item in found:
         if isinstance(item, Verdict):
-            parts.append({"verdict": list(item.sentences), "heads": [], "rows": []})
+            parts.append((list(item.sentences), [], []))
         elif isinstance(item, Table):
             rows = [[fixed(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in item.rows]
-            parts.append({"verdict": [], "heads": list(item.headers), "rows": rows})
+            parts.append(([], list(item.headers), rows))
     return {
         "system": system,
         "parts": parts,
@@ -139,7 +131,7 @@ def _cells(result: Outcomes) -> dict[str, list[str]]:
     """Return the queries of each cell of the table: complete or not, correct or wrong."""
     cells: dict[str, list[str]] = {f"{side}, {word}": [] for side in SIDES.values() for word in ("correct", "wrong")}
     for each in result.queries:
-        cells[f"{SIDES[each.complete]}, {'correct' if each.is_correct else 'wrong'}"].append(each.qid)
+        cells[f"{SIDES[each.complete]}, {'correct' if each.score >= CORRECT else 'wrong'}"].append(each.qid)
     return cells
 
 
@@ -166,10 +158,3 @@ def _texts(result: Outcomes, name: str) -> list[str]:
     digits = 0 if result.is_plain else 1
     value, low, high = (f"{100 * each:.1f}%" for each in (share.value, *share.interval))
     return [f"{share.part:,.{digits}f} of {share.whole:,.{digits}f}", value, f"{low} to {high}"]
-
-
-def _best(result: Outcomes) -> data.Sentence:
-    if result.winner is not None:
-        return sentence_of("best", "", result.winner, " goes with answers best: it beats every other metric.")
-    names = "the only metric with values" if len(result.metrics) == 1 else f"{len(result.metrics)} metrics"
-    return sentence_of("same", f"No clear winner among {names}: none beats all others.")

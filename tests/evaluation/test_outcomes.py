@@ -70,7 +70,7 @@ def test_by_hand(snapshot: Snapshot) -> None:
     assert found.shares["difference"].value == pytest.approx(31 / 34 - 21 / 48)
     assert found.shares["difference"].interval == pytest.approx((0.2725, 0.6183), abs=3e-4)
     # Of 52 · 30 pairs, 31 · 27 have the correct query complete and the wrong one not; 31 · 3 + 21 · 27 are ties.
-    assert found.metrics[0].concordance == pytest.approx((31 * 27 + (31 * 3 + 21 * 27) / 2) / (52 * 30))
+    assert next(iter(found.metrics.values())).value == pytest.approx((31 * 27 + (31 * 3 + 21 * 27) / 2) / (52 * 30))
     assert found.refused.keys() == {"excess"}
     assert str(found).startswith(
         "When retrieval is complete at 10, 31 of 34 answers are correct; when it is not, 21 of 48."
@@ -175,11 +175,12 @@ def test_a_winner_beats_every_other_metric() -> None:
     rng = np.random.default_rng(1)
     score = np.repeat([1.0, 0.0], 40)
     columns = {"good": score + rng.normal(size=80) / 2, "poor": rng.normal(size=80), "flat": np.zeros(80)}
-    rows = ranked(columns, score, plain(80))
-    assert rows[0].metric == "good"
-    assert [row.beaten for row in rows] == [False, True, True]
-    # Two equal metrics: neither beats the other.
-    assert [row.beaten for row in ranked({"a": columns["good"], "b": columns["good"]}, score, plain(80))] == [False] * 2
+    shares, winner = ranked(columns, score, plain(80))
+    assert (next(iter(shares)), winner) == ("good", "good")
+    assert shares["flat"].interval == (0.5, 0.5)
+    # Of two equal metrics, neither beats the other, and a single one has nothing to beat.
+    assert ranked({"a": columns["good"], "b": columns["good"]}, score, plain(80))[1] is None
+    assert ranked({"a": columns["good"]}, score, plain(80))[1] is None
 
 
 @given(st.integers(0, 10**6))
@@ -233,7 +234,7 @@ JOINTS: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], set[str], dic
         {"oracle": lambda answers: {qid: 1 for qid, score in answers.items() if not score}},
         {"excess", "net"},
         {},
-        "found it on 30 of 30 wrong queries and on 0 of 52 correct ones",
+        "found it tried on 30 of 30 wrong and 0 of 52 correct answers",
     ),
     "oracle on few": (FULL, {"oracle": some(lambda qid: qid in ("q0", "q81"))}, {"excess", "gross", "net"}, {}, ""),
 }  # fmt: skip

@@ -329,7 +329,9 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
 @pytest.mark.slow
 def test_the_queries_behind_an_outcome_are_linked(opened: Tab) -> None:
     opened.view("outcomes")
-    assert re.search(r"When retrieval is complete at 10, \d+ of \d+ answers are correct", opened.texts(".verdict li")[0])
+    assert re.search(
+        r"When retrieval is complete at 10, \d+ of \d+ answers are correct", opened.texts(".verdict li")[0]
+    )
     counts = [row.split("\t")[1:3] for row in opened.texts("main table tbody tr")[:2]]
     assert [str(len(text.split(", "))) for text in opened.texts(".facts dd")] == [*counts[0], *counts[1]]
     qid = opened.text(".facts dd a")

@@ -186,19 +186,14 @@ class Previous(TypedDict):
     notes: list[str]
 
 
-class OutcomePart(TypedDict):
-    """Sentences, or a table."""
-
-    verdict: list[Sentence]
-    heads: list[str]
-    rows: list[list[str]]
-
-
 class Outcomes(TypedDict):
-    """The answers of a system beside its results; a cell is its label, its first queries, and how many more it has."""
+    """The answers of a system beside its results.
+
+    A part is sentences, or the headers and rows of a table; a cell is its label, its first queries, and how many more.
+    """
 
     system: str
-    parts: list[OutcomePart]
+    parts: list[tuple[list[Sentence], list[str], list[list[str]]]]
     cells: list[tuple[str, list[str], int]]
     notes: list[str]
     drawing: Drawing
