@@ -18,7 +18,8 @@ GROUPS = {
         *("--resamples", "--seed", "--pairs", "--difference", "--power"),
     ),
     "Input": (
-        *("--truth-format", "--columns", "--where", "--policy", "--run-format", "--scores", "--parts", "--memory"),
+        *("--truth-format", "--columns", "--where", "--policy", "--run-format", "--tool-span", "--scores", "--parts"),
+        "--memory",
         *(
             "--names",
             "--system",
@@ -60,6 +61,7 @@ EXAMPLES = {
         "outcomes qa.jsonl bm25.trec answers.csv -k 10",
         "outcomes qa.jsonl bm25.trec answers.csv --oracle gold.jsonl -m recall,ndcg",
     ),
+    "convert": ("convert bm25.trec run.jsonl --to jsonl", "convert qa.jsonl qa.parquet --to parquet"),
     "identify": ("identify qa.jsonl bm25.trec 0.6667", "identify qa.jsonl bm25.trec 0.6667 -m recall"),
     "power": (
         "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10",

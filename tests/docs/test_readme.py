@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import runpy
-import shlex
 import shutil
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import yaml
 
 import groupgt
 from groupgt import plugins
-from groupgt.cli.experiments import run_command
 from groupgt.cli.main import COMMANDS, main
 from groupgt.report.run import run_experiment
 from tests.docs import tables
@@ -122,12 +120,10 @@ def test_every_example_script_runs(script: Path, capsys: pytest.CaptureFixture[s
 
 def test_the_workflow_is_yaml_and_names_what_is_there() -> None:
     text = (ROOT / "examples" / "github_actions.yml").read_text(encoding="utf-8")
-    steps = yaml.safe_load(text)["jobs"]["gate"]["steps"]
-    command = next(step["run"] for step in steps if "groupgt run" in step.get("run", ""))
-    words = shlex.split(command.partition(">>")[0])
-    assert (ROOT / words[2]).is_file()
-    known = {option for each in run_command.params for option in each.opts}
-    assert {word for word in words if word.startswith("--")} <= known
+    step = yaml.safe_load(text)["jobs"]["gate"]["steps"][1]
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    assert step["with"].keys() <= action["inputs"].keys()
+    assert (ROOT / step["with"]["config"]).is_file()
 
 
 def test_the_starter_is_what_init_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
