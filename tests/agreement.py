@@ -74,6 +74,8 @@ def random_query(rng: random.Random) -> tuple[list[Any], list[str]]:
         weight = rng.choice((0.3, 1, 1, 2, 7.5)) if weighted else 1
         groups.append({"alternatives": cells, "weight": weight})
     noise = [f"x{number}" for number in range(6)]
+    if rng.random() < 0.5:
+        groups.append([{"id": name, "grade": 0} for name in noise[:2]])
     wanted = [name for group in groups for name in _names(group)]
     size = rng.choice((0, 1, 2, 3, 5, 8, 12))
     return groups, rng.choices([*pool, *noise, *wanted], k=size)

@@ -592,6 +592,17 @@ def rbp_residual(q: Query) -> float | None:
     return float(total)
 
 
+def unj(q: Query) -> float | None:
+    """Share of k without a grade >= 0; None for an empty ranking."""
+    unjudged = sum(document is None or q.grades.get(document, -1.0) < 0 for document in q.top)
+    return unjudged / q.depth if q.top else None
+
+
+def rbp_resid(q: Query) -> float | None:
+    """rbp_residual as trec_eval has it: 0 where every result is judged."""
+    return 0.0 if q.top and not unj(q) else rbp_residual(q)
+
+
 def judged(q: Query) -> float:
     """Share of top with a grade >= 0, or with any grade."""
     count = 0
@@ -850,6 +861,8 @@ WITHOUT_CONVENTION: dict[str, Metric] = {
     "num_ret": num_ret,
     "num_rel": num_rel,
     "rbp_residual": rbp_residual,
+    "rbp_resid": rbp_resid,
+    "unj": unj,
     "bpref": bpref,
     "infap": infap,
     "compat": compat,
@@ -869,6 +882,8 @@ def read_params(name: str, convention: str | None, given: Mapping[str, Any]) -> 
         params["max_grade"] = 4
     if name in ("rbp", "rbp_residual"):
         params["p"] = 0.8
+    if name == "rbp_resid":
+        params["p"] = 0.9
     if name == "compat":
         params.update(p=0.95, normalize="True")
     if name == "iprec":
@@ -950,11 +965,6 @@ def reference(
     flags = [document in harmful for document in names[:k]] if harmful else None
     query = Query(kept, grades, results, results[:k], k, filled, level, flags)
     # Without a group all that is wanted is 0 of 0; these look at what else was judged, and at the length of the list.
-    looks_further = name in ("judged", "redundancy", "dcg", "num_ret", "rbp_residual", "harmful", "clean") or (
-        name,
-        in_force,
-    ) == (
-        "ndcg",
-        "trec",
-    )
+    further = {"judged", "redundancy", "dcg", "num_ret", "rbp_residual", "rbp_resid", "unj", "harmful", "clean"}
+    looks_further = name in further or (name, in_force) == ("ndcg", "trec")
     return metric(query) if kept or looks_further else 0.0

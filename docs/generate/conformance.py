@@ -13,6 +13,7 @@ from typing import Any
 import groupgt
 from docs.generate import DOCS
 from docs.generate.peers import EXAMPLES
+from groupgt.experiment.json_schema import heading
 from groupgt.metrics.language import Metric, list_metrics
 
 CASES, SCHEMA = DOCS / "conformance" / "cases.json", DOCS / "conformance" / "schema.json"
@@ -49,7 +50,7 @@ def schema() -> dict[str, Any]:
         "metrics": {"type": "object", "additionalProperties": _object(metric)},
         "cases": {"type": "array", "items": _object(case)},
     }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "groupgt conformance", **_object(whole)}
+    return {**heading("conformance"), **_object(whole)}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

@@ -182,6 +182,11 @@ TEX: dict[str, tuple[str, str]] = {
         "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
         r"\frac{1}{m} \sum_{g} \frac{1}{|G_g|} \sum_{r \in g} \frac{c_g(r) + 1}{r}",
     ),
+    "unj": ("results in top without a grade ≥ 0 ÷ k", r"\frac{1}{k} \sum_{r=1}^{n} [\, y_r \not\ge 0 \,]"),
+    "rbp_resid": (
+        "p^len(top) + (1−p) Σ p^(r−1) over results in top without a grade ≥ 0; 0 if there are none",
+        r"p^n + (1-p) \sum_{r=1}^{n} p^{r-1} \, [\, y_r \not\ge 0 \,]",
+    ),
     "harmful": (
         "results in top that are among the query's harmful_ids, repeats included ÷ len(top)",
         r"\frac{1}{n} \sum_{r=1}^{n} \mathrm{harm}_r",

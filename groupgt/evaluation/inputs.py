@@ -104,7 +104,8 @@ def are_several(value: Any, truth: GroundTruth) -> bool:
     if isinstance(first, Mapping):  # a run, or a ranking {id: score}
         may_be = isinstance(next(iter(first.values())), (list, tuple, Mapping, np.ndarray))
     else:
-        is_frame = type(first).__name__ in ("DataFrame", "LazyFrame", "Table") and frames.is_frame(first)
+        # Rankings may be series, which have no columns.
+        is_frame = hasattr(type(first), "columns") and frames.is_frame(first)
         may_be = is_frame or isinstance(first, (str, os.PathLike, Run))
     return may_be and str(next(iter(value))) not in truth.index
 

@@ -36,10 +36,15 @@ def schema_text() -> str:
         "anyOf": [presets, {"properties": {"preset": presets, **fields}, "additionalProperties": False}],
         "description": evaluate["policy"]["description"],
     }
-    document = {"$schema": DRAFT, "title": "groupgt experiment", "$defs": definitions, **schema}
+    document = {**heading("experiment"), "$defs": definitions, **schema}
     _describe_branches(document)
     _choose_branches(document)
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
+def heading(name: str) -> dict[str, str]:
+    """Return the keys that say which schema this is."""
+    return {"$schema": DRAFT, "$id": f"urn:groupgt:schema:{name}", "title": f"groupgt {name}"}
 
 
 def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:

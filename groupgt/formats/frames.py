@@ -118,8 +118,12 @@ RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, SCORES} | COLUMNS |
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a polars, pandas, Arrow or Spark frame, without importing any of these libraries."""
-    return library_of(value) in ("polars", "pandas", "pyarrow", "pyspark")
+    """Return whether a value is a frame of polars, pandas, Arrow or Spark, or a stream of Arrow such as DuckDB's.
+
+    None of these libraries is imported.
+    """
+    known = library_of(value) in ("polars", "pandas", "pyarrow", "pyspark")
+    return known or hasattr(type(value), "__arrow_c_stream__")
 
 
 def is_remote(value: Any) -> bool:
@@ -204,8 +208,11 @@ def run_of(
         if TRIAL in value.columns:
             raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
         return Run(Remote(value), source=title)
-    shown = list(map(str, value.columns)) if is_pandas(value) else guard(_lazy(value, title).collect_schema).names()
     in_memory = not isinstance(value, pl.LazyFrame)
+    if not is_pandas(value):
+        # A stream may be read only once.
+        value = _lazy(value, title)
+    shown = list(map(str, value.columns)) if is_pandas(value) else guard(value.collect_schema).names()
     value = guard(lambda: _with_our_names(value, title, columns))
     frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()

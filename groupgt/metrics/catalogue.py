@@ -70,6 +70,7 @@ TREC_EVAL: dict[str, str] = {
     "ndcg_cut": "ndcg.trec",
     "map_cut": "map.trec",
     "success": "hit_rate.trec",
+    "unj": "unj",
 }
 
 # Names of sets of metrics.

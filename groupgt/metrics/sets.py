@@ -100,6 +100,19 @@ def judged(hits: Hits, cut: Cut, negative: str = "False") -> Floats:
     return ratio(_count(hits, cut, rows if negative == "True" else rows.at(rows.gain >= 0)), cut.top)
 
 
+def unjudged(hits: Hits, cut: Cut) -> Ints:
+    """Count the results that are not judged, or have a negative grade, shape (Q,)."""
+    rows = views.judged_results(hits)
+    count: Ints = cut.top - _count(hits, cut, rows.at(rows.gain >= 0))
+    return count
+
+
+def unj(hits: Hits, cut: Cut) -> Floats:
+    share = ratio(unjudged(hits, cut), cut.k)
+    share[cut.top == 0] = np.nan
+    return share
+
+
 def bpref(hits: Hits, cut: Cut) -> Floats:
     rows = views.judged_results(hits)
     judgments = hits.judgments
@@ -306,6 +319,16 @@ DEFINITIONS = (
         "ir-measures Judged",
         Parameter("negative", "False", "True or False", choices=("False", "True")),
         takes_level=False,
+    ),
+    one_meaning(
+        "unj",
+        "Fraction of the first k that are results without a judgment; null for an empty ranking.",
+        unj,
+        "results in top without a grade ≥ 0 ÷ k",
+        lambda sheet: over(f"{sheet.top} - {sum(grade >= 0 for _, grade in sheet.judged)}", sheet.k),
+        "trec_eval unj",
+        takes_level=False,
+        higher_is_better=False,
     ),
     one_meaning(
         "bpref",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from groupgt.errors import MetricError
 from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Parameter, one_meaning, ratio
+from groupgt.metrics.sets import unjudged
 from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
@@ -53,6 +55,12 @@ def rbp_residual(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
     rows = views.judged_results(hits)
     residual = np.maximum(1 - _biased(hits, cut, p, rows.at(rows.gain >= 0)), 0.0)
     residual[cut.top == 0] = np.nan
+    return residual
+
+
+def rbp_resid(hits: Hits, cut: Cut, p: float = 0.9) -> Floats:
+    residual = rbp_residual(hits, cut, p)
+    residual[(unjudged(hits, cut) == 0) & (cut.top > 0)] = 0.0
     return residual
 
 
@@ -99,6 +107,11 @@ def _explain_rbp(sheet: Sheet, p: float = 0.8) -> str:
 
 def _explain_residual(sheet: Sheet, p: float = 0.8) -> str:
     return f"1 - {_weights(p, [rank for rank, grade in sheet.judged if grade >= 0])}"
+
+
+def _explain_resid(sheet: Sheet, p: float = 0.9) -> str:
+    is_judged = sum(grade >= 0 for _, grade in sheet.judged) == sheet.top
+    return "0" if is_judged else _explain_residual(sheet, p)
 
 
 def _explain_compat(sheet: Sheet, p: float = 0.95, normalize: str = "True") -> str:
@@ -156,6 +169,17 @@ DEFINITIONS = (
         _explain_residual,
         "Moffat & Zobel, TOIS 2008",
         P,
+        takes_level=False,
+        higher_is_better=False,
+    ),
+    one_meaning(
+        "rbp_resid",
+        "trec_eval's residual of rbp: rbp_residual with p = 0.9, but 0 if every result is judged.",
+        rbp_resid,
+        "p^len(top) + (1−p) Σ p^(r−1) over results in top without a grade ≥ 0; 0 if there are none",
+        _explain_resid,
+        "trec_eval rbp_resid",
+        replace(P, default=0.9),
         takes_level=False,
         higher_is_better=False,
     ),

@@ -26,7 +26,7 @@ from groupgt.evaluation.by_call import Call
 from groupgt.evaluation.estimates import Corrected
 from groupgt.evaluation.outcomes import Outcomes
 from groupgt.evaluation.stages import Stage
-from groupgt.experiment.json_schema import DRAFT, without_titles
+from groupgt.experiment.json_schema import heading, without_titles
 from groupgt.render.columns import keys_of
 from groupgt.schemas import schema_of
 
@@ -335,15 +335,15 @@ class Results(TypedDict):
 
 def results_schema() -> dict[str, Any]:
     """Return the JSON Schema of results.json; keys that an experiment does not request are absent."""
-    return _written_schema(Results, "groupgt results")
+    return _written_schema(Results, "results")
 
 
 def comparison_schema() -> dict[str, Any]:
     """Return the JSON Schema of a comparison."""
-    return _written_schema(Comparison, "groupgt comparison")
+    return _written_schema(Comparison, "comparison")
 
 
-def _written_schema(kind: Any, title: str) -> dict[str, Any]:
+def _written_schema(kind: Any, name: str) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     schema = TypeAdapter(kind).json_schema()
@@ -351,4 +351,4 @@ def _written_schema(kind: Any, title: str) -> dict[str, Any]:
     without_titles(schema, definitions)
     for part in [schema, *definitions.values()]:
         part["additionalProperties"] = False
-    return {"$schema": DRAFT, "title": title, **schema, "$defs": definitions}
+    return {**heading(name), **schema, "$defs": definitions}

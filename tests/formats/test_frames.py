@@ -135,3 +135,27 @@ def test_columns_of_dates_are_kept() -> None:
     found = groupgt.evaluate(truth, {"q": ["a"], "r": ["x"]}, ["recall"], by=["day"])
     assert found["recall"] == pytest.approx(1 / 3)
     assert found.truth.columns["day"] == [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1), None]
+
+
+class Stream:
+    """What exports rows as a stream of Arrow that is read once, as relations of DuckDB and readers of batches do."""
+
+    columns = ("qid", "doc_id", "score")
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self.frames = [frame]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frames.pop().__arrow_c_stream__(requested_schema)
+
+
+def test_any_stream_of_arrow_is_a_frame() -> None:
+    rows = pl.DataFrame({"qid": ["q1", "q1", "q2"], "doc_id": ["a", "x", "c"], "score": [0.5, 0.9, 0.1]})
+    nested = pl.DataFrame({"qid": ["q1", "q2"], "retrieved_ids": [["x", "a"], ["c"]]})
+    truth = pl.DataFrame({"qid": ["q1", "q2"], "retrieval_gt": [[["a"], ["b"]], [["c"]]]})
+    for run in (rows, nested):
+        found = groupgt.evaluate(Stream(truth), Stream(run), ["recall", "mrr"])
+        assert found.means == {"recall": (1 / 2 + 1) / 2, "mrr": ((1 / 2 + 0) / 2 + 1) / 2}
+        assert groupgt.evaluate(Stream(truth), groupgt.read_run(Stream(run)), ["recall"]).means == {"recall": 3 / 4}
+    several = groupgt.evaluate_runs(Stream(truth), {"one": Stream(rows), "two": Stream(nested)}, ["recall"])
+    assert {name: each["recall"] for name, each in several.items()} == {"one": 3 / 4, "two": 3 / 4}

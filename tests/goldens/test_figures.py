@@ -151,6 +151,10 @@ JUDGED = [
         (["a", "n1", "u", "x"], "num_ret", 4),
         (["a", "n1", "u", "x"], "num_rel", 3),
         (["a", "u", "n1", "x"], "rbp_residual(p=0.5)@3", 1 - 0.5 * (1 + 0.25)),  # a and n1 are judged
+        (["a", "u", "n1", "x"], "unj@5", 2 / 5),  # u and x; nothing stands at rank 5
+        (["a", "u", "n1", "x"], "rbp_resid(p=0.5)", 1 / 2**4 + 0.5 * (1 / 2 + 1 / 2**3)),  # u and x, and what follows
+        (["a", "u", "n1", "x"], "rbp_resid(p=0.5)@1", 0),  # a is judged
+        (["x", "a"], "rbp_resid", 0.9**2 + 0.1),
         # R = 3, N = 2, min(N, R) = 2: a has none above it, c has n1 and n2 above it: 1 − 2/2; b is not found
         (["a", "n1", "n2", "c"], "bpref", (1 + 0) / 3),
         (["a", "n1", "u", "c"], "bpref", (1 + (1 - 1 / 2)) / 3),  # u does not count

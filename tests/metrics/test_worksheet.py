@@ -12,6 +12,7 @@ import groupgt
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric
 from groupgt.metrics.worksheet import Hit, Sheet, at_most_one, log_share, number, over
+from groupgt.testing import rejected
 from tests import laws
 from tests.agreement import all_metrics, at, random_query
 
@@ -27,7 +28,8 @@ def queries() -> tuple[groupgt.GroundTruth, groupgt.Run]:
     """The same for every metric."""
     rng = random.Random(7)
     batch = {f"q{number}": random_query(rng) for number in range(40)}
-    truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()})
+    harmful = {qid: rejected(groups) for qid, (groups, _) in batch.items()}
+    truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()}, harmful_ids=harmful)
     return truth, groupgt.Run.of({qid: ranking for qid, (_, ranking) in batch.items()})
 
 
