@@ -14,7 +14,7 @@ from groupgt.metrics.views import met_groups
 from groupgt.testing import check_metric
 
 
-@groupgt.metric("half_life", formula="Σ over groups met of 2^((1 − rank) ÷ h) ÷ m")
+@groupgt.metric("half_life", formula="Σ over groups covered of 2^((1 − rank) ÷ h) ÷ m")
 def half_life(hits, h: Annotated[float, Gt(0)] = 5.0):
     """How early each group is covered: its gain halves every h results."""
     groups = met_groups(hits)  # a row for each group covered: its query, and the rank that first covers it

@@ -10,7 +10,7 @@ import pytest
 
 import groupgt
 from groupgt import plugins
-from groupgt.metrics.views import met_groups, relevant_results
+from groupgt.metrics.views import covered_groups, relevant_results
 from groupgt.testing import LAWS, check_metric
 
 
@@ -22,7 +22,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def half_life(hits: Any, h: float = 5.0) -> Any:
     """How early each group is met."""
-    rows = met_groups(hits)
+    rows = covered_groups(hits)
     worth = np.bincount(rows.query, 2.0 ** ((1 - rows.rank) / h), minlength=hits.size)
     return worth / np.maximum(hits.judgments.groups, 1)
 

@@ -236,10 +236,10 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
 def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float, float, float, float]:
     """Return recall.coverage, complete and size for the union of results, and the best single recall at that size."""
     judgments, counted = failures.truth.judgments, failures.counted
-    met = (failures.first > 0).any(axis=1)
-    covered = total(judgments.group_query, met * judgments.weight, len(counted))
+    has_hit = (failures.first > 0).any(axis=1)
+    covered = total(judgments.group_query, has_hit * judgments.weight, len(counted))
     recall = ratio(covered, judgments.total_weight)
-    complete = np.bincount(judgments.group_query[met], minlength=len(counted)) == judgments.groups
+    complete = np.bincount(judgments.group_query[has_hit], minlength=len(counted)) == judgments.groups
     size = mean_of(_union_sizes(evaluations, failures.cutoff)[counted])
     singles: list[float] = []
     if not math.isnan(size):

@@ -31,7 +31,7 @@ FEW_QUERIES, GLANCE_QUERIES = 32, 256
 NO_SCORES = (None,) * FEW_QUERIES
 
 
-class Row(NamedTuple):
+class ListRow(NamedTuple):
     """The results for one ground truth query, in input order, and their location for error messages.
 
     `scores`, if any, determine the order; `cells` contains the values of each requested field.
@@ -181,7 +181,7 @@ class ListCarrier(LocalCarrier):
         }
         return Flat(query, ids, filled)
 
-    def _rows(self, truth: GroundTruth, fields: Sequence[str], faults: Faults) -> list[Row]:
+    def _rows(self, truth: GroundTruth, fields: Sequence[str], faults: Faults) -> list[ListRow]:
         """Return the results for every ground truth query, with these fields.
 
         Adds invalid rankings to `faults`; raises `DataError` if a field does not have one cell per result.
@@ -195,7 +195,7 @@ class ListCarrier(LocalCarrier):
                 columns[field] = self.lists.fields[field]() if field in self.lists.fields else {}
         keys = {str(name): name for name in self.lists.rankings}
         uneven = Faults()
-        rows: list[Row] = []
+        rows: list[ListRow] = []
         for qid in truth.qids:
             key = keys.get(qid, qid)
             ranking: Any = self.lists.rankings.get(key)
@@ -208,7 +208,7 @@ class ListCarrier(LocalCarrier):
                     of_query = carried_cells(ranking, field)
                 _check_cells(field, of_query, len(ids), where, uneven)
                 cells.append(of_query)
-            rows.append(Row(where, key, ids, scores.get(key, order), cells))
+            rows.append(ListRow(where, key, ids, scores.get(key, order), cells))
         uneven.stop(DataError)
         return rows
 

@@ -12,7 +12,7 @@ from groupgt.engines.choice import Engine
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
-from groupgt.metrics.views import listed
+from groupgt.metrics.views import relevant_counts
 from groupgt.model.hits import Bools, Ints, Judgments
 from groupgt.model.policy import PRESETS
 
@@ -77,7 +77,7 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
     if name == "map":
         return (fewest > 1) & (fewest <= (k or fewest))
     if name == "ndcg":
-        alternatives = listed(judgments)
+        alternatives = relevant_counts(judgments)
         return np.minimum(alternatives, k or alternatives) > fewest
     return np.zeros(judgments.size, dtype=np.bool_)
 

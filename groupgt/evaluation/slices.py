@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import ConfigError, near_names, refuse
-from groupgt.metrics.views import listed
+from groupgt.metrics.views import relevant_counts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints, Judgments
 
 # Columns of every ground truth: the number of groups of a query, and that of their alternatives.
 COUNTS: dict[str, Callable[[Judgments], Ints]] = {
     "n_groups": lambda judgments: judgments.groups,
-    "n_alternatives": listed,
+    "n_alternatives": relevant_counts,
 }
 
 

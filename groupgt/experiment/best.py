@@ -17,7 +17,7 @@ from groupgt.runtime import pl
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class BestRule:
     """How the best system is chosen: a strategy applied to `metrics`, with an optional latency limit.
 
     `texts` lists the metrics as written in the file.
@@ -29,7 +29,7 @@ class Rule:
     max_latency_ms: float | None
 
     @classmethod
-    def of(cls, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> Rule:
+    def of(cls, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> BestRule:
         """Build the rule from an experiment file; the metrics must be valid but need not be evaluated."""
         best, primary = section.best, section.primary or next(iter(metrics))
         texts = [primary] if best.strategy == "primary" else list(best.metrics or metrics)
@@ -75,7 +75,7 @@ def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metr
         if best.metrics:
             document.fault((*path, "metrics"), "the strategy primary only uses `evaluate.primary`; remove this key")
     elif best.strategy != "rank":
-        rule = Rule.of(section, metrics, convention)
+        rule = BestRule.of(section, metrics, convention)
         lower = [text for text, metric in zip(rule.texts, rule.metrics) if not metric.higher_is_better]
         if lower:
             what = f"adds metrics where higher is better, not {', '.join(lower)}; name the others"
@@ -83,7 +83,7 @@ def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metr
 
 
 def best_systems(
-    rule: Rule, evaluations: Mapping[str, Mapping[str, Evaluation]], timings: Mapping[tuple[str, str], Timing]
+    rule: BestRule, evaluations: Mapping[str, Mapping[str, Evaluation]], timings: Mapping[tuple[str, str], Timing]
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Return the best systems per data set and overall (by macro mean); more than one if there is a tie."""
     best: dict[str, list[str]] = {}

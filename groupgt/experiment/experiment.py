@@ -11,7 +11,7 @@ from typing import Any
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, listed, near_names
-from groupgt.experiment.best import Rule
+from groupgt.experiment.best import BestRule
 from groupgt.experiment.checks import Checks
 from groupgt.experiment.config import Compare, Config, Dataset, Evaluate, Output, Report
 from groupgt.experiment.systems import (
@@ -59,9 +59,9 @@ class Experiment:
         return engine_of({"use": section.use, "with": section.with_})
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> BestRule:
         """The rule for choosing the best system."""
-        return Rule.of(self.config.evaluate, self.metrics, self.convention)
+        return BestRule.of(self.config.evaluate, self.metrics, self.convention)
 
     @property
     def primary(self) -> str:

@@ -22,7 +22,7 @@ from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
 from groupgt.options import KeyPath, options_of, read_options
 from groupgt.plugins import find, ours
-from groupgt.render.tables import listed
+from groupgt.render.tables import shortlist
 from groupgt.retrievers.base import RetrieverPlugin
 from groupgt.retrievers.command import program_of
 
@@ -110,7 +110,7 @@ def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtErr
 MOST_SYSTEMS = 10_000
 DEEPEST_FUSION = 20
 # Joins the first names for a message.
-some_of = partial(listed, most=20, more=" …")
+some_of = partial(shortlist, most=20, more=" …")
 
 
 @dataclass(frozen=True, eq=False)

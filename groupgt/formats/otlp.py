@@ -63,7 +63,7 @@ def look(source: Source) -> str | None:
 
 
 @dataclass(frozen=True)
-class Span:
+class TraceSpan:
     """A span with its own id, the ids of its trace and parent, its start and end times in ms, and its attributes."""
 
     where: str
@@ -155,7 +155,7 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
     searching = {key for key, span in spans.items() if span.is_retriever or span.tool in tools}
     sessions = {span.trace: name for span in spans.values() if (name := _first(span.attributes, SESSIONS)) is not None}
-    queries: dict[str, list[Span]] = {}
+    queries: dict[str, list[TraceSpan]] = {}
     for span in sorted(spans.values(), key=lambda span: span.begin):
         if by_session and span.trace not in sessions:
             faults.add(span.where, f"expected the id of its session as {listed(SESSIONS)}, found none")
@@ -226,7 +226,7 @@ def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilde
     return builder
 
 
-def _spans(source: Source, faults: Faults) -> Iterator[Span]:
+def _spans(source: Source, faults: Faults) -> Iterator[TraceSpan]:
     """Yield all spans, either from OTLP requests or from records with one span each, as the Python SDK prints them."""
     for where, record in records(source, faults):
         row = _folded(_nested(record) if TRACE_COLUMN in record else record)
@@ -261,7 +261,7 @@ def _rows(row: Record, *names: str) -> list[Record]:
     return list(map(_folded, cells)) if isinstance(cells, list) else []
 
 
-def _span(row: Record, where: str, faults: Faults) -> Iterator[Span]:
+def _span(row: Record, where: str, faults: Faults) -> Iterator[TraceSpan]:
     row = {**row, **_folded(row.get("context"))}
     trace, name = row.get("traceid"), row.get("spanid")
     begin, end = _ms(row, "start"), _ms(row, "end")
@@ -269,7 +269,7 @@ def _span(row: Record, where: str, faults: Faults) -> Iterator[Span]:
         faults.add(where, f"expected a span with traceId, spanId and its times, found {display(row)}")
         return
     parent = str(row.get("parentspanid") or row.get("parentid") or "")
-    yield Span(f"{where}: span {name}", trace, name, parent, begin, end, _attributes(row.get("attributes")))
+    yield TraceSpan(f"{where}: span {name}", trace, name, parent, begin, end, _attributes(row.get("attributes")))
 
 
 def _ms(row: Record, name: str) -> float | None:
@@ -340,7 +340,9 @@ def _documents_at(path: Sequence[str], cell: Any, beside: Mapping[str, Any] = {}
         raise LookupError(display(cell))
 
 
-def _is_outermost(span: Span, spans: Mapping[tuple[str, str], Span], searching: Container[tuple[str, str]]) -> bool:
+def _is_outermost(
+    span: TraceSpan, spans: Mapping[tuple[str, str], TraceSpan], searching: Container[tuple[str, str]]
+) -> bool:
     """Return whether a span is a search that is not part of another one."""
     is_search, seen = (span.trace, span.id) in searching, {span.id}
     while is_search and (above := spans.get((span.trace, span.parent))) is not None and above.id not in seen:

@@ -25,7 +25,7 @@ def _discounted(hits: Hits, cut: Cut, rows: views.Rows, gain: Floats | None) -> 
 
 
 def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
-    rows, listed = views.counted_results(hits), views.listed(hits.judgments)
+    rows, listed = views.counted_results(hits), views.relevant_counts(hits.judgments)
     depth = listed if cut.no_cut else np.minimum(listed, cut.top)
     highest = int(depth.max()) if len(depth) else 0
     ideal = np.concatenate(([0.0], np.cumsum(ideals.log2(np.arange(1, highest + 1, dtype=np.int64)))))

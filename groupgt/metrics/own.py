@@ -43,7 +43,7 @@ def metric(
     """Register a function over `Hits` as a metric, which can then be used wherever a metric can be named.
 
     The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It sees only
-    the results within the cutoff; `hits.length` counts them. `groupgt.metrics.views` provides tables: `met_groups`,
+    the results within the cutoff; `hits.length` counts them. `groupgt.metrics.views` provides tables: `covered_groups`,
     `relevant_results`, `novel_results`, `group_hits`, `judged_results`; `hits.judgments` is the ground truth. If the
     function also takes `cut`, it gets k (`cut.k`, one number per query) and the depth at which ideal rankings are cut
     (`cut.ideal`). Other parameters become parameters of the metric, as in `half_life(h=3)`: each needs a default, its
@@ -51,11 +51,11 @@ def metric(
 
     >>> import numpy as np
     >>> import groupgt
-    >>> from groupgt.metrics.views import met_groups
-    >>> @groupgt.metric("half_life", formula="Σ over groups met of 2^((1 − rank) ÷ h) ÷ m")
+    >>> from groupgt.metrics.views import covered_groups
+    >>> @groupgt.metric("half_life", formula="Σ over groups covered of 2^((1 − rank) ÷ h) ÷ m")
     ... def half_life(hits, h: float = 5.0):
     ...     '''How early each group is covered: its gain halves every h results.'''
-    ...     rows = met_groups(hits)
+    ...     rows = covered_groups(hits)
     ...     worth = np.bincount(rows.query, 2.0 ** ((1 - rows.rank) / h), minlength=hits.size)
     ...     return worth / np.maximum(hits.judgments.groups, 1)
     >>> groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, ["half_life(h=2)", "half_life@2"]).means

@@ -17,7 +17,7 @@ from groupgt.model.values import total
 
 
 def mrr_autorag(hits: Hits, cut: Cut) -> Floats:
-    rows = views.met_groups(hits).within(cut)
+    rows = views.covered_groups(hits).within(cut)
     return ratio(total(rows.query, 1.0 / rows.rank, hits.size), hits.judgments.groups)
 
 
@@ -27,7 +27,7 @@ def mrr_trec(hits: Hits, cut: Cut) -> Floats:
 
 
 def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
-    rows = views.met_groups(hits)
+    rows = views.covered_groups(hits)
     novel = views.novel_results(hits)
     weight = total(rows.result, hits.judgments.weight[rows.group], len(novel.query))
     within = novel.rank <= cut.top[novel.query]
@@ -53,7 +53,7 @@ def map_trec(hits: Hits, cut: Cut) -> Floats:
 
 
 def map_coverage(hits: Hits, cut: Cut) -> Floats:
-    rows = views.met_groups(hits).within(cut)
+    rows = views.covered_groups(hits).within(cut)
     return weighted_mean(hits, rows, rows.nth / rows.rank)
 
 

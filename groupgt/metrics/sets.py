@@ -31,7 +31,7 @@ def _documents(hits: Hits, cut: Cut) -> Ints:
 
 
 def _groups(hits: Hits, cut: Cut) -> Ints:
-    return _count(hits, cut, views.met_groups(hits))
+    return _count(hits, cut, views.covered_groups(hits))
 
 
 def recall_autorag(hits: Hits, cut: Cut) -> Floats:
@@ -39,10 +39,10 @@ def recall_autorag(hits: Hits, cut: Cut) -> Floats:
 
 
 def recall_coverage(hits: Hits, cut: Cut) -> Floats:
-    return weighted_mean(hits, views.met_groups(hits).within(cut), 1.0)
+    return weighted_mean(hits, views.covered_groups(hits).within(cut), 1.0)
 
 
-def weighted_mean(hits: Hits, rows: views.MetGroups, value: Floats | float) -> Floats:
+def weighted_mean(hits: Hits, rows: views.CoveredGroups, value: Floats | float) -> Floats:
     """Return the weighted mean over groups, shape (Q,), with a value for each covered group and 0 for all others."""
     judgments = hits.judgments
     # Sum in the order of groups, like the total weight: if every value is 1, the mean is exactly 1.

@@ -86,7 +86,7 @@ def compat(hits: Hits, cut: Cut, p: float = 0.95, normalize: str = "True") -> Fl
     return ratio(reached * (1 - p), 1 - ideals.power(p, depth))
 
 
-def _biased(hits: Hits, cut: Cut, p: float, rows: views.Results) -> Floats:
+def _biased(hits: Hits, cut: Cut, p: float, rows: views.GainRows) -> Floats:
     rows = rows.within(cut)
     return (1 - p) * total(rows.query, ideals.power(p, rows.rank - 1), hits.size)
 

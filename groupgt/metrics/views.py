@@ -59,7 +59,7 @@ class HitRows(Rows):
 
 
 @dataclass(frozen=True, eq=False)
-class Results(Rows):
+class GainRows(Rows):
     """One row per counted result: `nth` is its number within the query, `gain` its highest grade."""
 
     nth: Ints
@@ -67,7 +67,7 @@ class Results(Rows):
 
 
 @dataclass(frozen=True, eq=False)
-class MetGroups(Rows):
+class CoveredGroups(Rows):
     """One row per covered group: the rank and grade of its first hit, and the number of the result.
 
     `result` numbers the results that cover a new group across the run, from 0; `nth` numbers them per query, from 1.
@@ -106,42 +106,42 @@ def relevant_documents(hits: Hits) -> HitRows:
 
 
 @_once
-def relevant_results(hits: Hits) -> Results:
+def relevant_results(hits: Hits) -> GainRows:
     """Return the relevant results, which are the first to hit some relevant alternative."""
     return _results(hits, relevant_hits(hits))
 
 
 @_once
-def graded_results(hits: Hits) -> Results:
+def graded_results(hits: Hits) -> GainRows:
     """Return the results with a grade above 0, regardless of the policy's relevance level."""
     if hits.judgments.level is None:
         return relevant_results(hits)
     results = judged_results(hits)
     chosen = results.gain > 0
     query = results.query[chosen]
-    return Results(query, results.rank[chosen], nth(query), results.gain[chosen])
+    return GainRows(query, results.rank[chosen], nth(query), results.gain[chosen])
 
 
 @_once
-def counted_results(hits: Hits) -> Results:
+def counted_results(hits: Hits) -> GainRows:
     """Return the relevant results, including repeats if the policy keeps them."""
     return _results(hits, relevant_hits(hits, repeats=True)) if hits.keep else relevant_results(hits)
 
 
 @_once
-def judged_results(hits: Hits) -> Results:
+def judged_results(hits: Hits) -> GainRows:
     """Return results that are first to hit a judged alternative; `gain`, the highest grade, may be 0 or less."""
     return _results(hits, _hit_rows(hits, ~hits.repeat))
 
 
 @_once
-def harmful_results(hits: Hits) -> Results:
+def harmful_results(hits: Hits) -> GainRows:
     """Return the results that are harmful, repeats included."""
     return _results(hits, _hit_rows(hits, hits.harmful))
 
 
 @_once
-def met_groups(hits: Hits) -> MetGroups:
+def covered_groups(hits: Hits) -> CoveredGroups:
     """Return the covered groups, sorted by query, rank and group."""
     rows = relevant_hits(hits)
     size = len(hits.judgments.group_query)
@@ -153,16 +153,16 @@ def met_groups(hits: Hits) -> MetGroups:
     np.maximum.at(best_grade, rows.group[at_first], rows.grade[at_first])
     starts = changes(query, rank)
     result = np.cumsum(starts) - 1
-    return MetGroups(query, rank, group, best_grade[group], result, nth(query[starts])[result])
+    return CoveredGroups(query, rank, group, best_grade[group], result, nth(query[starts])[result])
 
 
 @_once
-def novel_results(hits: Hits) -> Results:
+def novel_results(hits: Hits) -> GainRows:
     """Return the results that cover a new group; `gain` is the highest grade among the newly covered groups."""
-    rows = met_groups(hits)
+    rows = covered_groups(hits)
     starts = np.flatnonzero(changes(rows.query, rows.rank))
     gain = np.maximum.reduceat(rows.grade, starts)
-    return Results(rows.query[starts], rows.rank[starts], rows.nth[starts], gain)
+    return GainRows(rows.query[starts], rows.rank[starts], rows.nth[starts], gain)
 
 
 @_once
@@ -180,15 +180,15 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
     return rows.at(chosen), number[chosen]
 
 
-def _results(hits: Hits, rows: HitRows) -> Results:
+def _results(hits: Hits, rows: HitRows) -> GainRows:
     starts = np.flatnonzero(changes(rows.query, rows.rank))
     grade = hits.judgments.document_grade[rows.document]
     gain = np.maximum.reduceat(grade, starts)
     query = rows.query[starts]
-    return Results(query, rows.rank[starts], nth(query), gain)
+    return GainRows(query, rows.rank[starts], nth(query), gain)
 
 
-def listed(judgments: Judgments) -> Ints:
+def relevant_counts(judgments: Judgments) -> Ints:
     """Count the relevant alternatives of each query, shape (Q,); a document in two groups counts twice."""
     return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)
 

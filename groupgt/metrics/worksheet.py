@@ -40,7 +40,7 @@ class Group:
         return self.hits[0].rank if self.hits else None
 
 
-def _table(view: Callable[[Hits], views.Results]) -> cached_property[tuple[tuple[int, float], ...]]:
+def _table(view: Callable[[Hits], views.GainRows]) -> cached_property[tuple[tuple[int, float], ...]]:
     """Build a property for `Sheet`: (rank, grade) for each of the query's results in a view, within the cutoff."""
 
     def pairs(sheet: Sheet) -> tuple[tuple[int, float], ...]:

@@ -50,7 +50,7 @@ from groupgt.render.encodings import (
     with_labels,
     zero_line,
 )
-from groupgt.render.tables import fixed, listed, signed
+from groupgt.render.tables import fixed, shortlist, signed
 from groupgt.render.themes import RANK_ENDS, RANKS
 
 # More bars than this are drawn as one area.
@@ -85,7 +85,7 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     number = signed if delta else fixed
     values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
     what = f"{'Differences' if delta else 'Means'}"
-    text = f"{what} of {about.metric} with {about.level}: {listed(values)}."
+    text = f"{what} of {about.metric} with {about.level}: {shortlist(values)}."
     return figure_of(
         "differences" if delta else "means",
         f"{title or what} with {about.level}",
@@ -162,7 +162,7 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
         panels("metric", metrics, {"layer": layers, "width": 220, "height": 200}),
         rows,
         {"system": "system", "metric": "metric", "k": unit if unit != "results" else "k", "value": "mean"},
-        f"Means against depth for {listed(systems)}: {listed(ends)}.",
+        f"Means against depth for {shortlist(systems)}: {shortlist(ends)}.",
     )
 
 
@@ -203,7 +203,7 @@ def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Fig
         {"layer": layers, "width": 330, "height": 250},
         rows,
         {"system": "system", "recall": "recall", "precision": "precision"},
-        f"Interpolated precision at a recall of 0.5: {listed(ends)}.",
+        f"Interpolated precision at a recall of 0.5: {shortlist(ends)}.",
     )
 
 
@@ -232,7 +232,7 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
         panels("kind", kinds, panel),
         rows,
         {"system": "system", "kind": "what", "rank": "rank", "share": "share of queries"},
-        f"Fraction of queries at the last rank: {listed(reached)}.",
+        f"Fraction of queries at the last rank: {shortlist(reached)}.",
     )
 
 
@@ -263,7 +263,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
         {"transform": [{"calculate": f"indexof({list(kinds)}, datum.outcome)", "as": "order"}], **body},
         rows,
         {"system": "system", "outcome": "outcome", "count": "queries"},
-        f"Queries better and worse than {baseline} by {about.metric}: {listed(counts_by_system)}.",
+        f"Queries better and worse than {baseline} by {about.metric}: {shortlist(counts_by_system)}.",
     )
 
 
@@ -280,7 +280,7 @@ def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (LOWEST, HIGHEST)
         heat_map("slice", "system", domain, counted=True),
         [{**row, "text": fixed(row["value"], 2)} for row in rows],
         {"slice": "slice", "system": "system", "value": "mean", "queries": "queries"},
-        f"Means of {about.metric} by slice: {listed(values)}.",
+        f"Means of {about.metric} by slice: {shortlist(values)}.",
     )
 
 
@@ -298,7 +298,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     color, ink = ({**colored("met", list(RANKS), each), "legend": key} for each in (colors, inks))
     layers = tiles(shared, color, ink, 10, tips(group="group", system="system", text="rank"))
     groups, systems = distinct(rows, "group"), distinct(rows, "system")
-    met = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
+    counts = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
     return figure_of(
         "groups",
         "Covered groups by rank of the first hit",
@@ -306,7 +306,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
         {"layer": layers, "height": {"step": 18}, **TWO_COLORS},
         filled,
         {"group": "group", "system": "system", "rank": "rank of the first hit"},
-        f"Groups covered, of {len(groups):,}: {listed(met)}.",
+        f"Groups covered, of {len(groups):,}: {shortlist(counts)}.",
     )
 
 

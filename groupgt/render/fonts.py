@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.render.tables import listed
+from groupgt.render.tables import shortlist
 
 # Where systems keep fonts: Linux, macOS, Windows.
 FOLDERS = (
@@ -37,7 +37,7 @@ def check_font(font: str) -> None:
     drawn = vl_convert.svg_to_pdf(f'<svg xmlns="http://www.w3.org/2000/svg" width="50" height="20">{text}</svg>')
     if b"/Font" not in drawn:
         names = families()
-        near = near_names(font, names) or f"; installed: {listed(names, 12)}"
+        near = near_names(font, names) or f"; installed: {shortlist(names, 12)}"
         raise ConfigError(f"font: expected an installed font, found {font!r}{near}")
 
 

@@ -86,10 +86,10 @@ def part_of(count: int, total: int, one: str, verb: str = "is", verbs: str = "ar
     return f"{count:,} of {counted(total, one)} {verb if 1 in (count, total) else verbs}"
 
 
-def listed(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:
+def shortlist(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:
     """Join the first few texts and count the rest.
 
-    >>> listed("abcd", 2), listed("abcd", 2, ", and {} more"), listed("ab", 2), listed([])
+    >>> shortlist("abcd", 2), shortlist("abcd", 2, ", and {} more"), shortlist("ab", 2), shortlist([])
     ('a, b and 2 more', 'a, b, and 2 more', 'a, b', 'nothing')
     """
     return ", ".join(texts[:most]) + (more.format(len(texts) - most) if len(texts) > most else "") or "nothing"

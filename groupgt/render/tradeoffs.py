@@ -31,7 +31,7 @@ from groupgt.render.encodings import (
     stacked_bars,
     tips,
 )
-from groupgt.render.tables import fixed, listed
+from groupgt.render.tables import fixed, shortlist
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
@@ -121,7 +121,7 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
             "high": "high",
             "front": "on the front",
         },
-        f"On the Pareto front of {about.metric} and latency: {listed(front)}.",
+        f"On the Pareto front of {about.metric} and latency: {shortlist(front)}.",
     )
 
 
@@ -183,7 +183,7 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
         body,
         rows,
         {"stage": "stage", "fate": "", "count": "groups"},
-        f"Groups covered by each stage: {listed(covered)}",
+        f"Groups covered by each stage: {shortlist(covered)}",
     )
 
 
@@ -237,5 +237,6 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
         {"layer": layers, "height": 240},
         rows,
         {"system": "system", "difference": "difference", "queries": "queries", "power": "power"},
-        f"Queries at which the difference in {about.metric} is detected with {100 * target:g}% power: {listed(ends)}.",
+        f"Queries at which the difference in {about.metric} is detected with {100 * target:g}% power: "
+        f"{shortlist(ends)}.",
     )

@@ -24,7 +24,7 @@ from groupgt.render.tables import Grid, Table, counted, fixed
 from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.differences import Other, changes
-from groupgt.report.schema import plain
+from groupgt.report.schema import jsonable
 from groupgt.report.sentences import sentence_of, warning
 
 # Number of systems for which the best data set is reported.
@@ -77,7 +77,7 @@ class AcrossTeller(Teller[Across]):
                 "mean": finite(here),
                 "baseline_mean": finite(there),
                 "significant": contrast.significant,
-                "against": plain(contrast),
+                "against": jsonable(contrast),
             }
             for name, text, there, here, contrast in beside_rows(result)
         ]

@@ -30,7 +30,7 @@ from groupgt.report.decision import Decision, decide
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.methods import methods_of
 from groupgt.report.paper import latex_of
-from groupgt.report.schema import plain
+from groupgt.report.schema import jsonable
 from groupgt.report.sentences import at_cutoff, grouped, typeset
 from groupgt.report.tracking import tracked
 
@@ -129,15 +129,15 @@ class ComparisonTeller(Teller[Comparison]):
             "settings": asdict(comparison.settings),
             "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
             "comparisons": comparisons(row.against for row in comparison.rows),
-            "rows": plain(comparison.rows),
-            "pairs": plain(comparison.pairs),
-            "slices": plain(comparison.slices),
+            "rows": jsonable(comparison.rows),
+            "pairs": jsonable(comparison.pairs),
+            "slices": jsonable(comparison.slices),
             "reversals": [
                 {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
                 for row, part, _ in comparison.reversals()
             ],
             "failures": nulls(comparison.failures and comparison.failures.to_dict()),
-            "headroom": plain(comparison.headroom),
+            "headroom": jsonable(comparison.headroom),
             "warnings": self.warnings(),
             "population": population_of(comparison),
         }

@@ -12,7 +12,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import ENOUGH, TESTS
 from groupgt.render.page import data
-from groupgt.render.tables import counted, listed, p_text, signed
+from groupgt.render.tables import counted, p_text, shortlist, signed
 from groupgt.report.contrasts import level, more_resamples
 from groupgt.report.decision import in_slices
 from groupgt.report.evidence import size_of
@@ -127,7 +127,7 @@ def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
     few = {name: each for name, each in contrasts.items() if is_unreliable(each, settings)}
     if not few:
         return ""
-    where = listed([f"{name} {each.differ:,}" for name, each in few.items()], LISTED, " … and {:,} more")
+    where = shortlist([f"{name} {each.differ:,}" for name, each in few.items()], LISTED, " … and {:,} more")
     return (
         f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test. "
         "The default, --test randomization, is exact for them"
@@ -143,7 +143,7 @@ def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -
         factor = min(p / least_p(tested[name], settings) for name, p in few.items())
         names = [f"{name} in {label} ({tested[name].differ:,})" for name in few]
         test = "a randomization test" if settings.test == "randomization" else TESTS[settings.test].title
-        where = "every comparison" if 1 < len(few) == len(tested) else listed(names, LISTED, " … and {:,} more")
+        where = "every comparison" if 1 < len(few) == len(tested) else shortlist(names, LISTED, " … and {:,} more")
         yield (
             f"too few queries differ for {test} to reach alpha {settings.alpha:g}, which takes at least "
             f"{fewest_differing(settings.alpha, factor)}: {where}"
@@ -175,6 +175,6 @@ def warnings(systems: Systems) -> list[str]:
     if alone:
         lines.append(
             "queries evaluated in only one of the two are excluded from differences: "
-            f"{listed(alone, LISTED, ' … and {:,} more')} against {systems.baseline}"
+            f"{shortlist(alone, LISTED, ' … and {:,} more')} against {systems.baseline}"
         )
     return lines

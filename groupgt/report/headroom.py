@@ -8,7 +8,7 @@ from typing import Any
 
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
-from groupgt.render.tables import counted, fixed, listed
+from groupgt.render.tables import counted, fixed, shortlist
 
 # More queries than this are only counted, not named.
 LISTED = 5
@@ -22,7 +22,7 @@ def first_of(qids: Sequence[str]) -> str:
     """Count queries and names the first ones, for a table cell."""
     if not qids:
         return "none"
-    return f"{len(qids):,}: {listed(qids, NAMED_IN_CELL)}"
+    return f"{len(qids):,}: {shortlist(qids, NAMED_IN_CELL)}"
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
@@ -43,7 +43,7 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
     line = f"of {counted(count, 'query')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
-    yield Detail(f"{line}: {listed(nobody, LISTED, ' …')}" if nobody else line)
+    yield Detail(f"{line}: {shortlist(nobody, LISTED, ' …')}" if nobody else line)
     yield from map(Detail, _headroom(systems, metrics, within))
 
 

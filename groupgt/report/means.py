@@ -19,7 +19,7 @@ from groupgt.model.sample import SAMPLE, sample_fault
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.exports import Cell
-from groupgt.render.tables import Grid, Table, counted, fixed, listed, span
+from groupgt.render.tables import Grid, Table, counted, fixed, shortlist, span
 from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped, sentence_of
 
 if TYPE_CHECKING:
@@ -441,18 +441,18 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
     first_labels = next(labels for labels in ahead.values() if len(labels) == most)
     winners = [name for name, labels in ahead.items() if labels == first_labels]
     if decided == most:
-        on = listed(first_labels, NAMED, " …") if equal or decided == 1 else every(decided, "metric").lower()
+        on = shortlist(first_labels, NAMED, " …") if equal or decided == 1 else every(decided, "metric").lower()
     elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
-        on = listed(first_labels, NAMED, " …")
+        on = shortlist(first_labels, NAMED, " …")
     else:
         on = f"{most} of {decided} metrics"
     verb = "has the" if len(winners) == 1 else "are tied for the"
     word = "highest" if all(metric.higher_is_better for metric in first.metrics.values()) else "best"
     parts = enumerated(winners, f" {verb} {word} mean of {len(evaluations):,} runs on {on}")
     for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
-        parts = appended(parts, "; ", name, f" on {listed(others, NAMED, ' …')}")
+        parts = appended(parts, "; ", name, f" on {shortlist(others, NAMED, ' …')}")
     if equal:
-        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {listed(equal, NAMED, ' …')}"
+        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {shortlist(equal, NAMED, ' …')}"
     parts[-1] += ". `groupgt compare` tests differences for significance."
     yield sentence_of("best", *parts)
 

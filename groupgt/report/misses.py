@@ -261,10 +261,10 @@ class HardestGroupsTeller(Teller[HardestGroups]):
 # --- Figures and the page: what each result hits.
 
 
-def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
+def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
     """Explains why no result can cover a group, given the ids that each alternative needs; empty if one can.
 
-    >>> _why_never_met([], []), _why_never_met([["a"], ["b", "c"]], {"a", "c"})
+    >>> _why_never_covered([], []), _why_never_covered([["a"], ["b", "c"]], {"a", "c"})
     ('it has no relevant alternative', 'none of its alternatives is in the corpus')
     """
     if not alternatives:
@@ -302,7 +302,7 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
         for group in every_mark[0].groups(at):
             graded = truth.alternatives_of(group)
             alternatives = [[places.setdefault(name, len(places)), short(grade)] for name, grade in graded]
-            cannot = _why_never_met(truth.members_of(group), systems.absent)
+            cannot = _why_never_covered(truth.members_of(group), systems.absent)
             weight = short(float(truth.group_weight[group]))
             groups.append([truth.group_label(group), weight, alternatives, *([cannot] if cannot else [])])
         important = set(places)

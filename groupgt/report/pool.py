@@ -8,7 +8,7 @@ from groupgt.comparison.pool import Pool
 from groupgt.render.document import Item, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted, listed, signed
+from groupgt.render.tables import Grid, Table, counted, shortlist, signed
 from groupgt.report.sentences import sentence_of
 
 COLUMNS = ("system", "team", "judged", "value", "without", "change", "unique", "relevant", "dropped", "undefined")
@@ -34,7 +34,7 @@ class PoolTeller(Teller[Pool]):
         items: list[Item] = [Verdict([self._sentence()])]
         items.append(Table(headers, rows, ("relevant", *(["groups dropped"] if drops else [])), 1 + has_teams))
         if result.queue:
-            queue = [[each.qid, each.doc_id, each.spread, listed(each.systems, 3)] for each in result.queue[:10]]
+            queue = [[each.qid, each.doc_id, each.spread, shortlist(each.systems, 3)] for each in result.queue[:10]]
             items.append((["query", "unjudged result", "spread", "returned by"], queue))
         return [*items, "\n".join(self._notes())]
 

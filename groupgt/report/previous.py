@@ -11,16 +11,16 @@ from groupgt.experiment.outcome import Against, Outcome
 from groupgt.experiment.previous import Previous
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, listed, small, span
+from groupgt.render.tables import counted, fixed, shortlist, small, span
 from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
 from groupgt.report.differences import Other, changes, too_few
 from groupgt.report.headroom import NAMED_IN_CELL, first_of
-from groupgt.report.schema import plain
+from groupgt.report.schema import jsonable
 from groupgt.report.sentences import at_cutoff, grouped, sentence_of, warning
 
 # Names the first queries or systems in a line.
-_listed = partial(listed, most=10, more=", and {:,} more")
+_some = partial(shortlist, most=10, more=", and {:,} more")
 
 
 def will_compare(previous: Previous, experiment: Experiment) -> str:
@@ -32,7 +32,7 @@ def will_compare(previous: Previous, experiment: Experiment) -> str:
         former = previous.datasets.get(dataset)
         then = list(former.systems) if former is not None else []
         now = [name for served, name in experiment.pairs() if served == dataset]
-        parts.append(f"{dataset}: {_listed([name for name in now if name in then] or ['no system'])}")
+        parts.append(f"{dataset}: {_some([name for name in now if name in then] or ['no system'])}")
         gone = [name for name in then if name not in experiment.systems]
         parts += _others([name for name in now if name not in then], gone)
     return f"compared with the previous run {previous.name}: {'; '.join(parts)}"
@@ -40,9 +40,9 @@ def will_compare(previous: Previous, experiment: Experiment) -> str:
 
 def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
     if added:
-        yield f"not in the previous run: {_listed(added)}"
+        yield f"not in the previous run: {_some(added)}"
     if gone:
-        yield f"only in the previous run: {_listed(gone)}"
+        yield f"only in the previous run: {_some(gone)}"
 
 
 # --- Sentences.
@@ -60,7 +60,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     yield from changes(against.contrasts(), other, label, against.settings)
     yield from map(warning, too_few(against.contrasts(), label, against.settings))
     for why, names in _by_reason(against, against.refused):
-        yield warning(f"{_listed(names)}: not compared with the previous run in {label}: {why}")
+        yield warning(f"{_some(names)}: not compared with the previous run in {label}: {why}")
 
 
 def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:
@@ -107,15 +107,15 @@ def _notes(against: Against) -> Iterator[str]:
         yield "; ".join(others)
     if against.changed:
         count = counted(len(against.changed), "query has", "queries have")
-        yield f"{count} changed ground truth. Today's is used for both runs: {_listed(against.changed)}"
+        yield f"{count} changed ground truth. Today's is used for both runs: {_some(against.changed)}"
     if against.reworded:
-        yield f"excluded because their text has changed: {_listed(against.reworded)}"
+        yield f"excluded because their text has changed: {_some(against.reworded)}"
     alone = [(against.queries_only_now, "new"), (against.queries_only_then, "no longer queried")]
     if any(count for count, _ in alone):
         yield "excluded: " + ", ".join(f"{counted(n, 'query')} {what}" for n, what in alone if n)
     for why, names in _by_reason(against, against.stored):
         left = ", except for queries with changed ground truth" if against.changed else ""
-        yield f"stored values are used for {_listed(names)}{left}: {why}"
+        yield f"stored values are used for {_some(names)}{left}: {why}"
 
 
 # --- The page.
@@ -175,7 +175,7 @@ def results(outcome: Outcome, dataset: str) -> schema.Previous:
             "now": finite(now),
             "measured_again": (name, text) not in against.stored,
             "significant": contrast.significant,
-            "against": plain(contrast),
+            "against": jsonable(contrast),
         }
         for name, text, then, now, contrast in beside_rows(against)
     ]

@@ -17,7 +17,7 @@ from groupgt.report import previous, schema
 from groupgt.report.decision import decisions
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
-from groupgt.report.schema import plain
+from groupgt.report.schema import jsonable
 from groupgt.report.times import from_cache
 from groupgt.store.stamped import Writer, text_file
 
@@ -60,7 +60,7 @@ def _dataset(outcome: Outcome, dataset: str) -> schema.Dataset:
         del result["comparison"]["decision"]
     if dataset in outcome.stages:
         result["stages"] = {
-            system: {"groups": len(stages.groups), "kept": stages.kept, "stages": plain(list(stages.stages))}
+            system: {"groups": len(stages.groups), "kept": stages.kept, "stages": jsonable(list(stages.stages))}
             for system, stages in outcome.stages[dataset].items()
         }
     if dataset in outcome.answered:

@@ -58,19 +58,19 @@ class FieldsOf:
         return {**fields, "required": list(fields["properties"]), "additionalProperties": False}
 
 
-def plain(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
     """Convert a dataclass, or a list of dataclasses, to plain Python; NaN and intervals of NaN become None.
 
     >>> from groupgt.comparison.contrast import Row
-    >>> plain(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
+    >>> jsonable(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
     True
     """
     if is_dataclass(value):
-        return {key: plain(getattr(value, name)) for key, name in keys_of(type(value)).items()}
+        return {key: jsonable(getattr(value, name)) for key, name in keys_of(type(value)).items()}
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, (list, tuple)):
-        values = [plain(item) for item in value]
+        values = [jsonable(item) for item in value]
         return None if isinstance(value, tuple) and values and values[0] is None else values
     return value
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from groupgt.engines.order import WAY_OUT
 from groupgt.evaluation.result import Evaluation
 from groupgt.render.page import data
-from groupgt.render.tables import counted, listed, minus
+from groupgt.render.tables import counted, minus, shortlist
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -84,7 +84,7 @@ def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     for (missing, total, rule), names in runs_of.items():
         if not missing or (rule == "skip" and missing != total):
             continue
-        who = f"{listed(names, NAMED)} {'has' if len(names) == 1 else 'have'}"
+        who = f"{shortlist(names, NAMED)} {'has' if len(names) == 1 else 'have'}"
         if missing == total:
             yield f"{who} no results for any of {counted(total, 'query')}: are these the right files?"
             continue
@@ -112,7 +112,7 @@ def _counted_runs(evaluations: Mapping[str, Evaluation], name: str) -> str:
     """List the runs for which one of the counts is not zero, with these counts; empty if there are none."""
     counts = {run: evaluation.counts.get(name, 0) for run, evaluation in evaluations.items()}
     named = [f"{run} {count:,}" for run, count in counts.items() if count]
-    return listed(named, NAMED, " and {:,} more runs") if named else ""
+    return shortlist(named, NAMED, " and {:,} more runs") if named else ""
 
 
 def subject(name: str) -> list[str]:

@@ -14,7 +14,7 @@ from groupgt.render import tradeoffs
 from groupgt.render.document import Detail, Item
 from groupgt.render.drawing import Figure
 from groupgt.render.page import data
-from groupgt.render.tables import Table, counted, fixed, listed, part_of
+from groupgt.render.tables import Table, counted, fixed, part_of, shortlist
 from groupgt.report.means import about
 
 # Time columns in the page's table of systems, and the fields of a timing that they show.
@@ -167,7 +167,7 @@ def could_resume(left: Left) -> str:
     """Says in one line what an interrupted run left that the current run does not use."""
     parts = [f"{counted(count, 'answer')} of {system}" for (_, system), count in left.answers.items()]
     parts += [counted(left.verdicts, "verdict")] if left.verdicts else []
-    what = listed(parts, 3, " and {:,} more")
+    what = shortlist(parts, 3, " and {:,} more")
     return f"the run that was killed or failed at {_utc(left.at)} left {what}. To continue with them, add --resume"
 
 

@@ -27,7 +27,7 @@ from groupgt.model.hits import Floats
 from groupgt.model.values import Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
-from groupgt.render.tables import Grid, counted, listed
+from groupgt.render.tables import Grid, counted, shortlist
 from groupgt.results.folder import AGAIN, ResultFolder, Scored, order_of
 from groupgt.store.stamped import age_of, has_stamp
 
@@ -167,7 +167,7 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
         "added": changes.added,
         "left out": changes.gone,
     }
-    parts = [f"{len(qids):,} {kind} ({listed(qids, NAMED)})" for kind, qids in kinds.items() if qids]
+    parts = [f"{len(qids):,} {kind} ({shortlist(qids, NAMED)})" for kind, qids in kinds.items() if qids]
     count, total = sum(map(len, kinds.values())), len(truth) + len(changes.gone)
     return f"{count:,} of {counted(total, 'query')}, {', '.join(parts)}" if parts else ""
 
@@ -299,7 +299,7 @@ def across_in(
     names = list(dict.fromkeys(name for by_system in folder.systems.values() for name in by_system))
     for name in folder.chosen:
         if name not in names:
-            raise ConfigError(f"system: expected one of {listed(names)}, found {name!r}{near_names(name, names)}")
+            raise ConfigError(f"system: expected one of {shortlist(names)}, found {name!r}{near_names(name, names)}")
     measured: dict[str, Measured] = {}
     sizes: dict[str, float] = {}
     for dataset, by_system in folder.systems.items():

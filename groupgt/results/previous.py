@@ -11,7 +11,7 @@ from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.previous import Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
-from groupgt.render.tables import listed
+from groupgt.render.tables import shortlist
 from groupgt.results.folder import ResultFolder, folders_of, order_of
 from groupgt.results.manifest import Manifest
 from groupgt.store.stamped import LATEST
@@ -33,7 +33,7 @@ def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = Fals
             datasets = {dataset: former_of(folder, dataset, experiment) for dataset in folder.manifest.counts}
             return Previous(folder.stamp, datasets, folder.manifest.files)
         there = dict.fromkeys(Manifest.at(folder).config["name"] for folder in folders_of([path]))
-        missing = f"expected a run of {experiment.title}, found {listed(list(there), 3)}"
+        missing = f"expected a run of {experiment.title}, found {shortlist(list(there), 3)}"
     if allow_none:
         return Previous()
     raise ConfigError(f"--against {path}: {missing}; a first run, which has no previous one, takes --allow-no-previous")

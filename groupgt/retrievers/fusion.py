@@ -26,7 +26,7 @@ Normalization = Literal["min_max", "z_score", "theoretical"]
 
 
 @dataclass(frozen=True)
-class Results(base.Options):
+class ResultsOptions(base.Options):
     """Options for `use: results`."""
 
     path: Annotated[File, Doc("The results; {dataset} is replaced by the name of the data set.")]
@@ -247,7 +247,7 @@ def _normalized(normalization: Normalization, scores: Floats, segment: Integers,
     return np.divide(away, deviation, out=np.zeros_like(scores), where=deviation > 0)
 
 
-RESULTS = RetrieverPlugin(Results, summary="Existing results of any system, read from files.", corpus=False)
+RESULTS = RetrieverPlugin(ResultsOptions, summary="Existing results of any system, read from files.", corpus=False)
 RRF = RetrieverPlugin(
     ReciprocalRank, fuse=reciprocal_rank, summary="Reciprocal rank fusion of other systems.", corpus=False
 )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import groupgt
-from groupgt.experiment.best import Rule, scores
+from groupgt.experiment.best import BestRule, scores
 from groupgt.experiment.outcome import Outcome
 from groupgt.metrics.language import parse_metric
 from groupgt.report.run import run_experiment
@@ -20,7 +20,7 @@ from tests.snapshots import Snapshot
 
 # Three systems, two metrics.
 MEANS = [[0.6, 0.2], [0.5, 0.4], [0.1, 0.5]]
-BY_RANK = Rule("rank", ["recall"], [parse_metric("recall")], None)
+BY_RANK = BestRule("rank", ["recall"], [parse_metric("recall")], None)
 
 
 @pytest.mark.parametrize(

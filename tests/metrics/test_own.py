@@ -18,12 +18,12 @@ from groupgt import plugins
 from groupgt.cli.main import main
 from groupgt.metrics.base import Parameter
 from groupgt.metrics.description import as_dict, details
-from groupgt.metrics.views import met_groups, relevant_results
+from groupgt.metrics.views import covered_groups, relevant_results
 from groupgt.metrics.worksheet import Sheet
 
 TRUTH = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": []}
 RUN = {"q1": ["a", "x", "b", "y"], "q2": ["x", "c"]}
-FORMULA = "Σ over groups met of 2^((1 − rank) ÷ h) ÷ m"
+FORMULA = "Σ over groups covered of 2^((1 − rank) ÷ h) ÷ m"
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def half_life(hits: Any, h: Annotated[float, Gt(0), Le(100)] = 5.0) -> Any:
 
     More is said here.
     """
-    rows = met_groups(hits)
+    rows = covered_groups(hits)
     worth = np.bincount(rows.query, 2.0 ** ((1 - rows.rank) / h), minlength=hits.size)
     return worth / np.maximum(hits.judgments.groups, 1)
 
@@ -143,7 +143,7 @@ def test_what_it_is_given_cannot_be_changed() -> None:
             hits.judgments.alternative_group,
         ):
             assert not column.flags.writeable
-        rows = met_groups(hits)
+        rows = covered_groups(hits)
         rows.rank[:] = 1
         hits.judgments.groups[:] = 1
         return np.ones(hits.size)

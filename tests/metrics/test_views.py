@@ -32,7 +32,7 @@ def test_graded_results_are_those_above_0_whatever_the_level() -> None:
 def test_the_grade_of_a_group_is_that_of_its_first_result() -> None:
     """a meets the group at 1, with 1; b, which is worth 3, comes too late for it."""
     group = {"alternatives": [{"id": "a", "grade": 1}, {"id": "b", "grade": 3}]}
-    rows = views.met_groups(hits([group, *graded(c=2)], ["a", "b", "c"]))
+    rows = views.covered_groups(hits([group, *graded(c=2)], ["a", "b", "c"]))
     assert (rows.rank.tolist(), rows.grade.tolist(), rows.nth.tolist()) == ([1, 3], [1.0, 2.0], [1, 2])
 
 
@@ -65,7 +65,7 @@ def test_repeats_hit_again_only_where_they_are_asked_for_and_kept(first: bool) -
 
 def test_rankings_without_hits_have_empty_tables() -> None:
     nothing = hits([["a"]], ["x"])
-    tables = (views.relevant_results(nothing), views.met_groups(nothing), views.novel_results(nothing))
+    tables = (views.relevant_results(nothing), views.covered_groups(nothing), views.novel_results(nothing))
     assert [table.nth.tolist() for table in tables] == [[], [], []]
     assert [len(table.gain) for table in (views.relevant_results(nothing), views.novel_results(nothing))] == [0, 0]
     assert [len(part) for part in (views.group_hits(nothing)[0].rank, views.group_hits(nothing)[1])] == [0, 0]
