@@ -12,7 +12,7 @@ import click
 
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, is_result_folder, typed, typed_parameters
-from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, TRUTH, option_of
+from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, SORT, TRUTH, option_of
 from groupgt.cli.output import (
     Decorator,
     default_option,
@@ -72,7 +72,7 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @written_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @written_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
 @click.option("--methods", is_flag=True, help="Print a paragraph on methods for a paper, and its BibTeX entries.")
-@click.option("--sort", metavar="METRIC", help="Sort the runs by this metric, best first (default: as given).")
+@SORT
 @default_option(
     "--digits",
     type=click.IntRange(1, 12),
@@ -298,8 +298,9 @@ def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
 )
 @click.option(
     "--team",
-    metavar="PATTERN",
-    help="A regular expression for names of runs. Its first group is the team, so all runs of a team count as one.",
+    metavar="PATTERN|FILE",
+    help="Which runs are of one team: a regular expression for their names, whose first group is the team, or a CSV "
+    "file with the columns run and team.",
 )
 @format_option
 @details_option

@@ -19,6 +19,7 @@ from groupgt.cli.options import (
     ONE_RUN,
     RUNS,
     SEVERAL_CONVENTIONS,
+    SORT,
     THE_RUN,
     TOOLS,
     TRUTH,
@@ -48,10 +49,11 @@ from groupgt.model.values import SCORE, UNITS
 @command("evaluate")
 @table_option("--per-query", help="Write per-query values: .csv, .jsonl or .parquet.")
 @written_option("--html", "page", help="Write an HTML report: one self-contained page.")
+@SORT
 @format_option
 @details_option
 @input_options(EVALUATION, SEVERAL_CONVENTIONS)
-def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, style: str) -> None:
+def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, sort: str | None, style: str) -> None:
     """Compute metrics for RUNS (files, folders or globs; each file is one run) against the ground truth in TRUTH.
 
     Default metrics: precision, recall, f1, mrr, map and ndcg. Without -k, metrics written without a cutoff use the
@@ -69,7 +71,8 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
 
     write_file(page, write_page)
     write_table(per_query, lambda: per_query_rows(evaluations))
-    show_result(Evaluations.of(evaluations, inputs.conventions), style)
+    result = Evaluations.of(evaluations, inputs.conventions)
+    show_result(result if sort is None else result.sorted_by(sort), style)
 
 
 @command("explain")

@@ -16,6 +16,7 @@ import click
 from groupgt.cli.compare import setting_options
 from groupgt.cli.help import Command, command
 from groupgt.cli.inputs import CACHE
+from groupgt.cli.options import SORT
 from groupgt.cli.output import (
     FILE,
     Waiting,
@@ -272,6 +273,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
 @written_option("--html", "page", help="Write an HTML report of the comparison: one self-contained page.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
+@SORT
 @format_option
 @details_option
 @Waiting()
@@ -281,6 +283,7 @@ def report_command(
     metric: str | None,
     baseline: str | None,
     page: Path | None,
+    sort: str | None,
     style: str,
     **settings: Any,
 ) -> None:
@@ -296,8 +299,9 @@ def report_command(
     from groupgt.results.merge import compared_metrics, history, merged, settings_of
     from groupgt.store.files import write_bytes
 
-    if as_history and page is not None:
-        raise ConfigError("--html: not available with --history; drop one of the two")
+    for option, value in (("--html", page), ("--sort", sort)):
+        if as_history and value is not None:
+            raise ConfigError(f"{option}: not available with --history; drop one of the two")
     results = read_folders(folders_of(folders))
     named = {name: value for name, value in settings.items() if value is not None}
     chosen = replace(settings_of(results), **named)
@@ -314,6 +318,8 @@ def report_command(
         _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else compared_metrics(results))
+    if sort is not None:
+        comparisons = {dataset: comparison.sorted_by(sort) for dataset, comparison in comparisons.items()}
     write_file(page, lambda path: write_bytes(path, page_bytes(merged_page(comparisons, results, metric))))
     if style == "json":
         show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})

@@ -138,5 +138,6 @@ SEVERAL_CONVENTIONS = option_of(
 )
 BY = options_in(SliceOptions)
 AUDIT = options_in(AuditOptions)
+SORT = click.option("--sort", metavar="METRIC", help="Sort the runs by this metric, best first (default: as given).")
 # Options of every command that measures runs with metrics of the user's choice.
 EVALUATION = together(TRUTH, AUDIT, RUNS, METRICS, BY, LABELLER, BUDGETS)

@@ -6,18 +6,21 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Unpack
 
 import numpy as np
 from typing_extensions import Doc
 
 from groupgt.engines.carriers import all_rankings
-from groupgt.errors import ConfigError, display, listed
+from groupgt.errors import ConfigError, DataError, Faults, display, listed
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.options import RequestOptions, Runs, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.runs import named_runs
+from groupgt.formats.corpus import table_rows
+from groupgt.formats.source import Source
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -106,8 +109,8 @@ def pool(
     team: Annotated[
         str | Mapping[str, str] | None,
         Doc(
-            "The team of each run, as `{run: team}` or as a pattern whose first group is the team (default: every run "
-            "is a team of its own)."
+            "The team of each run: `{run: team}`, a pattern whose first group is the team, or a CSV file with the "
+            "columns run and team (default: every run is a team of its own)."
         ),
     ] = None,
     **options: Unpack[RequestOptions],
@@ -208,6 +211,8 @@ def teams_of(names: Sequence[str], team: str | Mapping[str, str] | None) -> dict
     """
     if team is None:
         return {name: name for name in names}
+    if isinstance(team, str) and team.endswith((".csv", ".tsv")):
+        team = _teams_in(Path(team))
     if isinstance(team, str):
         try:
             pattern = re.compile(team)
@@ -222,6 +227,16 @@ def teams_of(names: Sequence[str], team: str | Mapping[str, str] | None) -> dict
     if absent:
         raise ConfigError(f"team: no team for {', '.join(absent)}")
     return matches
+
+
+def _teams_in(path: Path) -> dict[str, str]:
+    """Return the teams of a table with the columns run and team."""
+    faults = Faults()
+    rows = [row for _, row in table_rows(Source.at(path), faults)]
+    faults.stop()
+    if not rows or not {"run", "team"} <= rows[0].keys():
+        raise DataError(f"{path}: expected the columns run and team, found {', '.join(rows[0]) if rows else 'no rows'}")
+    return {str(row["run"]): str(row["team"]) for row in rows}
 
 
 def _contributed(evaluation: Evaluation, depth: int) -> Bools:

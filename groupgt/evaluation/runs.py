@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Unpack
 
 from typing_extensions import Doc
@@ -61,6 +61,14 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.by_name
+
+    def sorted_by(self, metric: str) -> Evaluations:
+        """Return the evaluations in the order of their means of a metric, best first."""
+        first = next(iter(self.by_name.values()))
+        text = first.text_of(metric)
+        means, worth = self.means, first.metrics[text].worth
+        names = sorted(self.by_name, key=lambda name: worth(means[name][text]), reverse=True)
+        return replace(self, by_name={name: self.by_name[name] for name in names})
 
     def to_metrics(self) -> dict[str, float]:
         """Return the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.

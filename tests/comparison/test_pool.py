@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,3 +112,14 @@ def test_one_metric_with_one_cutoff() -> None:
     assert groupgt.pool(truth, runs, "recall.coverage", k=3).metric == "recall.coverage@3"
     with pytest.raises(groupgt.ConfigError, match="one metric with one cutoff, found recall@3, recall@5"):
         groupgt.pool(truth, runs, "recall", k=[3, 5])
+
+
+def test_teams_are_read_from_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "teams.csv"
+    path.write_text("run,year,team\na,2024,one\nb,2024,two\nc,2025,one\n", encoding="utf-8")
+    assert teams_of(["a", "b", "c"], str(path)) == {"a": "one", "b": "two", "c": "one"}
+    with pytest.raises(groupgt.ConfigError, match="no team for d"):
+        teams_of(["a", "d"], str(path))
+    path.write_text("system,team\na,one\n", encoding="utf-8")
+    with pytest.raises(groupgt.DataError, match="expected the columns run and team, found system, team"):
+        teams_of(["a"], str(path))

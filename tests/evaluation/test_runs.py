@@ -145,3 +145,13 @@ def test_other_doubts_stand_above_the_table_too() -> None:
     assert twice.text().startswith(first)
     nothing = groupgt.evaluate_runs({"q": []}, {"some": {"q": ["a"]}}, ["mrr"])
     assert nothing.text().startswith("warning: no query has a group that can be covered, so there are no means.")
+
+
+def test_runs_are_sorted_by_their_mean() -> None:
+    truth = {"q": [["a"]], "p": [["b"]]}
+    runs = {"none": {"q": ["x"], "p": ["x"]}, "both": {"q": ["a"], "p": ["b"]}, "one": {"q": ["a"], "p": ["x"]}}
+    found = groupgt.evaluate_runs(truth, runs, ["recall", "mrr"])
+    assert list(found) == ["none", "both", "one"]
+    assert list(found.sorted_by("mrr")) == ["both", "one", "none"]
+    with pytest.raises(groupgt.GroupgtError, match="'map' was not evaluated"):
+        found.sorted_by("map")
