@@ -90,11 +90,10 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
     """Draw the latency of each system; on the front is every system that no other beats on latency and quality.
 
     Rows, best first: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no).
-    Names stand on the axis, beside their means, where they never overlap.
+    Names stand on the axis, where they never overlap.
     """
-    placed = [{**row, "name": f"{row['system']}  {fixed(row['value'], 3)}"} for row in rows]
     x = numeric("latency", scale={"type": "log", "nice": False}, title=unit, axis={**log_axis(), "format": "~g"})
-    y = down("name", sort=None)
+    y = down("system", sort=None)
     color = colored("front", ["yes", "no"], ["$better", "$same"])
     shape = colored("front", ["yes", "no"], ["circle", "square"])
     key = legend("on the Pareto front")
@@ -107,10 +106,10 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
     return figure_of(
         "latency",
-        f"Latency and mean {about.metric}",
+        f"Latency, best {about.metric} first",
         about,
         {"layer": layers, "height": {"step": STEP}},
-        placed,
+        rows,
         {
             "system": "system",
             "latency": unit,

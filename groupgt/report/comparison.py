@@ -52,7 +52,7 @@ class ComparisonTeller(Teller[Comparison]):
         blocks: list[Item] = [*decided(comparison.by(), decision), *items(comparison)]
         # Counted from evaluations, or read from result folders.
         if not comparison.evaluations:
-            return [*blocks, "\n".join(comparison.population)]
+            return [*blocks, "\n".join(comparison.population), priorities.foot(comparison.by(), decision)]
         if untested := "\n".join(_untested(comparison)):
             blocks.append(untested)
         blocks += below_means(comparison.every, [comparison.convention], comparison.primary)

@@ -92,7 +92,7 @@ def test_a_range_smaller_than_intervals_is_noise() -> None:
 def test_every_point_has_its_name() -> None:
     drawn = figure(systems(), ("batched", {name: Median(1.0, 1.0, 1.0) for name in ("best", "good", "poor")}))
     assert drawn is not None
-    assert [layer["encoding"]["y"]["field"] for layer in drawn.spec["layer"]] == ["name", "name"]
+    assert [layer["encoding"]["y"]["field"] for layer in drawn.spec["layer"]] == ["system", "system"]
     # One system a line, the best first.
-    assert [row["name"].split()[0] for row in drawn.spec["data"]["values"]] == ["best", "good", "poor"]
+    assert [row["system"] for row in drawn.spec["data"]["values"]] == ["best", "good", "poor"]
     assert "in batches" in str(drawn.spec)
