@@ -160,13 +160,15 @@ def outcomes_of(
     level = Level(confidence, counts, bool(np.isin(scores, (0, 1)).all()))
     shares, refused = _shares(score, complete, score * complete, None if oracle is None else gold, level)
     signs = {text: 1 if each.higher_is_better else -1 for text, each in evaluation.metrics.items()}
-    columns = {evaluation.label_of(text): signs[text] * each[used] for text, each in evaluation.values.items()}
+    columns = {
+        evaluation.label_of(text): signs[text] * column[used]
+        for text, column in evaluation.values.items()
+        if not np.isnan(column[used]).all()
+    }
     metrics: Mapping[str, Share] = {}
     winner = None
     try:
-        metrics, winner = ranked(
-            {text: each for text, each in columns.items() if not np.isnan(each).all()}, score, level
-        )
+        metrics, winner = ranked(columns, score, level)
     except DataError as error:
         refused["metrics"] = str(error)
     left_out = {
@@ -343,12 +345,17 @@ def concordance_of(values: Floats, score: Floats) -> tuple[float, Floats]:
     >>> concordance_of(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 0.0]))[0]  # one pair of two in order
     0.5
     """
-    ordered, pairs = np.zeros(len(score)), np.zeros(len(score))
-    for level in np.unique(score):
-        at, sides = score == level, [np.sort(values[chosen]) for chosen in (score < level, score > level)]
-        # How many values of each side are lower; a tie is half a pair.
-        lower, upper = (sum(np.searchsorted(side, values[at], end) for end in ("left", "right")) / 2 for side in sides)
-        ordered[at], pairs[at] = lower + len(sides[1]) - upper, len(sides[0]) + len(sides[1])
+    # For each query, pairs that agree minus those that do not; by level of the column that has fewer of them.
+    signs = np.zeros(len(score))
+    few, many = sorted((values, score), key=lambda column: len(np.unique(column)))
+    for level in np.unique(few):
+        at = few == level
+        for sign, others in ((1, np.sort(many[few < level])), (-1, np.sort(many[few > level]))):
+            ends = (np.searchsorted(others, many[at], end) for end in ("left", "right"))
+            signs[at] += sign * (sum(ends) - len(others))
+    _, level_of, counts = np.unique(score, return_inverse=True, return_counts=True)
+    pairs = len(score) - counts[level_of]
+    ordered = (pairs + signs) / 2
     concordance = float(ordered.sum() / pairs.sum())
     # Each pair was counted from both ends.
     return concordance, (ordered - concordance * pairs) / (pairs.sum() / 2)
@@ -360,6 +367,8 @@ def ranked(columns: Mapping[str, Floats], score: Floats, level: Level) -> tuple[
     Intervals and tests, which are not corrected, are Student's by the smaller class of answers, on the queries that
     every metric is defined for. Raises `DataError` for small classes.
     """
+    if not columns:
+        raise DataError("expected a metric with values for answered queries, found none")
     defined: Bools = np.all([~np.isnan(column) for column in columns.values()], axis=0)
     score = score[defined]
     right, wrong = int((score >= CORRECT).sum()), int((score < CORRECT).sum())

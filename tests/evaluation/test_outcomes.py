@@ -181,6 +181,8 @@ def test_a_winner_beats_every_other_metric() -> None:
     # Of two equal metrics, neither beats the other, and a single one has nothing to beat.
     assert ranked({"a": columns["good"], "b": columns["good"]}, score, plain(80))[1] is None
     assert ranked({"a": columns["good"]}, score, plain(80))[1] is None
+    with pytest.raises(DataError, match="expected a metric with values for answered queries, found none"):
+        ranked({}, score, plain(80))
 
 
 @given(st.integers(0, 10**6))
