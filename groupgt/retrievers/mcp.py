@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from tempfile import TemporaryFile
@@ -111,12 +111,8 @@ class Mcp(base.OneByOne):
 
     def close(self) -> None:
         """Close the connection, which ends a server that was started."""
-        try:
+        with self.stack, suppress(Exception, BaseExceptionGroup):  # what broke the connection has been told
             self.session.close()
-        except BaseException:  # noqa: S110 - what broke the connection has been told
-            pass
-        finally:
-            self.stack.close()
 
     @asynccontextmanager
     async def _opened(self, setting: base.Setting) -> AsyncIterator[Any]:
@@ -152,7 +148,7 @@ class Mcp(base.OneByOne):
 
         try:
             self.session.close()
-        except BaseException as cause:
+        except (Exception, BaseExceptionGroup) as cause:
             error = cause
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
@@ -202,6 +198,8 @@ class Mcp(base.OneByOne):
         found = value_at(value, self.options.items) if self.options.items else value
         if isinstance(found, dict) and not self.options.items:
             lists = [part for part in found.values() if isinstance(part, list)]
+            if value_at(found, self.options.text_field or self.options.id_field) is not ABSENT:
+                lists.append([found])  # a single result
             found = lists[0] if len(lists) == 1 else found
         if not isinstance(found, list):
             at = f" at {self.options.items!r}" if self.options.items else ""

@@ -47,6 +47,10 @@ def faulty() -> Any:
         return json.dumps([{"content": text, "score": 1 / (rank + 1)} for rank, text in enumerate(ranked[:top])])
 
     @server.tool(structured_output=False)
+    def blocks(query: str, tags: list[str] | None = None) -> list[dict[str, Any]]:
+        return [{"id": name, **({"tags": tags} if tags else {})} for name in query.split()]
+
+    @server.tool(structured_output=False)
     def prose(query: str) -> list[str]:
         return ["No results.", query]
 
@@ -134,6 +138,12 @@ def test_ids_and_scores_at_paths_of_the_structured_content(url: str) -> None:
     expected = [[("a", 1.0), ("b", 0.5)]]
     assert ask(["one"], 2, url=url, tool="objects", **paths) == expected
     assert ask(["one"], 2, url=url, tool="objects", items="hits", **paths) == expected
+
+
+def test_json_in_blocks_of_text(url: str) -> None:
+    assert ask(["a b", "a", ""], url=url, tool="blocks") == [["a", "b"], ["a"], []]
+    tagged = {"url": url, "tool": "blocks", "arguments": {"query": "{query}", "tags": ["x"]}}
+    assert "expected a list of results (items), found {'id': 'a', 'tags': ['x']}" in fault("a", **tagged)
 
 
 def test_texts_without_ids(url: str) -> None:
