@@ -128,9 +128,8 @@ class Retriever(Protocol):
 
     A ranking contains `(id, score)` pairs, mappings with these keys, or only ids; results without ids are mappings with
     the key `text`. `{"results": ranking, "cost": 0.002}` also states what a query cost, in any unit. A retriever that
-    makes several calls
-    per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it has a method
-    `close`, this is called at the end.
+    makes several calls per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it
+    has a method `close`, this is called at the end.
     """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:

@@ -98,8 +98,8 @@ def test_every_config_runs(config: Path, tmp_path: Path, again: bool) -> None:
         assert run_experiment(config, output=tmp_path, changes=[cache], allow_code=True).retrieved == 0
 
 
-# Those of other frameworks are run by tests of their own.
-ELSEWHERE = ("ray_batches", "dask_partitions")
+# Those of other frameworks, and the server, are run by tests of their own.
+ELSEWHERE = ("ray_batches", "dask_partitions", "mcp_server")
 # Draws many examples.
 SLOW = ("own_metric",)
 SCRIPTS = [
