@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import groupgt
+from groupgt.comparison.contrast import FIELDS
 from tests.comparison.samples import TRUTH, run_of
 from tests.laws import WORDS, registered
 from tests.snapshots import Snapshot
@@ -38,6 +39,22 @@ def test_the_baseline_has_no_difference_to_itself(table: groupgt.Comparison) -> 
     assert row.delta is row.p_value is row.wins is None
     with pytest.raises(AttributeError, match="nonsense"):
         _ = row.nonsense
+
+
+@pytest.mark.parametrize("test", ["randomization", "wilcoxon"])
+def test_a_contrast_turned_round_is_that_of_the_systems_exchanged(test: str) -> None:
+    """In every field; the runs differ in length, so that no field is its own opposite."""
+    if test == "wilcoxon":
+        pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
+    rng = random.Random(4)
+    truth = {f"q{number}": [["a", "c"], ["b"]] for number in range(12)}
+    runs = {name: {qid: rng.sample("abcxyz", size) for qid in truth} for name, size in (("short", 2), ("long", 5))}
+    short, long = (groupgt.compare(truth, runs, ["recall", "redundancy"], baseline=name, test=test) for name in runs)
+    for text in short.metrics:
+        turned, exchanged = short["long"][text].against.turned, long["short"][text].against
+        for name in FIELDS:
+            expected = pytest.approx(getattr(exchanged, name), abs=1e-12, nan_ok=True)
+            assert getattr(turned, name) == expected, name
 
 
 def test_identical_runs_differ_nowhere(table: groupgt.Comparison) -> None:

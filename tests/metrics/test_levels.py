@@ -58,15 +58,7 @@ def test_a_level_in_a_metric_is_the_level_of_the_policy(shape: str, undefined: s
 def test_metrics_that_take_no_level_do_not_depend_on_the_policys() -> None:
     truth, run = _data(11, "groups")
     metrics = [metric for metric in METRICS if not metric.formula.takes_level]
-    assert {metric.name for metric in metrics} == {
-        "ndcg",
-        "dcg",
-        "judged",
-        "num_ret",
-        "rbp_residual",
-        "rbp_resid",
-        "unj",
-    }
+    assert {"ndcg", "dcg", "judged"} <= {metric.name for metric in metrics}
     plain = groupgt.evaluate(truth, run, metrics)
     leveled = groupgt.evaluate(truth, run, metrics, policy={"level": "2"})
     for one, other in zip(plain.values.values(), leveled.values.values(), strict=True):
