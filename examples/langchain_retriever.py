@@ -6,6 +6,7 @@ The experiment file names `build` as `langchain_retriever:build`; from the shell
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ class WordOverlap(BaseRetriever):
         asked = set(query.lower().split())
 
         def worth(passage: Document) -> float:
-            return sum(1 / found_in[word] for word in asked & words[id(passage)])
+            return math.fsum(1 / found_in[word] for word in asked & words[id(passage)])  # whatever their order
 
         return sorted((each for each in self.passages if worth(each) > 0), key=worth, reverse=True)[: self.top]
 
