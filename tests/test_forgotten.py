@@ -155,3 +155,19 @@ def test_every_section_of_the_report_is_shown() -> None:
         read = [node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr == "blocks"]
         shown |= {named.get(value.id) for value in read if isinstance(value, ast.Name)}
     assert sections - shown == set()
+
+
+def test_what_starts_empty_on_the_page_is_filled() -> None:
+    """A section that adds to the data of the page is called, and not only the type and the script that know it."""
+    (made,) = (node for node in TREES["groupgt.report.data"].body if getattr(node, "name", "") == "dataset_of")
+    pairs = [pair for node in ast.walk(made) if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values)]
+    empty = {ast.literal_eval(key) for key, value in pairs if ast.unparse(value) in ("[]", "None", "''") and key}
+    stored = [
+        node.slice.value
+        for module, tree in TREES.items()
+        if module.startswith("groupgt.report.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant)
+    ]
+    assert len(empty) > 5
+    assert empty - set(stored) == set()

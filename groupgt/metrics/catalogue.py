@@ -1,4 +1,4 @@
-"""The registry of all metrics. To add a metric, define it in its own file and add a line here."""
+"""The registry of all metrics, by family."""
 
 from __future__ import annotations
 
