@@ -11,7 +11,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults
 from groupgt.evaluation.inputs import is_in_files
-from groupgt.formats.names import name_of, without_endings
+from groupgt.formats.endings import name_of, without_endings
 from groupgt.formats.parts import title_of
 from groupgt.formats.source import AnyPath
 from groupgt.model.run import Trials

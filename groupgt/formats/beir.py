@@ -12,7 +12,7 @@ from pathlib import Path
 
 from groupgt.errors import DataError, Faults
 from groupgt.formats import csv, jsonl, parquet, trec
-from groupgt.formats.names import ending_of
+from groupgt.formats.endings import ending_of
 from groupgt.formats.records import has_keys, records
 from groupgt.formats.rows import Judgment, number_text, write_lines
 from groupgt.formats.source import Source

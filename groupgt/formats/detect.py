@@ -14,8 +14,8 @@ from typing import Any
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, refuse, warn
 from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, roles, trec
 from groupgt.formats import parts as run_parts
+from groupgt.formats.endings import ENDINGS, REMOVED_ENDINGS, ending_of
 from groupgt.formats.fields import collect
-from groupgt.formats.names import ENDINGS, REMOVED_ENDINGS, ending_of
 from groupgt.formats.records import Format, keys_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
 from groupgt.formats.source import AnyPath, Source

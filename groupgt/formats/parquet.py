@@ -10,8 +10,8 @@ from typing import Any
 
 from groupgt.errors import DataError
 from groupgt.formats import frames
+from groupgt.formats.endings import without_endings
 from groupgt.formats.fields import CALL_LIST, SCORES, TRIAL
-from groupgt.formats.names import without_endings
 from groupgt.formats.rows import SHAPE, Calls, Ranking, numbered
 from groupgt.formats.source import Source
 from groupgt.formats.tables import named_ids

@@ -14,8 +14,8 @@ from typing import Any, TypeGuard, TypeVar
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
+from groupgt.formats.endings import ENDINGS, ending_of, name_of
 from groupgt.formats.fields import collect
-from groupgt.formats.names import ENDINGS, ending_of, name_of
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded

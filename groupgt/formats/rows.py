@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults
-from groupgt.formats.names import without_endings
+from groupgt.formats.endings import without_endings
 from groupgt.formats.source import Source
 from groupgt.model.ranking import rank_keys
 from groupgt.model.run import Columns, Lines, Lists, Remote, Run

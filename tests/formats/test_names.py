@@ -9,7 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.detect import run_paths
-from groupgt.formats.names import without_endings
+from groupgt.formats.endings import without_endings
 
 RESULT = "q Q0 a 1 1.0 t\n"
 TRUTH = {"q": [["a"]]}

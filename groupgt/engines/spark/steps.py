@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.formats.detect import located
+from groupgt.formats.endings import name_of
 from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, NESTED
-from groupgt.formats.names import name_of
 from groupgt.formats.trec import MAX_COLUMNS, MIN_COLUMNS
 from groupgt.model.ranking import spark_order
 from groupgt.model.run import Remote, Run

@@ -1,4 +1,4 @@
-"""Run names, derived from file names without format endings."""
+"""Endings of file names: the formats they mean, and the names of runs without them."""
 
 from __future__ import annotations
 
