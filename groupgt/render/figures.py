@@ -68,19 +68,20 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     shape = colored("kind", kinds, ["circle", "diamond", "square", "triangle-up"][: len(kinds)])
     axis = down("name", sort=None)
     occurring = [kind for kind in kinds if any(row.get("kind") == kind for row in rows)]
-    key = {**legend("" if delta else "against the baseline"), "values": occurring} if occurring else None
-    if key is None:
-        color["legend"] = None
+    key = {**legend("" if delta else "against the baseline"), "values": occurring}
+    # A kind outside the domain of the scales would not be drawn at all.
+    colors = {"color": color} if occurring else {}
+    marks = {"color": {**color, "legend": key}, "shape": {**shape, "legend": key}} if occurring else {}
+    one_color = {} if occurring else {"color": "$ink"}
     label = f"{'difference in ' if delta else ''}{about.metric}"
     value = "difference" if delta else "mean"
-    ends = {"y": axis, "x": across("low", title=label), "x2": {"field": "high"}, "color": color}
+    ends = {"y": axis, "x": across("low", title=label), "x2": {"field": "high"}, **colors}
     middle = {"y": axis, "x": across("value", title=label, axis={"tickCount": 5, "labelOverlap": True})}
-    marks = {"color": {**color, "legend": key}, "shape": {**shape, "legend": key}}
     tooltip = tips(name="", value=value, low="low", high="high")
     layers = [
         *([zero_line("x")] if delta else []),
-        layer({"type": "rule", "strokeWidth": 2}, ends),
-        layer(points(70), {**middle, **marks, "tooltip": tooltip}),
+        layer({"type": "rule", "strokeWidth": 2, **one_color}, ends),
+        layer({**points(70), **one_color}, {**middle, **marks, "tooltip": tooltip}),
     ]
     number = signed if delta else fixed
     values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]

@@ -367,6 +367,8 @@ def test_texts_of_two_queries_need_ids(tmp_path: Path) -> None:
 def test_the_figure_has_both_sides() -> None:
     figure = groupgt.outcomes(*data(FULL)).plot()
     assert [row[0] for row in figure.rows] == ["retrieval complete", "retrieval incomplete"]
+    # Without a kind to color by, marks have one color: a scale would leave them out.
+    assert [layer["mark"]["color"] for layer in figure.template["layer"]] == ["$ink", "$ink"]
 
 
 def test_planted_shares_are_in_their_intervals() -> None:
