@@ -48,15 +48,19 @@ class Rule:
 
 @dataclass(frozen=True)
 class Short:
-    """Annotation that accepts a short form: a value instead of a list or, with a `key`, a text instead of a mapping."""
+    """Annotation that accepts a short form: a value instead of a list or, with a `key`, of a mapping.
+
+    What stands for a mapping is a text, or another `kind` of value.
+    """
 
     key: str = ""
+    kind: type = str
 
     def widened(self, value: Any) -> Any:
         """Return the long form."""
         if not self.key:
             return value if isinstance(value, list) or value is None else [value]
-        return {self.key: value} if isinstance(value, str) else value
+        return {self.key: value} if type(value) is self.kind else value
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     for minimum in (note.min_length for note in notes if getattr(note, "min_length", 0)):
         schema["minItems" if schema["type"] == "array" else "minProperties"] = minimum
     if (short := note_in(notes, Short)) is not None:
-        schema = {"anyOf": [schema, {"type": "string"} if short.key else schema["items"]]}
+        schema = {"anyOf": [schema, {"type": TYPES[short.kind][1]} if short.key else schema["items"]]}
     return {"anyOf": [schema, {"type": "null"}]} if None in notes else schema
 
 

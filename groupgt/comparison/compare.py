@@ -202,6 +202,8 @@ def comparison_of(
     tested = [text for text in texts if text in first.values_per_query]
     needed = {text: first.metrics[text] for text in texts if not tested or first.metrics[text] == decisive}
     check_aggregates(needed, "a comparison")
+    if settings.these_queries and not any(each.trials for each in evaluations.values()):
+        raise ConfigError("these_queries: needs a system with trials; a single run says nothing of other runs")
     texts = tested
     return Comparison(
         first.truth.qids,
@@ -233,6 +235,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     pairs: bool = False,
+    these_queries: bool = False,
     annotators: Annotated[
         Sequence[Any],
         Doc(
@@ -253,7 +256,7 @@ def compare(
     >>> row.delta, row.wins, row.p_value  # 2 of the 2^12 sign patterns are as far
     (0.5, 12, 0.00048828125)
     """
-    settings = Settings(test, correction, alpha, confidence, resamples, seed, pairs)
+    settings = Settings(test, correction, alpha, confidence, resamples, seed, pairs, these_queries)
     named = named_runs(runs, least=2)
     against = baseline_of([name for name, _ in named], baseline)
     request = Request.of(metrics, **options)

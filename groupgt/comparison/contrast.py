@@ -16,6 +16,7 @@ from annotated_types import Ge, Le
 from groupgt.comparison.intervals import UNBOUNDED, Bounds, agreeing, delta_intervals, intervals, within
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, alpha_at, corrected, infer, p_values
+from groupgt.comparison.trials import OverBuilds, over_builds
 from groupgt.evaluation.estimates import estimate_of, plain_of
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
@@ -138,6 +139,9 @@ Together = Callable[[str, Sequence[Floats]], tuple[Floats, Decided]]
 Values = Mapping[str, Mapping[str, Floats]]
 
 
+NO_BUILDS: Mapping[Any, Mapping[str, Sequence[Floats]]] = {}
+
+
 def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
     """Return the values of some metrics for the marked queries only."""
     return {name: {text: columns[text][queries] for text in metrics} for name, columns in values.items()}
@@ -149,11 +153,12 @@ def rows_of(
     baseline: str,
     settings: Settings,
     contrasts: Mapping[Key, Contrast] | None = None,
+    builds: Mapping[str, Mapping[str, Sequence[Floats]]] = NO_BUILDS,
 ) -> list[Row]:
     """Compute a row for each system and metric; without `contrasts`, the comparisons on each metric form a family."""
     if contrasts is None:
         twos = [(name, baseline) for name in values if name != baseline]
-        contrasts = contrasts_of(values, metrics, twos, settings)
+        contrasts = contrasts_of(values, metrics, twos, settings, builds=builds)
     spans = mean_intervals(values, metrics, settings)
     return [
         Row(
@@ -215,10 +220,12 @@ def contrasts_of(
     twos: Sequence[tuple[K, K]],
     settings: Settings,
     together: Together | None = None,
+    builds: Mapping[K, Mapping[str, Sequence[Floats]]] = NO_BUILDS,
 ) -> dict[tuple[K, K, str], Contrast]:
     """Compare pairs of systems on some metrics, with the same random draws for all.
 
-    The comparisons on one metric form a family, whose p-values are corrected together, by `together` if given.
+    The comparisons on one metric form a family, whose p-values are corrected together, by `together` if given. For
+    systems whose trials are `builds`, p-values and intervals are those over other builds.
     """
     keys = [(first, second, text) for text in metrics for first, second in twos]
     columns = [values[first][text] - values[second][text] for first, second, text in keys]
@@ -238,6 +245,9 @@ def contrasts_of(
     ranks = np.full(len(columns), np.nan)
     for places, _, inference in blocks:
         ranks[places] = np.nan if inference.ranks is None else inference.ranks
+    moved = {} if is_estimated else _over_builds(keys, columns, builds)
+    for place, each in moved.items():
+        raw[place], ranks[place] = each.p_value, np.nan
     ends, alphas = np.full((len(columns), 2), np.nan), np.full(len(columns), settings.alpha)
     for start in range(0, len(keys), max(len(twos), 1)):
         family = slice(start, start + len(twos))
@@ -258,6 +268,8 @@ def contrasts_of(
     for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
         if estimate is not None:
             ends[place] = estimate.at(1 - alpha, bounds[place])
+    for place, each in moved.items():
+        ends[place] = each.at(1 - alphas[place], bounds[place])
     return {
         (first, second, text): _contrast(
             metrics[text],
@@ -272,6 +284,19 @@ def contrasts_of(
         )
         for place, (first, second, text) in enumerate(keys)
     }
+
+
+def _over_builds(
+    keys: Sequence[tuple[K, K, str]], columns: Sequence[Floats], builds: Mapping[K, Mapping[str, Sequence[Floats]]]
+) -> dict[int, OverBuilds]:
+    """Return the differences between systems of which at least one has builds, by their place."""
+    moved = {}
+    for place, (first, second, text) in enumerate(keys if builds else ()):
+        sides = [side for name in (first, second) for side in builds.get(name, {}).get(text, ())]
+        estimate = over_builds(columns[place], sides) if sides else None
+        if estimate is not None:
+            moved[place] = estimate
+    return moved
 
 
 def contrasts_with(

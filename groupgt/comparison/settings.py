@@ -36,6 +36,9 @@ class Settings:
     resamples: Annotated[int, Ge(1), Le(10**6), Doc("Number of resamples for confidence intervals and tests.")] = 10_000
     seed: Annotated[int, Ge(0), Le(2**32 - 1), Doc("Random seed; the same seed gives identical results.")] = 0
     pairs: Annotated[bool, Doc("Also compare all pairs of systems.")] = False
+    these_queries: Annotated[
+        bool, Doc("Intervals of means are for these queries and other trials, not for other queries as well.")
+    ] = False
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 
 from groupgt.comparison.contrast import (
+    NO_INTERVAL,
     Contrast,
     Interval,
     Key,
@@ -29,9 +30,11 @@ from groupgt.comparison.failures import Failures, Headroom, complete_within, fai
 from groupgt.comparison.pairs import Pair, contrasts_of_pairs, pairs_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, slices_of, too_many
+from groupgt.comparison.trials import builds_of, over_builds
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.trials import noise_of
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
 from groupgt.model.hits import Bools, Floats, Ints
@@ -282,7 +285,35 @@ class Systems:
     @shared
     def rows(self) -> list[Row]:
         """Comparison rows for each system and metric, in table order."""
-        return rows_of(self.tested, self._compared, self.baseline, self.settings) if self.baseline else []
+        if not self.baseline:
+            return []
+        rows = rows_of(self.tested, self._compared, self.baseline, self.settings, builds=self.builds)
+        return self._for_queries(rows)
+
+    @cached_property
+    def builds(self) -> dict[str, dict[str, list[Floats]]]:
+        """The values in trials of systems whose trials are builds, by metric."""
+        return {
+            name: {text: builds_of(each, text) for text in self.metrics}
+            for name, each in self.evaluations.items()
+            if each.run.is_build and not self.basis
+        }
+
+    def _for_queries(self, rows: Sequence[Row], queries: Bools | None = None) -> list[Row]:
+        """Return rows whose intervals of means are for these queries and other trials, if the settings say so."""
+        if self.settings.these_queries:
+            return [replace(row, interval=self._for_these(row.system, row.metric, queries)) for row in rows]
+        return [replace(row, interval=self._over_builds(row)) if row.system in self.builds else row for row in rows]
+
+    def _over_builds(self, row: Row) -> Interval:
+        sides = self.builds[row.system][row.metric]
+        estimate = over_builds(self.values[row.system][row.metric], sides) if sides else None
+        bounds = (0.0, 1.0) if self.metrics[row.metric].definition.bounded else (-math.inf, math.inf)
+        return row.interval if estimate is None else estimate.at(self.settings.confidence, bounds)
+
+    def _for_these(self, name: str, metric: str, queries: Bools | None = None) -> Interval:
+        noise = noise_of(self.evaluations[name], metric, self.settings.confidence, queries)
+        return NO_INTERVAL if noise is None else noise.interval
 
     @shared
     def row_of(self) -> dict[tuple[str, str], Row]:
@@ -294,7 +325,9 @@ class Systems:
         """Confidence intervals for the means, keyed by system and metric; None if undefined."""
         intervals = {key: row.interval for key, row in self.row_of.items()}
         rest = {text: metric for text, metric in self.metrics.items() if text not in self._compared}
-        if rest and self.baseline:
+        if rest and self.baseline and self.settings.these_queries:
+            intervals |= {(name, text): self._for_these(name, text) for name in self.names for text in rest}
+        elif rest and self.baseline:
             intervals |= mean_intervals(self.tested, rest, self.settings)
         return {key: interval(ends) for key, ends in intervals.items()}
 
@@ -303,7 +336,12 @@ class Systems:
         """Comparisons within each slice."""
         if not self.evaluations or not self.baseline:
             return []
-        return slices_of(self.tested, self._compared, self.baseline, self.settings, self.first.slicer)
+        slicer = self.first.slicer
+        masks = {(by, value): mask for by, value, mask in slicer}
+        slices = slices_of(self.tested, self._compared, self.baseline, self.settings, slicer)
+        if not self.settings.these_queries:
+            return slices
+        return [replace(part, rows=tuple(self._for_queries(part.rows, masks[part.by, part.value]))) for part in slices]
 
     @shared
     def left_out(self) -> dict[str, int]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import DataError, first_of, near_names
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.trials import check_trials, combined
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
 
@@ -62,12 +66,20 @@ def number_of(truth: GroundTruth, qid: str) -> int:
 
 
 def values_explained(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
-    """Return the value of each metric for one query, with its formula and a worked example; NaN if undefined."""
-    hits = evaluation.labelled.hits
+    """Return the value of each metric for one query, with its formula and a worked example; NaN if undefined.
+
+    With trials, the value is over all of them, whose values are `trials`, and the example is that of the first.
+    """
+    hits, several = evaluation.labelled.hits, evaluation.hits_in_trials
+    check_trials(metrics, len(evaluation.trials))
     figures = []
     for metric in (metric for metric in metrics if metric.definition.aggregate is None):
         has_value = bool(metric.valued(evaluation.populations)[query])
         worked = metric.explanation(hits, query) if has_value else None
-        value = float(metric.values(hits)[query]) if has_value else math.nan
+        value = float(metric.values(hits)[query]) if has_value and not evaluation.trials else math.nan
         figures.append({"metric": str(metric), "formula": metric.formula.text, "worked": worked, "value": value})
+        if has_value and evaluation.trials:
+            plain = replace(metric, passes=None)
+            values = np.stack([plain.values(each)[query : query + 1] for each in several])
+            figures[-1] |= {"value": float(combined(metric, values)[0]), "trials": values[:, 0].tolist()}
     return figures

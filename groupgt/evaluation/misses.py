@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,24 @@ from groupgt.model.validity import is_integer
 from groupgt.model.values import total
 
 
-def groups_of(truth: GroundTruth, hits: Hits, query: int, top: int) -> list[dict[str, Any]]:
-    """Return the groups of one query as plain Python: `group`, `rank`, `covered` and `alternatives`."""
-    ranks = hits.first_ranks
+def groups_of(truth: GroundTruth, trials: Sequence[Hits], query: int, top: int) -> list[dict[str, Any]]:
+    """Return the groups of one query as plain Python: `group`, `rank`, `covered` and `alternatives`.
+
+    With several trials, the rank is that of the first, `covered` means in all of them, and `covered_trials` and
+    `trials` count them.
+    """
     of_query = views.part_of(truth.judgments.group_query, query)
+    ranks = np.stack([hits.first_ranks[of_query] for hits in trials])
+    times = ((ranks > 0) & (ranks <= top)).sum(axis=0)
     return [
         {
             "group": truth.group_label(group),
             "rank": rank or None,
-            "covered": 0 < rank <= top,
+            "covered": covered == len(trials),
             "alternatives": [name for name, _ in truth.alternatives_of(group)],
+            **({"covered_trials": covered, "trials": len(trials)} if len(trials) > 1 else {}),
         }
-        for group, rank in zip(truth.relevant_groups[of_query].tolist(), ranks[of_query].tolist())
+        for group, rank, covered in zip(truth.relevant_groups[of_query].tolist(), ranks[0].tolist(), times.tolist())
     ]
 
 
@@ -38,30 +45,41 @@ def check_misses(k: int, worst: int) -> None:
     faults.stop(ConfigError)
 
 
-def worst_first(hits: Hits, counts: Bools, k: int) -> tuple[Ints, Floats]:
-    """Return the queries in `counts` that are not complete within k, and the coverage of every query.
+def worst_first(trials: Sequence[Hits], counts: Bools, k: int) -> tuple[Ints, Floats]:
+    """Return the queries in `counts` that are not complete within k in every trial, and the coverage of every query.
 
-    The queries are sorted by covered weight, then by how late their groups are hit.
+    The queries are sorted by covered weight, then by how late their groups are hit, both averaged over trials.
     """
-    judgments = hits.judgments
-    rank, covered = hits.first_ranks, hits.covered(k)
-    weight = total(judgments.group_query, judgments.weight * covered, hits.size)
-    coverage = np.divide(weight, judgments.total_weight, out=np.ones(hits.size), where=judgments.total_weight > 0)
-    earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), hits.size)
-    complete = np.bincount(judgments.group_query[covered], minlength=hits.size) == judgments.groups
+    judgments, size = trials[0].judgments, trials[0].size
+    rank, covered = np.stack([hits.first_ranks for hits in trials]), np.stack([hits.covered(k) for hits in trials])
+    weight = total(judgments.group_query, judgments.weight * covered.mean(axis=0), size)
+    coverage = np.divide(weight, judgments.total_weight, out=np.ones(size), where=judgments.total_weight > 0)
+    earliness = total(judgments.group_query, ((rank > 0) / np.maximum(rank, 1)).mean(axis=0), size)
+    complete = np.bincount(judgments.group_query[covered.all(axis=0)], minlength=size) == judgments.groups
     incomplete = np.flatnonzero(counts & ~complete)
     return incomplete[np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))], coverage
 
 
-def coverage_by_number(hits: Hits, counts: Bools, k: int) -> list[dict[str, Any]]:
-    """Return, for each group number within a query, the share of groups covered within k and at any rank."""
-    number = views.nth(hits.judgments.group_query)
-    of_counted = counts[hits.judgments.group_query]
+def coverage_by_number(trials: Sequence[Hits], counts: Bools, k: int) -> list[dict[str, Any]]:
+    """Return, for each group number within a query, the share of groups covered within k and at any rank.
+
+    With several trials, it is averaged over them.
+    """
+    number = views.nth(trials[0].judgments.group_query)
+    of_counted = counts[trials[0].judgments.group_query]
     most = int(number.max(initial=0)) + 1
-    masks = of_counted, of_counted & hits.covered(k), of_counted & (hits.first_ranks > 0)
-    columns = [np.bincount(number[mask], minlength=most).tolist() for mask in masks]
+    covered, anywhere = (
+        np.sum(masks, axis=0) for masks in zip(*((hits.covered(k), hits.first_ranks > 0) for hits in trials))
+    )
+    weights = (np.ones(len(number)), covered, anywhere)
+    columns = [np.bincount(number, of_counted * weight, minlength=most).tolist() for weight in weights]
     return [
-        {"number": nth, "groups": size, "covered": within / size, "anywhere": anywhere / size}
+        {
+            "number": nth,
+            "groups": int(size),
+            "covered": within / size / len(trials),
+            "anywhere": anywhere / size / len(trials),
+        }
         for nth, (size, within, anywhere) in enumerate(zip(*columns))
         if size
     ]

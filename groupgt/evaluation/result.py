@@ -24,7 +24,7 @@ from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates, values_of
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Floats
+from groupgt.model.hits import Bools, Floats, Hits
 from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
 from groupgt.model.run import Run
@@ -95,6 +95,11 @@ class Evaluation(Result):
     def counting(self) -> Bools:
         """Mask of the queries that count, shape (Q,): defined, and (unless missing queries count as 0) with results."""
         return self.populations.counting
+
+    @property
+    def hits_in_trials(self) -> list[Hits]:
+        """The hits of every trial, or of the only run."""
+        return [each.labelled.hits for each in self.trials or (self,)]
 
     @cached_property
     def populations(self) -> Populations:
@@ -376,20 +381,21 @@ class Misses(Result):
     def of(cls, evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
         """Find the queries that miss the most within k, sorted by covered weight, then by how late groups are hit."""
         check_misses(k, worst)
-        truth, hits = evaluation.truth, evaluation.labelled.hits
+        truth, trials = evaluation.truth, evaluation.hits_in_trials
+        hits = trials[0]
         counts = evaluation.counting & (hits.judgments.groups > 0)  # queries that count as 0 without a group miss none
-        incomplete, coverage = worst_first(hits, counts, k)
+        incomplete, coverage = worst_first(trials, counts, k)
         queries = [
             {
                 "qid": truth.qids[query],
                 "query": truth.texts[query] if truth.texts else None,
                 "coverage": float(coverage[query]),
                 "results": int(hits.length[query]),
-                "groups": groups_of(truth, hits, query, k),
+                "groups": groups_of(truth, trials, query, k),
             }
             for query in incomplete[:worst].tolist()
         ]
-        by_group = coverage_by_number(hits, counts, k)
+        by_group = coverage_by_number(trials, counts, k)
         harmful = harmful_results(truth, hits, k) if truth.harmful else None
         return cls(k, queries, by_group, len(incomplete), int(counts.sum()), evaluation, harmful, texts or {})
 

@@ -2,20 +2,40 @@
 
 A query's value is the mean over the trials in which it has one, so that all that follows (comparisons, slices, gates)
 needs to know nothing of trials. Identical trials give the values of a single run, to the bit.
+
+`Noise` says how much of a mean is chance. With m_q and s²_q the mean and variance (÷ r − 1) of a query's values in r
+trials, over n queries:
+
+    these queries, other trials: mean ± z · √((Σ s²_q + c) ÷ r) ÷ n
+    noise floor: z · √(2 (Σ s²_q + c)) ÷ n
+    flip rate: mean of 2 c_q (r − c_q) ÷ (r (r − 1)), where c_q of r trials succeed
+    ICC: (A − B) ÷ (A + (r − 1) B),   A = r · variance of m_q,   B = mean of s²_q
+    standard error with endless trials: √((variance of m_q − B ÷ r) ÷ n)
+
+c is 1 ÷ r for metrics that are 0 or 1, otherwise 0. It stands for one flip that was not seen: trials that agree do not
+prove that others would. Trials that differ as a whole are found by an F test, of the variance between trials and of
+what is left after the means of queries and trials.
+
+Sources: Cochran 1977 (the interval); Shrout & Fleiss, Psychological Bulletin 1979 (ICC); Chen et al. 2021, arXiv
+2107.03374 (pass_at); Yao et al. 2024, arXiv 2406.12045 (pass_all); Paulson, Annals of Mathematical Statistics 1942
+(quantiles of F).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import comb
+from statistics import NormalDist
 
 import numpy as np
 
 from groupgt.errors import MetricError
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.estimates import normal_quantile
+from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics.language import Metric
-from groupgt.model.hits import Floats
+from groupgt.model.hits import Bools, Floats
 
 
 def check_trials(metrics: Iterable[Metric], trials: int) -> None:
@@ -76,3 +96,124 @@ def means_per_query(values: Floats) -> Floats:
     means = np.where(lowest == highest, lowest, np.clip(means, lowest, highest))
     means[counts == 0] = np.nan
     return means
+
+
+# --- How much is chance.
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How one metric of a system varies over its trials, over the queries with a value.
+
+    `interval` is that of the mean for these queries and other trials. Two runs of the same system differ by more than
+    `floor` in 5% of cases (at a confidence of 95%). `flip_rate` is the probability that two trials differ for a query,
+    for metrics that are 0 or 1. `icc` is the share of the variance that lies between queries. `error` is the standard
+    error of the mean for other queries and trials, and `endless_error` what endless trials would leave of it.
+    `whole_p_value` tests whether trials differ as a whole.
+    """
+
+    trials: int
+    queries: int
+    mean: float
+    interval: tuple[float, float]
+    floor: float
+    flip_rate: float
+    icc: float
+    error: float
+    endless_error: float
+    whole_p_value: float
+
+
+def noise_of(evaluation: Evaluation, text: str, confidence: float = 0.95, among: Bools | None = None) -> Noise | None:
+    """Return the noise of a metric, over all queries or some; None without trials, or where it is not defined."""
+    values = values_in_trials(evaluation, text)
+    if values is None:
+        return None
+    bounded = evaluation.metrics[text].definition.bounded
+    return noise_in(values if among is None else values[:, among], confidence, bounded=bounded)
+
+
+def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True) -> Noise | None:
+    """Return the noise of values of shape (r, Q), of a metric that may be `bounded` by 0 and 1."""
+    values = values[:, ~np.isnan(values).all(axis=0)]
+    spread, queries = Spread.of(values), values.shape[1]
+    if spread is None or queries < 2:
+        return None
+    z, means = normal_quantile(confidence), means_per_query(values)
+    mean, trials = mean_of(means), len(values)
+    reach = z * math.sqrt(spread.of_mean) / queries
+    between, within = float(means.var(ddof=1)), spread.total / queries
+    total = trials * between + (trials - 1) * within
+    successes, counts = np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0)
+    pairs = np.maximum(counts * (counts - 1), 1)
+    return Noise(
+        trials=trials,
+        queries=queries,
+        mean=mean,
+        interval=(max(mean - reach, 0.0), min(mean + reach, 1.0)) if bounded else (mean - reach, mean + reach),
+        floor=z * math.sqrt(2 * (spread.total + spread.unseen)) / queries,
+        flip_rate=float((2 * successes * (counts - successes) / pairs).mean()) if spread.unseen else math.nan,
+        icc=(trials * between - within) / total if total > 0 else math.nan,
+        error=math.sqrt(between / queries),
+        endless_error=math.sqrt(max(0.0, between - within / trials) / queries),
+        whole_p_value=p_of_f([values]),
+    )
+
+
+def values_in_trials(evaluation: Evaluation, text: str) -> Floats | None:
+    """Return the values of a metric in every trial, shape (r, Q); None without trials, or if it counts over them."""
+    if not evaluation.trials or evaluation.metrics[text].passes is not None:
+        return None
+    return np.stack([trial.values[text] for trial in evaluation.trials])
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Variances over trials, summed over queries: of single values (`total`) and of means over trials (`of_mean`).
+
+    `unseen` is the term for a flip that was not seen, which `of_mean` includes.
+    """
+
+    total: float
+    of_mean: float
+    unseen: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Spread | None:
+        """Return the spread of values of shape (r, n); None if no query has two values.
+
+        A query with a value in only one trial borrows the variance of the others.
+        """
+        counts = (~np.isnan(values)).sum(axis=0)
+        several = counts > 1
+        if not several.any():
+            return None
+        deviations = np.where(np.isnan(values), 0.0, values - means_per_query(values))
+        variances = (deviations**2).sum(axis=0) / np.maximum(counts - 1, 1)
+        variances[~several] = variances[several].mean()
+        given = values[~np.isnan(values)]
+        unseen = 1 / len(values) if bool(((given == 0) | (given == 1)).all()) else 0.0
+        return cls(float(variances.sum()), float((variances / counts).sum()) + unseen / len(values), unseen)
+
+
+def mean_squares(values: Floats) -> tuple[float, float]:
+    """Return the mean squares between trials and of what is left, from queries with a value in every trial."""
+    complete = values[:, ~np.isnan(values).any(axis=0)]
+    trials, queries = complete.shape
+    if queries < 2:
+        return math.nan, math.nan
+    of_trials = complete.mean(axis=1)
+    rest = complete - complete.mean(axis=0) - of_trials[:, np.newaxis] + complete.mean()
+    return queries * float(of_trials.var(ddof=1)), float((rest**2).sum()) / ((trials - 1) * (queries - 1))
+
+
+def p_of_f(systems: Sequence[Floats]) -> float:
+    """Return the p-value for trials that differ as a whole, from the values of one system or of several; or NaN."""
+    squares = np.array([mean_squares(values) for values in systems])
+    between, rest = squares.sum(axis=0)
+    if not rest > 0:
+        return math.nan
+    first = sum(len(values) - 1 for values in systems)
+    second = sum((len(values) - 1) * ((~np.isnan(values).any(axis=0)).sum() - 1) for values in systems)
+    root, of_first, of_second = (between / rest) ** (1 / 3), 2 / (9 * first), 2 / (9 * second)
+    return 1 - NormalDist().cdf(((1 - of_second) * root - (1 - of_first)) / math.sqrt(of_second * root**2 + of_first))

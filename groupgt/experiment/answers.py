@@ -18,8 +18,8 @@ from groupgt.evaluation.inputs import as_run
 from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, ThisRun, needed
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.retrieval import Left, left_by, resumed, retrieve
-from groupgt.experiment.systems import placed
+from groupgt.experiment.retrieval import Left, asked_together, left_by, resumed, retrieve
+from groupgt.experiment.systems import placed, trials_of
 from groupgt.experiment.timing import Timing, machine
 from groupgt.labellers.code import Code
 from groupgt.model.ground_truth import GroundTruth
@@ -155,20 +155,21 @@ class SystemAnswers:
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
     ) -> Iterator[tuple[Task, Done | GroupgtError]]:
         """Yield each task with its results or error, using one process or several."""
-        if jobs > 1 and len(tasks) > 1:
+        groups = asked_together(tasks)
+        if jobs > 1 and len(groups) > 1:
             from groupgt.experiment.workers import in_parallel
 
-            for task, outcome in in_parallel(self.experiment, changes, self.keeper, tasks, jobs):
+            for task, outcome in in_parallel(self.experiment, changes, self.keeper, groups, jobs):
                 self.progress.started(f"{task.dataset}: {task.name}")
                 self.progress.answered(_queries(task))
                 yield task, outcome
             return
-        for task in tasks:
-            self.progress.started(f"{task.dataset}: {task.name}")
+        for group in groups:
+            self.progress.started(f"{group[0].dataset}: {group[0].name}")
             try:
-                yield task, retrieve(task, self.keeper, self.progress.answered)
+                yield from zip(group, retrieve(group, self.keeper, self.progress.answered))
             except (RetrieverError, ConfigError) as error:
-                yield task, error
+                yield group[0], error
 
     def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
         """Return what was reused from earlier runs, and the time this run spent in external code and services."""
@@ -216,14 +217,23 @@ class SystemAnswers:
 
     # --- Access.
 
-    def answers(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
-        """Return the results and timing of a system, fusing inputs if needed; raise the error of a failed system."""
+    def trials(self, dataset: str, name: str, depth: int) -> list[tuple[Answers, Timing | None]]:
+        """Return the results and timing of every trial of a system; raise the error of a failed system."""
+        trials = range(1, trials_of(self.experiment.systems, name) + 1)
+        return [self.answers(dataset, name, depth, trial) for trial in trials]
+
+    def answers(self, dataset: str, name: str, depth: int, trial: int = 1) -> tuple[Answers, Timing | None]:
+        """Return the results and timing of one trial of a system, fusing inputs if needed.
+
+        A system that is asked once has the same results in every trial. Raises the error of a failed system.
+        """
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
         system, data = self.experiment.systems[name], self.data[dataset]
         if system.is_stored:
             return self._stored_answers(dataset, name), None
-        task = Task(dataset, name, depth, self.experiment, data)
+        trial = min(trial, trials_of(self.experiment.systems, name))
+        task = Task(dataset, name, depth, self.experiment, data, trial)
         if system.kind.fuse is None:
             done = self.done[replace(task, depth=depth + data.left_out)]
             answers = _without_excluded(data.truth, done.answers, depth) if data.left_out else done.answers
@@ -237,7 +247,7 @@ class SystemAnswers:
         inputs = []
         for below in system.inputs:
             try:
-                answers, timing = self.answers(dataset, below, options.depth or depth)
+                answers, timing = self.answers(dataset, below, options.depth or depth, task.trial)
                 if answers.texts is not None:
                     raise RetrieverError("its results have texts but no ids, so they cannot be combined")
                 inputs.append((self._falling(below, answers), timing))
@@ -293,6 +303,9 @@ class SystemAnswers:
     def _stored_answers(self, dataset: str, name: str) -> Answers:
         """Return results read from files in the form that fusion needs."""
         run = self.run_of(dataset, name)
+        if run.trials:
+            what = "expected one run to combine, found trials; give each trial a file and a system of its own"
+            raise placed(DataError(what), dataset, name, DataError)
         rankings = dict(all_rankings(run, self.experiment.policy))
         nothing: tuple[list[str], Sequence[float] | None] = ([], None)
         by_query = {qid: rankings.get(qid, nothing) for qid in self.data[dataset].truth.qids}

@@ -24,7 +24,7 @@ from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning,
 from groupgt.experiment.datasets import RetrievalInputs, read_retrieval_inputs
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.gate_checks import UNTIMED
-from groupgt.experiment.systems import System, combined, matching
+from groupgt.experiment.systems import System, combined, matching, trials_of
 from groupgt.experiment.timing import Timing
 from groupgt.formats import corpus as corpus_reader
 from groupgt.retrievers import base
@@ -41,13 +41,19 @@ _version = lru_cache(version)
 
 @dataclass(frozen=True)
 class Task:
-    """One retrieval, identified within an experiment by its system, data set and depth."""
+    """One retrieval, identified within an experiment by its system, data set, depth and trial."""
 
     dataset: str
     name: str
     depth: int
     experiment: Experiment = field(compare=False, repr=False)
     data: RetrievalInputs = field(compare=False, repr=False)
+    trial: int = 1
+
+    @property
+    def seed(self) -> int:
+        """The random seed: that of the experiment, or the next one for each further build."""
+        return self.experiment.config.seed + (self.trial - 1 if self.system.config.trials.of == "builds" else 0)
 
     @property
     def system(self) -> System:
@@ -100,9 +106,11 @@ class Task:
             "libraries": {"python": platform.python_version()} if system.kind.is_foreign else libraries([system]),
             "corpus": data.corpus_digest,
             "questions": [data.queries.ids, list(data.queries)],
-            "seed": self.experiment.config.seed,
+            "seed": self.seed,
             "depth": self.depth,
         }
+        if self.system.config.trials.n > 1:
+            determining["trial"] = self.trial
         if paths:
             determining["all questions"] = data.qids  # rows of files may be in their order
         return key_of(determining)
@@ -162,6 +170,7 @@ def needed(
     seen: set[Task] = set()
 
     def add(task: Task) -> None:
+        task = replace(task, trial=min(task.trial, trials_of(experiment.systems, task.name)))
         if task in seen:
             return
         seen.add(task)
@@ -174,7 +183,8 @@ def needed(
     for dataset, name in experiment.pairs() if pairs is None else pairs:
         stages = [stage.source for stage in experiment.stages(name, dataset) if stage.is_system]
         for needed_name in (name, *stages):
-            add(Task(dataset, needed_name, experiment.config.evaluate.depth, experiment, data[dataset]))
+            for trial in range(1, trials_of(experiment.systems, needed_name) + 1):
+                add(Task(dataset, needed_name, experiment.config.evaluate.depth, experiment, data[dataset], trial))
     return list(tasks)
 
 
@@ -237,7 +247,9 @@ class AnswerCache:
         return VerdictStore(folder, self.refresh, self.reuse)
 
     def takes_any(self, task: Task) -> bool:
-        """Return whether a task may use the results of any earlier run with its key."""
+        """Return whether a task may use the results of any earlier run with its key; a trial may not."""
+        if task.system.config.trials.n > 1:
+            return False
         return not self.refresh and (self.reuse or not task.system.is_requeried)
 
     def kept(self, task: Task) -> Done | None:

@@ -88,6 +88,17 @@ class AnswersConfig:
 
 
 @dataclass(frozen=True)
+class TrialsConfig:
+    """How often a system is asked, if it gives other results each time."""
+
+    n: Annotated[int, Ge(1), Le(1000), Doc("How many times every query is asked, never from a cache.")] = 1
+    of: Annotated[
+        Literal["runs", "builds"],
+        Doc("runs: one build is asked several times; builds: each trial is a build of its own, with the next seed."),
+    ] = "runs"
+
+
+@dataclass(frozen=True)
 class SystemConfig:
     """One system (with `matrix`, one for each combination): what it uses, with which options, on which data sets."""
 
@@ -111,6 +122,9 @@ class SystemConfig:
         default_factory=list
     )
     only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
+    trials: Annotated[
+        TrialsConfig, Short("n", int), Doc("How often it is asked, if it gives other results each time.")
+    ] = field(default_factory=TrialsConfig)
     stages: Annotated[
         dict[str, str],
         Doc(
@@ -270,8 +284,11 @@ class Gate:
         ),
     ] = "baseline"
     unless: Annotated[
-        Literal["not_significant"] | None,
-        Doc("not_significant: a drop passes unless compare.test finds it significant, p not corrected."),
+        Literal["not_significant", "within_noise"] | None,
+        Doc(
+            "not_significant: a drop passes unless compare.test finds it significant, p not corrected; within_noise: "
+            "unless it is larger than trials of the same system differ on these queries."
+        ),
     ] = None
     must: Annotated[
         Literal["significant"] | None,
@@ -297,7 +314,7 @@ class Gate:
 
         Whatever the test says, a gate on gains fails beyond its bound, and a gate on drops passes within it.
         """
-        return is_beyond if self.min_gain is None and self.unless else bool(self.must) and not is_beyond
+        return is_beyond if self.unless == "not_significant" else bool(self.must) and not is_beyond
 
 
 Format = Literal["report", "table", "markdown", "csv", "json", "latex", "parquet", "runs"]

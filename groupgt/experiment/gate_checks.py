@@ -63,6 +63,8 @@ class GateChecks:
         except GroupgtError as error:
             self.document.fault(path, f"{error}; or one of {', '.join(LATENCIES)}{near_names(text, LATENCIES)}")
             return
+        if gate.unless == "within_noise" and metric.passes is not None:
+            self.document.fault(path, f"{metric} counts over trials, and has no value in each that could be compared")
         for key in BOUNDS:
             bound = getattr(gate, key)
             if bound is not None and metric.definition.bounded and not 0 <= bound <= 1:

@@ -12,6 +12,7 @@ from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of, dro
 from groupgt.comparison.reach import counts_signs, fewest_differing, is_unreliable, least_p, out_of_reach
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import ENOUGH, SLACK
+from groupgt.comparison.trials import builds_of, in_trials, noise_of_difference
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.config import Gate
@@ -97,8 +98,14 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome
     text = evaluation.text_of(gate.metric)
     values = {name: {text: _values(gate, each)} for name, each in {**compared, baseline.name: baseline}.items()}
     twos = [(name, baseline.name) for name in compared]
-    contrasts = contrasts_of(values, {text: evaluation.metrics[text]}, twos, settings)
-    return _relative(blank, baseline.name, evaluation, list(contrasts.values()), settings)
+    inside = members(gate, evaluation.truth)
+    builds = {
+        name: {text: [side[:, inside] for side in builds_of(by_name[name], text)]}
+        for name in values
+        if evaluation.audit is None
+    }
+    contrasts = contrasts_of(values, {text: evaluation.metrics[text]}, twos, settings, builds=builds)
+    return _relative(blank, baseline.name, evaluation, list(contrasts.values()), settings, baseline)
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
@@ -113,23 +120,45 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
     among = members(gate, evaluation.truth) if gate.slice else None
     contrasts = dict(against.contrasts(text, among, None if gate.must else system))
     contrast = contrasts.pop(system)
-    return _relative(blank, None, evaluation, [contrast, *contrasts.values()], against.settings)
+    family = [contrast, *contrasts.values()]
+    return _relative(blank, None, evaluation, family, against.settings, against.again.get(system))
 
 
 def _relative(
-    blank: GateResult, baseline: str | None, evaluation: Evaluation, family: Sequence[Contrast], settings: Settings
+    blank: GateResult,
+    baseline: str | None,
+    evaluation: Evaluation,
+    family: Sequence[Contrast],
+    settings: Settings,
+    other: Evaluation | None = None,
 ) -> GateResult:
-    """Check the bound on a drop or a gain for the first contrast in a family."""
+    """Check the bound on a drop or a gain for the first contrast in a family.
+
+    `other` is what the system is compared with, if its results are known beside its values.
+    """
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
         return replace(blank, problem="few audited" if contrast.pairs else "no pair")
     metric, audited = evaluation.metrics[evaluation.text_of(gate.metric)], evaluation.audit is not None
     lost = drop(contrast.delta, higher_is_better=metric.higher_is_better)
-    is_sure = contrast.standing == ("worse" if gate.min_gain is None else "better")
+    is_sure, noise = contrast.standing == ("worse" if gate.min_gain is None else "better"), None
+    if gate.unless == "within_noise":
+        noise = None if other is None else _noise(gate, evaluation, other)
+        if noise is None:
+            return replace(blank, problem="no trials")
+        is_sure = lost > noise + SLACK
     is_beyond, passed = (bool(each[0]) for each in decided(gate, np.array([lost]), np.array([is_sure])))
     needed = _needed(family, settings) if gate.reads_test(is_beyond=is_beyond) and not audited else None
-    behind = Drop(baseline, lost, is_beyond, contrast, settings, comparisons(family), audited, needed)
+    behind = Drop(baseline, lost, is_beyond, contrast, settings, comparisons(family), audited, needed, noise)
     return replace(blank, value=contrast.delta, drop=behind, passed=passed)
+
+
+def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | None:
+    """Return how much two evaluations may differ by noise, over the queries of a gate; None without trials."""
+    inside = members(gate, evaluation.truth)
+    qids = [qid for place, qid in enumerate(evaluation.truth.qids) if inside[place] and qid in other.truth.index]
+    sides = [in_trials(each, each.text_of(gate.metric), qids) for each in (evaluation, other)]
+    return noise_of_difference(sides)
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:

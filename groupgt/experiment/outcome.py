@@ -41,6 +41,7 @@ Problem = Literal[
     "no previous run",
     "new",
     "refused",
+    "no trials",
 ]
 
 
@@ -50,7 +51,8 @@ class Drop:
 
     `is_beyond` is True if the bound is violated. `settings` configures the significance test; `comparisons` is
     the number of contrasts in the family; `audited` differences use a different test. If the verdict depends on the
-    test, and too few queries differ for it, `needed` is the number that must differ.
+    test, and too few queries differ for it, `needed` is the number that must differ. `noise` is how much trials of the
+    same system may differ, if the gate asks.
     """
 
     baseline: str | None
@@ -61,6 +63,7 @@ class Drop:
     comparisons: int = 1
     audited: bool = False
     needed: int | None = None
+    noise: float | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Against(Beside):
     metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
     stored values are used; all other results are measured again. `added` lists systems that are new in this run, and
     `gone` lists systems no longer run. `lost` and `gained` map a system to the queries that are complete within the
-    cutoff of the primary metric in only the previous run, or only in this one, if its results were measured again.
+    cutoff of the primary metric in only the previous run, or only in this one, if its results were measured `again`.
     `changed` lists queries with new ground truth, and `reworded` lists queries with
     new text. `queries_only_now` and `queries_only_then` count the queries that occur in only one of the two runs.
     """
@@ -122,6 +125,7 @@ class Against(Beside):
     gone: Sequence[str] = ()
     lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
     gained: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    again: Mapping[str, Evaluation] = field(default_factory=dict)
     changed: Sequence[str] = ()
     reworded: Sequence[str] = ()
     queries_only_now: int = 0

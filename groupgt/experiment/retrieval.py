@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -34,16 +34,28 @@ from groupgt.store.journal import SYNCED_EVERY_S, Journal, now
 from groupgt.store.verdicts import VerdictStore, scores_in
 
 
-def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = lambda queries: None) -> Done:
-    """Build a system and run all queries; raise `RetrieverError` if anything fails.
+def asked_together(tasks: Iterable[Task]) -> list[list[Task]]:
+    """Group the tasks that one build answers: the trials of a system whose trials are runs, or else a single task."""
+    groups: dict[Task, list[Task]] = {}
+    for task in tasks:
+        of_builds = task.system.config.trials.of == "builds"
+        groups.setdefault(task if of_builds else replace(task, trial=1), []).append(task)
+    return list(groups.values())
+
+
+def retrieve(
+    tasks: Sequence[Task], keeper: AnswerCache, answered: Callable[[int], None] = lambda queries: None
+) -> list[Done]:
+    """Build a system and run all queries, once for each task; raise `RetrieverError` if anything fails.
 
     Partial results are stored even if the run does not finish; if storing fails, a warning is issued. `answered` is
     called with the number of newly finished queries.
     """
+    task, finished = tasks[0], []
     unfinished = Unfinished(keeper, task)
     system, data, experiment = task.system, task.data, task.experiment
     folder = experiment.path.parent.resolve()
-    setting = Setting(data.corpus or Corpus([], []), data.qids, experiment.config.seed, folder)
+    setting = Setting(data.corpus or Corpus([], []), data.qids, task.seed, folder)
     try:
         source: Here | Fresh
         if system.kind.imports_target:
@@ -52,7 +64,10 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
             source = Here(task.name, system.kind, task.options, setting)
         with closing(source):
             task.check_timed(singly=source.singly)
-            done = _answered(task, source, unfinished, answered)
+            for each in tasks:
+                unfinished = unfinished if each is task else Unfinished(keeper, each)
+                finished.append(_answered(each, source, unfinished, answered))
+                unfinished.end(finished[-1])
     except BaseException as error:
         unfinished.flush()
         if isinstance(error, KeyboardInterrupt):
@@ -61,8 +76,7 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
             raise placed(error, task.dataset, task.name, RetrieverError) from None
         # A library's panic and sys.exit in user code are not an `Exception`.
         raise placed(RetrieverError(raised(error)), task.dataset, task.name, RetrieverError) from error
-    unfinished.end(done)
-    return done
+    return finished
 
 
 def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered: Callable[[int], None]) -> Done:
@@ -255,7 +269,8 @@ def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) 
         if each is None:
             judged += len(scores_in(lines))
         elif begun is not None:
-            answers[each.dataset, each.name] = len(begun.answers.ids)
+            name = each.dataset, each.name
+            answers[name] = answers.get(name, 0) + len(begun.answers.ids)
     return Left(owner, at, answers, judged) if answers or judged else None
 
 

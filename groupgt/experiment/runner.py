@@ -28,6 +28,7 @@ from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.gates import judged
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import Previous, against
+from groupgt.experiment.systems import is_of_builds
 from groupgt.experiment.timing import Timing
 from groupgt.formats.answers import read_answers
 from groupgt.labellers.code import Code
@@ -101,8 +102,10 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
                 run = system_answers.run_of(dataset, name, experiment.engine)
                 timing = _stored_timing(dataset, name, run)
             else:
-                answers[dataset, name], timing = system_answers.answers(dataset, name, experiment.config.evaluate.depth)
-                run = _run_of(name, answers[dataset, name])
+                trials = system_answers.trials(dataset, name, experiment.config.evaluate.depth)
+                answers[dataset, name], timing = trials[0][0], Timing.over([each for _, each in trials])
+                is_build = is_of_builds(experiment.systems, name)
+                run = Run.of_trials([replace(_run_of(name, each), is_build=is_build) for each, _ in trials])
             if timing is not None:
                 timings.append(timing)
             with collecting(data.warnings):

@@ -83,6 +83,16 @@ def combined(systems: Mapping[str, System], name: str) -> list[str]:
     return names
 
 
+def trials_of(systems: Mapping[str, System], name: str) -> int:
+    """Return how often a system is asked; a fusion has the trials of its inputs."""
+    return max(systems[below].config.trials.n for below in combined(systems, name))
+
+
+def is_of_builds(systems: Mapping[str, System], name: str) -> bool:
+    """Return whether the trials of a system, or of an input, are declared to be builds."""
+    return any(systems[below].config.trials.of == "builds" for below in combined(systems, name))
+
+
 class Stage(NamedTuple):
     """A stage of a pipeline: its `source` is a system of the experiment or the path of a file with results."""
 
@@ -241,6 +251,11 @@ class Families:
         if config.version and not (kind.is_foreign and kind.build is not None):
             what = f"{config.use} needs no version: what is read from files is known by its content; remove this key"
             self.document.fault((*path, "version"), what, key=True)
+        if config.trials.n < 2 and config.trials.of == "builds":
+            self.document.fault((*path, "trials"), "expected at least two builds; one says nothing of others")
+        if config.trials.n > 1 and kind.build is None:
+            way = "number them in a column `trial` of its files" if kind.fuse is None else "it has those of its inputs"
+            self.document.fault((*path, "trials"), f"{config.use} is not asked several times: {way}", key=True)
         if kind.fuse is not None and not config.inputs:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
@@ -338,6 +353,11 @@ class Families:
             self.systems[name] = replace(system, inputs=tuple(inputs))
         if self.document.faults.total == faults_before:
             self._circles()
+        for name, system in self.systems.items() if self.document.faults.total == faults_before else ():
+            numbers = {self.systems[below].config.trials.n for below in combined(self.systems, name)} - {1}
+            if len(numbers) > 1:
+                what = f"expected inputs with equally many trials, found {shortlist(sorted(map(str, numbers)))}"
+                self.document.fault(("systems", system.family, "inputs"), what)
 
     def _circles(self) -> None:
         """Report fusions that contain themselves or are nested too deeply."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -65,6 +65,17 @@ class Timing:
     batched_ms: list[float]
     machine: dict[str, Any]
     costs: list[float] = field(default_factory=list)
+
+    @classmethod
+    def over(cls, trials: Sequence[Timing | None]) -> Timing | None:
+        """Combine the timings of all trials of a system: the first build, and the times of every query."""
+        timings = [timing for timing in trials if timing is not None]
+        if len(timings) < 2:
+            return timings[0] if timings else None
+        single, batched = (
+            [ms for each in timings for ms in getattr(each, kind)] for kind in ("single_ms", "batched_ms")
+        )
+        return replace(timings[0], single_ms=single, batched_ms=batched)
 
     def median(self, kind: Kind) -> Median | None:
         """Return the median for single or batched queries with its confidence interval; None if there are no times."""

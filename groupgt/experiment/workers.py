@@ -22,9 +22,9 @@ from groupgt.store.cache import Cache
 
 
 def in_parallel(
-    experiment: Experiment, changes: Sequence[str], keeper: AnswerCache, tasks: Sequence[Task], jobs: int
+    experiment: Experiment, changes: Sequence[str], keeper: AnswerCache, groups: Sequence[list[Task]], jobs: int
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-    """Yield each task with its results or error as it completes; workers stop if the caller does.
+    """Yield each task with its results or error as its group completes; workers stop if the caller does.
 
     Results are returned as files: if a worker died while sending a large message, the parent process would hang.
     """
@@ -32,28 +32,30 @@ def in_parallel(
         folder = Path(name)
         sent = AnswerCache(Cache(folder))
         job = (experiment.path, tuple(changes), experiment.allow_code, os.environ.get(SAFE_PATH), keeper, sent)
-        notes = {task: folder / f"task-{number}" for number, task in enumerate(tasks)}
+        notes = [(group, folder / f"task-{number}") for number, group in enumerate(groups)]
         with starting():  # its queues start a process as well
             context = multiprocessing.get_context("spawn")
-            pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=job)
+            pool = ProcessPoolExecutor(min(jobs, len(groups)), mp_context=context, initializer=_begin, initargs=job)
         try:
             with starting():
                 # Workers are started here, one for each task without an idle worker.
                 waiting = {
-                    pool.submit(_work, task.dataset, task.name, task.depth, note): task for task, note in notes.items()
+                    pool.submit(_work, group[0].dataset, group[0].name, group[0].depth, trials, note): group
+                    for group, note in notes
+                    for trials in [[task.trial for task in group]]
                 }
             for future in as_completed(waiting):
-                task = waiting[future]
                 error, texts = future.result()
                 for text in texts:
                     warn(text)
-                outcome = error or sent.read(task)
-                yield task, outcome or RetrieverError(f"system {task.name!r}: a worker's answers were lost")
+                for task in waiting[future]:
+                    outcome = error or sent.read(task)
+                    yield task, outcome or RetrieverError(f"system {task.name!r}: a worker's answers were lost")
             pool.shutdown()
         except BrokenProcessPool:
             _end(pool)
             text = "a worker process was killed, or ran out of memory"
-            at_work = [task for task, note in notes.items() if note.exists()]
+            at_work = [group[0] for group, note in notes if note.exists()]
             if at_work:
                 systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
                 text += f"; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
@@ -91,18 +93,21 @@ def _begin(
         _shared.append((experiment, read_all(experiment), keeper, sent))
 
 
-def _work(dataset: str, name: str, depth: int, note: Path) -> tuple[GroupgtError | None, list[str]]:
-    """Retrieve a task and write its results; return the error, if any, and the warnings.
+def _work(
+    dataset: str, name: str, depth: int, trials: Sequence[int], note: Path
+) -> tuple[GroupgtError | None, list[str]]:
+    """Retrieve the trials of a task and write their results; return the error, if any, and the warnings.
 
-    The file `note` exists while the task is running.
+    The file `note` exists while they are running.
     """
     experiment, data, keeper, sent = _shared[-1]
-    task = Task(dataset, name, depth, experiment, data[dataset])
+    tasks = [Task(dataset, name, depth, experiment, data[dataset], trial) for trial in trials]
     note.touch()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GroupgtWarning)
         try:
-            sent.write(task, retrieve(task, keeper))
+            for task, done in zip(tasks, retrieve(tasks, keeper)):
+                sent.write(task, done)
         except GroupgtError as error:
             return error, []
         finally:

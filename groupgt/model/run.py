@@ -121,8 +121,9 @@ class Run:
     the file that begin with `#` and are no result. `texts` holds the text of each query, if the results came with it.
     Results without ids (`has_ids` is False) can only be matched by their texts. If the scores are `ascending`
     (distances), the contents hold their negation, so that the best result still has the highest number. If the system
-    was asked several times, `trials` has a run for each time, and the contents are those of the first. `costs` holds
-    the cost of each query that has one, in any unit.
+    was asked several times, `trials` has a run for each time, and the contents are those of the first; each of them
+    `is_build` if the system was built anew for it. `costs` holds the cost of each query that has one,
+    in any unit.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -140,6 +141,7 @@ class Run:
     has_ids: bool = field(default=True, kw_only=True)
     trials: tuple[Run, ...] = field(default=(), kw_only=True)
     costs: Mapping[str, float] = field(default_factory=dict, kw_only=True)
+    is_build: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of_trials(cls, runs: Sequence[Run]) -> Run:

@@ -311,6 +311,29 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     )
 
 
+def trials(rows: Rows, about: About, floors: Sequence[str]) -> Figure:
+    """Draws the values of queries over the trials of each system, noisiest first; `floors` say how noisy means are.
+
+    Rows: `query`, `system`, `value`, `times` (the number of trials with this value).
+    """
+    systems = distinct(rows, "system")
+    encoding = {
+        "y": down("query", sort=None),
+        "x": across("value", title=about.metric),
+        "size": numeric("times", scale={"zero": True, "range": [0, 160]}, legend=legend("trials")),
+        "tooltip": tips(query="query", system="system", value="value", times="trials"),
+    }
+    return figure_of(
+        "trials",
+        "Values over trials, noisiest queries first",
+        about,
+        panels("system", systems, {"layer": [layer({**points(60), "color": "$ink"}, encoding)], "width": 220}),
+        rows,
+        {"system": "system", "query": "query", "value": "value", "times": "trials"},
+        f"Values of {about.metric} over trials: {shortlist(floors)}.",
+    )
+
+
 # The content of each figure, by name.
 FIGURES: dict[str, str] = {
     "means": "means with confidence intervals",
@@ -325,6 +348,7 @@ FIGURES: dict[str, str] = {
     "sweep": "a metric against one swept option, or two",
     "latency": "quality against latency, with the Pareto front",
     "correlation": "means of systems on one side against those on the other",
+    "trials": "each query's values over the trials of a system, noisiest first",
     "stages": "the groups that each stage of a pipeline covers",
     "thresholds": "unanswerable queries without results, and recall, by score threshold",
     "power": "the power to detect a difference, against the number of queries",

@@ -23,7 +23,7 @@ from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, fixed
-from groupgt.report import contrasts, differences, headroom, priorities, schema, slices, standings
+from groupgt.report import contrasts, differences, headroom, priorities, schema, slices, standings, trials
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
 from groupgt.report.decision import Decision, decide
@@ -171,6 +171,7 @@ def items(
     above: list[Item] = [standings.table(comparison.by(), gates)]
     means, has_others = contrasts.leaderboards(comparison.by()), len(comparison.by().metrics) > 1
     above += means if has_others and not brief else map(Detail, means)
+    above += trials.blocks(comparison.evaluations, [comparison.primary], comparison.settings)
     for section in (contrasts.grids, contrasts.pairs, slices.deltas, headroom.blocks):
         is_shown = section in (contrasts.pairs, slices.deltas) and not brief
         above += [item if is_shown else Detail(bare(item)) for item in section(comparison, chosen)]

@@ -23,7 +23,7 @@ from groupgt.render.columns import columns_of, headings_of
 from groupgt.render.drawing import Drawable, drawing, template
 from groupgt.render.page import data
 from groupgt.render.tables import fixed, span
-from groupgt.report import priorities, slices, standings
+from groupgt.report import priorities, slices, standings, trials
 from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
 from groupgt.report.decision import decide
 from groupgt.report.means import about, evaluated_of, forest
@@ -64,6 +64,8 @@ def drawable(systems: Systems) -> Drawable:
             drawings["thresholds"] = lambda: thresholds_of(systems.every, [0.9]).plot()
         if systems.first.slicer.by:
             drawings["slices"] = partial(slices.figure, systems)
+        if trials.vary(systems):
+            drawings["trials"] = partial(trials.figure, systems)
     return drawings
 
 

@@ -78,6 +78,8 @@ class _Known:
             raise DataError(f"no query has a value of {name} in the earlier run")
         if not gate.is_relative:
             return _of_bound(gate, mean_of(values))
+        if gate.unless == "within_noise":
+            raise DataError("it depends on how much the trials of the run vary")
         is_gain = gate.min_gain is not None
         if not has_limits(metric, is_gain=is_gain):
             raise DataError(f"{metric.name} has no {'best' if is_gain else 'worst'} value")

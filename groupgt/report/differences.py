@@ -11,12 +11,13 @@ from groupgt.comparison.reach import counts_signs, fewest_differing, is_unreliab
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import ENOUGH, TESTS
+from groupgt.evaluation.trials import p_of_f, values_in_trials
 from groupgt.render.page import data
 from groupgt.render.tables import counted, p_text, shortlist, signed
 from groupgt.report.contrasts import level, more_resamples
 from groupgt.report.decision import in_slices
 from groupgt.report.evidence import size_of
-from groupgt.report.sentences import sentence_of, warning, warnings_about
+from groupgt.report.sentences import WHOLE, differing_as_a_whole, sentence_of, warning, warnings_about
 
 NO_BREAK = "\u00a0"
 # More comparisons than this are only counted, not named.
@@ -165,11 +166,23 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
         yield warning(line.removeprefix("warning: "))
 
 
+def whole(systems: Systems) -> Iterator[str]:
+    """Warn about trials that differ as a whole beside those of the baseline, unless one was found to alone."""
+    for name in systems.against_baseline if systems.evaluations else ():
+        pair = [systems.evaluations[each] for each in (name, systems.baseline)]
+        values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]
+        if any(one.run.is_build for one in pair):
+            continue
+        if len(values) == 2 and (p_value := p_of_f(values)) < WHOLE and all(p_of_f([each]) >= WHOLE for each in values):
+            yield differing_as_a_whole([each.name for each in pair], systems.label, p_value)
+
+
 def warnings(systems: Systems) -> list[str]:
     """Return warnings about the primary metric, such as few differing queries or excluded queries."""
     settings = systems.settings
     lines = [f"warning: {text}" for text in warnings_about(systems.evaluations)]
     contrasts = systems.against_baseline
+    lines += [f"warning: {text}" for text in whole(systems)]
     lines += [f"warning: {text}" for text in too_few({} if systems.basis else contrasts, systems.label, settings)]
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.by_call import calls_of_run
@@ -41,6 +41,15 @@ def _title(evaluations: Sequence[Evaluation]) -> list[str]:
     return [f"run {each.name}" for each in evaluations if len(evaluations) == 1 and each.run.name]
 
 
+def _noise(evaluations: Mapping[str, Evaluation], metrics: Sequence[str]) -> Iterable[Block]:
+    """Return what trials say of these metrics, if there are any; it is loaded only then."""
+    if not any(each.trials for each in evaluations.values()):
+        return ()
+    from groupgt.report.trials import blocks
+
+    return blocks(evaluations, metrics)
+
+
 class EvaluationTeller(Teller[Evaluation]):
     """Reports the means of one run."""
 
@@ -51,7 +60,8 @@ class EvaluationTeller(Teller[Evaluation]):
         evaluation = self.result
         means: list[Block] = [*_title([evaluation]), means_grid(evaluation), *slice_tables([evaluation])]
         means += call_tables([evaluation])
-        return [*means, notes_below([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
+        noise = _noise({evaluation.name: evaluation}, list(evaluation.metrics))
+        return [*means, *noise, notes_below([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Return only the table of means."""
@@ -81,6 +91,11 @@ class EvaluationTeller(Teller[Evaluation]):
         }
         if evaluation.audit is not None:
             plain["corrected"] = nulls(evaluation.corrected)
+        if evaluation.trials:
+            from groupgt.report.schema import jsonable
+            from groupgt.report.trials import noises
+
+            plain["trials"] = {text: jsonable(noise) for text, noise in noises(evaluation).items()}
         if evaluation.slicer.by:
             plain["slices"] = nulls(evaluation.slices)
         if calls := calls_of_run(evaluation):
@@ -138,6 +153,7 @@ class EvaluationsTeller(Teller[Evaluations]):
             *grids(evaluations, conventions),
             *slice_tables(evaluations),
             *call_tables(evaluations),
+            *_noise(self.result, list(evaluations[0].metrics)[: None if len(evaluations) == 1 else 1]),
             notes_below(evaluations, conventions),
             *corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from groupgt.comparison.failures import complete_within
 from groupgt.errors import first_of, printable
 from groupgt.evaluation.explain import call_numbers, ids_of, number_of, values_explained
 from groupgt.evaluation.result import Evaluation
@@ -44,12 +45,20 @@ def explanation(
         parts.append(
             f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
         )
+    if evaluation.trials:
+        times = sum(bool(complete_within(each, None)[query]) for each in evaluation.trials)
+        parts.append(
+            f"results are those of the first trial; complete in {times:,} of {len(evaluation.trials):,} trials"
+        )
     if not truth.judgments.groups[query]:
         parts.append(f"no group with a relevant alternative: the query {_why_without(evaluation.populations, query)}")
     for row in values_explained(evaluation, query, metrics):
-        lines = [f"{row['metric']} = {fixed(row['value'])}", f"  {row['formula']}"]
+        trials = row.get("trials", [])
+        over = f", over {len(trials):,} trials: {', '.join(map(fixed, trials))}" if trials else ""
+        lines = [f"{row['metric']} = {fixed(row['value'])}{over}", f"  {row['formula']}"]
         if row["worked"] is not None or np.isnan(row["value"]):
-            lines.append(f"  = {_without_middle(row['worked'] or 'undefined')}")
+            first = " (first trial)" if trials else ""
+            lines.append(f"  = {_without_middle(row['worked'] or 'undefined')}{first}")
         parts.append("\n".join(lines))
     texts = [wrapped(printable(part), screen.width) for part in parts]
     matrix = "\n".join(document([block], screen=screen) for block in _hit_matrix(evaluation, query, corpus))

@@ -38,6 +38,7 @@ PROBLEMS = {
     "no previous run": "has no previous run (--against) to be compared with",
     "new": "was not measured in the previous run",
     "refused": "cannot be compared with the previous run: {}",
+    "no trials": "cannot be compared with noise: at least one of the two needs trials whose results were saved",
 }
 # What the results of gates are called in JUnit.
 JUNIT: dict[str, CaseKind] = {"passed": "system-out", "skipped": "skipped", "FAILED": "failure"}
@@ -141,6 +142,9 @@ def _drop(result: GateResult, drop: Drop) -> str:
     side = f"{word} than {than} by {fixed(by)}" if by > 0 else f"no {word} than {than}"
     bound = f"minimum {asks.min_gain:g}" if is_gain else f"maximum {asks.max_drop:g}"
     text = f"is {side} ({bound}, {counted(against.pairs, 'query')})"
+    if drop.noise is not None and drop.is_beyond:
+        side = "within" if result.passed else "beyond"
+        return f"{text}; {side} noise: for one system, such means differ by up to {fixed(drop.noise)} in 95% of cases"
     if not asks.reads_test(is_beyond=drop.is_beyond):
         return text
     p_value = against.p_value if is_gain else against.raw_p_value

@@ -15,9 +15,11 @@ from groupgt.errors import first_of
 from groupgt.evaluation.marks import Marks
 from groupgt.evaluation.result import Evaluation, Misses
 from groupgt.metrics import views
+from groupgt.metrics.base import Cut
 from groupgt.metrics.language import explanations
 from groupgt.model.hits import Ints
 from groupgt.model.ranking import Ranking
+from groupgt.model.values import Budget
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.encodings import About
 from groupgt.render.figures import group_ranks
@@ -88,6 +90,8 @@ class MissesTeller(Teller[Misses]):
         """Report how many queries are complete, and whether missed groups are retrieved later or not at all."""
         misses = self.result
         complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query')}"
+        if trials := len(misses.evaluation.trials):
+            complete += f" in all {trials:,} trials"
         unit = unit_of([misses.evaluation])
         sentence = f" completes {complete}{at_cutoff(misses.k)}"
         missed = sum(round(row["groups"] * (1 - row["covered"])) for row in misses.by_group)
@@ -101,7 +105,8 @@ class MissesTeller(Teller[Misses]):
             where = f": {counted(never, 'is not retrieved at all', 'are not retrieved at all')}"
             where += f", {counted(missed - never, 'comes later', 'come later')}"
         if missed:
-            sentence += f", and misses {counted(missed, unit)}{where}"
+            average = " in an average trial" if misses.evaluation.trials else ""
+            sentence += f", and misses {counted(missed, unit)}{average}{where}"
         yield sentence_of("best", *subject(misses.run), f"{sentence}.")
         if misses.harmful:
             queries = counted(len({each["qid"] for each in misses.harmful}), "query")
@@ -155,9 +160,12 @@ class MissesTeller(Teller[Misses]):
 
 
 def place_of(group: dict[str, Any], results: int, k: int) -> str:
-    """Describe where a group is covered."""
+    """Describe where a group is covered, and in how many trials, if there are several."""
     if not group["alternatives"]:
         return "cannot be covered"
+    if "trials" in group:
+        times = f"covered in {group['covered_trials']:,} of {group['trials']:,} trials"
+        return times if group["rank"] is None else f"{times}; rank {group['rank']:,} in the first"
     if group["rank"] is None:
         if results == 1:
             return "not its only result"
@@ -280,6 +288,7 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
     question_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
     every_ranking = [_rankings(systems, name, queries) for name in systems.evaluations]
     every_mark = [Marks(each) for each in systems.every]
+    every_count = [_times_covered(each, systems.cutoff) for each in systems.every]
     truth = systems.first.truth
     left = FORMULAS
     for at in queries.tolist():
@@ -307,7 +316,7 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
             groups.append([truth.group_label(group), weight, alternatives, *([cannot] if cannot else [])])
         important = set(places)
         rankings: list[list[Any] | None] = []
-        for by_query, marks in zip(every_ranking, every_mark):
+        for by_query, marks, (several, times) in zip(every_ranking, every_mark, every_count):
             if systems.qids[at] not in by_query:
                 rankings.append(None)
                 continue
@@ -318,8 +327,16 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
             top = [places.setdefault(name, len(places)) for name in ids[:RESULTS]]
             far = {rank: places.setdefault(name, len(places)) for rank, name in marked.items() if rank > RESULTS}
             texts = None if scores is None else score_texts([float(score) for score in scores[:RESULTS]])
-            rankings.append([len(ids), top, texts, of_query, far])
+            covered = times[views.part_of(truth.judgments.group_query, at)].tolist() if several else []
+            in_trials = [f"covered in {count:,} of {several:,} trials" for count in covered]
+            rankings.append([len(ids), top, texts, of_query, far, *([in_trials] if several else [])])
         yield data.Detail(question_of[at], groups, list(places), important, rankings, formulas)
+
+
+def _times_covered(evaluation: Evaluation, cutoff: int | Budget | None) -> tuple[int, Ints]:
+    """Return the number of trials, and in how many of them each group is covered, shape (G,)."""
+    covered = [hits.covered(Cut.at(hits, cutoff).top) for hits in evaluation.hits_in_trials]
+    return len(evaluation.trials), np.sum(covered, axis=0)
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:

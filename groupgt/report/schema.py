@@ -26,6 +26,7 @@ from groupgt.evaluation.by_call import Call
 from groupgt.evaluation.estimates import Corrected
 from groupgt.evaluation.outcomes import Outcomes
 from groupgt.evaluation.stages import Stage
+from groupgt.evaluation.trials import Noise
 from groupgt.experiment.json_schema import heading, without_titles
 from groupgt.render.columns import keys_of
 from groupgt.schemas import schema_of
@@ -204,6 +205,7 @@ class Evaluation(TypedDict):
     counts: dict[str, Count]
     metrics: dict[str, Mean]
     corrected: NotRequired[dict[str, Annotated[Plain, Of(Corrected)]]]
+    trials: NotRequired[dict[str, Annotated[Plain, Of(Noise)]]]
     slices: NotRequired[list[SliceMeans]]
     calls: NotRequired[list[Annotated[Plain, Of(Call)]]]
 

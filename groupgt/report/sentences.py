@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from groupgt.engines.order import WAY_OUT
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.trials import noise_of
 from groupgt.render.page import data
-from groupgt.render.tables import counted, minus, shortlist
+from groupgt.render.tables import counted, minus, p_text, shortlist
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -91,6 +94,8 @@ def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         most = ", more than half" if 2 * missing > total else ""
         then = "scored as zero (policy missing=zero; missing=skip excludes them)"
         yield f"{who} no results for {missing:,} of {counted(total, 'query')}{most}, {then}"
+    for each in evaluations.values():
+        yield from _of_trials(each)
     first = next(iter(evaluations.values()))
     if not first.populations.defined.any() and not first.valued.any():
         yield "no query has a group that can be covered, so there are no means"
@@ -136,3 +141,30 @@ def typeset(sentences: Iterable[data.Sentence]) -> list[data.Sentence]:
 def warning(text: str) -> data.Sentence:
     """Turn a warning into a sentence without changing its capitalization."""
     return sentence_of("doubt", text if text.endswith("?") else f"{text}.")
+
+
+# The p-value below which trials differ as a whole.
+WHOLE = 0.05
+
+
+def _of_trials(evaluation: Evaluation) -> Iterator[str]:
+    """Warn about queries without results in some trials, and about trials that differ as a whole."""
+    if not evaluation.trials:
+        return
+    absent = np.any([~each.labelled.present for each in evaluation.trials], axis=0) & evaluation.labelled.present
+    if queries := int((absent & evaluation.populations.defined).sum()):
+        rule = {"zero": "scored as zero there", "skip": "left out of their means"}.get(evaluation.policy.missing, "")
+        yield f"{evaluation.name} has no results in some of its trials for {counted(queries, 'query')}, {rule}"
+    for text in [] if evaluation.run.is_build else list(evaluation.values)[:1]:
+        noise = noise_of(evaluation, text)
+        if noise is not None and noise.whole_p_value < WHOLE:
+            yield differing_as_a_whole([evaluation.name], evaluation.label_of(text), noise.whole_p_value)
+
+
+def differing_as_a_whole(names: Sequence[str], label: str, p_value: float) -> str:
+    """Warn that trials differ as a whole, as builds of an index do."""
+    return (
+        f"the trials of {' and '.join(names)} differ as a whole in {label} (F test, {p_text(p_value)}), as builds of "
+        "an index do; intervals and p-values cover these builds only, unless an experiment file declares trials: "
+        "{n: …, of: builds}"
+    )

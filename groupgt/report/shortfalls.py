@@ -83,7 +83,7 @@ def _missed(evaluation: Evaluation, query: int, top: int) -> str:
     """List the groups that a query misses, with the rank of each, or the ranks at which all groups are covered."""
     if evaluation.populations.unanswerable[query]:
         return f"declared unanswerable, with {counted(top, 'result')}"
-    groups = groups_of(evaluation.truth, evaluation.labelled.hits, query, top)
+    groups = groups_of(evaluation.truth, evaluation.hits_in_trials, query, top)
     unmet = [group for group in groups if not group["covered"]]
     if not unmet:
         return f"every group is covered, at rank {', '.join(str(group['rank']) for group in groups)}"

@@ -58,7 +58,7 @@ def test_options_of_the_command_are_the_settings() -> None:
     for setting in options_of(Settings).values():
         option = options[setting.name]
         assert (option.default, option.help) == (setting.default, setting.description)
-        assert option.opts == [f"--{setting.name}"]
+        assert option.opts == [f"--{setting.name.replace('_', '-')}"]
         if choices(setting.hint):
             assert tuple(option.type.choices) == choices(setting.hint)
 

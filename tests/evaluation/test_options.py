@@ -38,7 +38,7 @@ SIGNATURES = {
     "evaluate": f"truth, run, metrics, *, {written(EvaluateOptions)}",
     "evaluate_runs": f"truth, runs, metrics, *, convention='auto', {written(MetricOptions)}",
     "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction=None, "
-    f"alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, annotators=(), {REQUEST}",
+    f"alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, these_queries=False, annotators=(), {REQUEST}",
     "power": "truth, runs, metrics, *, baseline=None, primary=None, difference=None, power=0.8, test='randomization', "
     f"correction=None, alpha=0.05, {REQUEST}",
     "misses": f"truth, run, k=10, worst=20, *, {ONE_RUN}",

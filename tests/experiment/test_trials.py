@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import groupgt
+from groupgt.comparison.trials import in_trials, noise_of_difference
 from groupgt.errors import DataError, MetricError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.trials import noise_of
+from groupgt.model.run import Run
+from groupgt.report.misses import details
 from groupgt.report.run import run_experiment
 from groupgt.results.folder import ResultFolder
 from tests.conftest import Cli
@@ -228,3 +238,268 @@ def test_passes_need_trials() -> None:
         groupgt.evaluate(TRUTH, RUNS[0], ["complete(pass_at=2)"])
     with pytest.raises(MetricError, match="at least 2 trials, found a single run"):
         groupgt.score([["a"]], ["a"], "complete(pass_at=2)")
+
+
+# ---- Noise, gates and what is told ------------------------------------------------------------------------------
+
+
+def by_hand() -> tuple[dict[str, Any], list[dict[str, list[str]]]]:
+    """Four queries that are complete in 4, 3, 1 and 0 of 4 trials."""
+    truth = {qid: [["a"]] for qid in "wxyz"}
+    return truth, [{qid: ["a" if trial < n else "b"] for qid, n in zip("wxyz", (4, 3, 1, 0))} for trial in range(4)]
+
+
+def test_noise_by_hand() -> None:
+    truth, runs = by_hand()
+    evaluation = groupgt.evaluate_runs(truth, {"a": runs}, ["complete@1"])["a"]
+    noise = noise_of(evaluation, "complete@1")
+    assert noise is not None
+    # The variances of the queries are 0, 1/4, 1/4 and 0, their means 1, 3/4, 1/4 and 0; c is 1/4.
+    z, between, within = 1.959964, 5 / 24, 1 / 8
+    assert (noise.trials, noise.queries, noise.mean) == (4, 4, 0.5)
+    reach = z * math.sqrt((0.5 + 0.25) / 4) / 4
+    assert noise.interval == pytest.approx((0.5 - reach, 0.5 + reach))
+    assert noise.floor == pytest.approx(z * math.sqrt(2 * 0.75) / 4)
+    assert noise.flip_rate == pytest.approx((0 + 2 * 3 / 12 + 2 * 3 / 12 + 0) / 4)
+    assert noise.icc == pytest.approx((4 * between - within) / (4 * between + 3 * within))
+    assert noise.error == pytest.approx(math.sqrt(between / 4))
+    assert noise.endless_error == pytest.approx(math.sqrt((between - within / 4) / 4))
+
+
+def test_identical_trials_equal_the_single_run_to_the_bit() -> None:
+    rng = random.Random(3)
+    truth = {f"q{n}": [[f"a{n}"], [f"b{n}", f"c{n}"], [f"d{n}"]] for n in range(40)}
+    run = {f"q{n}": rng.sample([f"a{n}", f"b{n}", f"c{n}", f"d{n}", *"uvwxyz"], 8) for n in range(40)}
+    metrics = ["recall.coverage@3", "ndcg.coverage@5", "map", "mrr", "redundancy@5"]
+    single = groupgt.evaluate(truth, run, metrics, name="a")
+    for times in (2, 3, 5, 7):
+        several = groupgt.evaluate_runs(truth, {"a": [run] * times}, metrics)["a"]
+        for text, values in single.values.items():
+            assert np.array_equal(values, several.values[text], equal_nan=True)
+        assert several.means == single.means
+        noise = noise_of(several, "ndcg.coverage@5")
+        assert noise is not None
+        assert (noise.floor, noise.icc) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "metric", "expected"),
+    [
+        ("missing=zero", "recall@2", 0.5),  # q5 has 1, nothing, and 0.5
+        ("missing=skip", "recall@2", 0.75),
+        ("missing=zero", "redundancy@3", 0.0),  # lower is better: undefined without results
+    ],
+)
+def test_a_query_without_results_in_one_trial(policy: str, metric: str, expected: float) -> None:
+    evaluation = groupgt.evaluate_runs(TRUTH, {"a": RUNS}, [metric], policy=policy)["a"]
+    assert evaluation.values[metric][5] == pytest.approx(expected)
+    assert evaluation.counts["missing"] == 0
+    assert "no results in some of its trials for 1 query" in groupgt.evaluate_runs(TRUTH, {"a": RUNS}, [metric]).text()
+
+
+def test_queries_without_answer_and_without_truth() -> None:
+    truth = [{"qid": "n", "retrieval_gt": [], "answerable": False}, {"qid": "u", "retrieval_gt": []}]
+    truth += [{"qid": qid, "retrieval_gt": groups} for qid, groups in TRUTH.items()]
+    runs = [{**RUNS[0], "n": ["x"]}, RUNS[0], RUNS[0], RUNS[0]]
+    evaluation = groupgt.evaluate_runs(pl.DataFrame(truth), {"a": runs}, ["abstains", "recall@2"])["a"]
+    assert evaluation.values["abstains"][0] == 0.75
+    assert np.isnan(evaluation.values["recall@2"][:2]).all()
+
+
+def test_said_of_each_query() -> None:
+    truth, runs = by_hand()
+    evaluation = groupgt.evaluate_runs(truth, {"a": runs}, ["complete@1", "complete(pass_at=2)@1"])["a"]
+    explained = {row["metric"]: row for row in evaluation.explain_dict("y")["metrics"]}
+    assert explained["complete.autorag@1"]["value"] == 0.25
+    assert explained["complete.autorag@1"]["trials"] == [1, 0, 0, 0]
+    assert explained["complete.autorag(pass_at=2)@1"]["value"] == 0.5
+    assert "complete in 1 of 4 trials" in evaluation.explain("y")
+    misses = evaluation.misses(1)
+    assert [query["qid"] for query in misses.queries] == ["z", "y", "x"]
+    assert [query["groups"][0]["covered_trials"] for query in misses.queries] == [0, 1, 3]
+    assert "covered in 3 of 4 trials" in misses.text()
+    assert [row[:2] for row in evaluation.plot("trials").rows[:3]] == [["a", "x"], ["a", "x"], ["a", "y"]]
+    assert evaluation.to_dict()["trials"]["complete@1"]["trials"] == 4
+
+
+def test_intervals_for_these_queries() -> None:
+    truth, runs = by_hand()
+    pair = {"a": runs, "b": runs[0]}
+    noise = noise_of(groupgt.evaluate_runs(truth, pair, ["complete@1"])["a"], "complete@1")
+    assert noise is not None
+    table = groupgt.compare(truth, pair, ["complete@1"], baseline="b", these_queries=True)
+    assert table["a"]["complete@1"].interval == pytest.approx(noise.interval)
+    assert math.isnan(table["b"]["complete@1"].interval[0])
+    assert (
+        table["a"]["complete@1"].delta
+        == groupgt.compare(truth, pair, ["complete@1"], baseline="b")["a"]["complete@1"].delta
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "passed", "words"),
+    [(1, True, "within noise"), (4, False, "beyond noise")],
+)
+def test_a_gate_within_noise(lost: int, passed: bool, words: str, tmp_path: Path) -> None:
+    """A run that loses some of its ten queries, against one whose trials differ in two of them."""
+    truth = {f"q{n}": [[f"a{n}"]] for n in range(10)}
+    trials = [{f"q{n}": [f"a{n}" if n != 2 * trial else "x"] for n in range(10)} for trial in range(2)]
+    single = {f"q{n}": [f"a{n}" if n > lost else "x"] for n in range(10)}
+    evaluations = groupgt.evaluate_runs(truth, {"base": trials, "new": single}, ["recall@1"])
+    sides = [in_trials(evaluations[name], "recall@1", list(truth)) for name in ("base", "new")]
+    # Two queries with a variance of 1/2; c is 1/2. The single run borrows 1.5.
+    noise = noise_of_difference(sides)
+    assert noise == pytest.approx(1.959964 * math.sqrt((1 + 0.5) / 2 + 1.5) / 10)
+    lines(tmp_path / "truth.jsonl", [{"qid": qid, "retrieval_gt": groups} for qid, groups in truth.items()])
+    rows = [{"qid": qid, "retrieved_ids": ids, "trial": n} for n, run in enumerate(trials) for qid, ids in run.items()]
+    lines(tmp_path / "base.jsonl", rows)
+    lines(tmp_path / "new.jsonl", [{"qid": qid, "retrieved_ids": ids} for qid, ids in single.items()])
+    (tmp_path / "gate.yaml").write_text(GATE)
+    (result,) = run_experiment(tmp_path / "gate.yaml").gates
+    assert result.passed == passed
+    assert result.drop is not None
+    assert result.drop.noise == pytest.approx(noise)
+    assert words in result.reason
+
+
+GATE = """
+version: 1
+name: gates
+datasets: {one: {ground_truth: truth.jsonl}}
+systems:
+  base: {use: results, with: {path: base.jsonl}}
+  new: {use: results, with: {path: new.jsonl}}
+evaluate: {metrics: [recall@1]}
+compare: {baseline: base, resamples: 200}
+gate: [{system: new, metric: recall@1, max_drop: 0, unless: within_noise}]
+output: {folder: out, formats: [json]}
+cache: null
+"""
+
+
+def test_a_gate_without_trials_on_either_side_fails(tmp_path: Path) -> None:
+    for name in ("base", "new"):
+        lines(tmp_path / f"{name}.jsonl", [{"qid": "q", "retrieved_ids": ["a"]}, {"qid": "p", "retrieved_ids": ["b"]}])
+    lines(tmp_path / "truth.jsonl", [{"qid": qid, "retrieval_gt": [["a"]]} for qid in "pq"])
+    (tmp_path / "gate.yaml").write_text(GATE)
+    (result,) = run_experiment(tmp_path / "gate.yaml").gates
+    assert (result.passed, result.problem) == (False, "no trials")
+
+
+@pytest.mark.parametrize(("overlooked", "status"), [("0.1", 0), ("0.5", 1)])
+def test_the_example(overlooked: str, status: int, tmp_path: Path, cli: Cli) -> None:
+    for name in ("handbook", "trials.yaml", "approximate_search.py"):
+        source = Path(__file__).parents[2] / "examples" / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    changed = f"systems.candidate.with.options.overlooked={overlooked}"
+    typed = ("--allow-code", "--set", changed, "--set", "output.folder=out")
+    outcome = cli("run", tmp_path / "trials.yaml", *typed)
+    assert outcome.status == status, outcome.err
+    (folder,) = (tmp_path / "out" / "trials").glob("*/results.json")
+    results = json.loads(folder.read_text())
+    noise = results["datasets"]["handbook"]["systems"][0]["trials"]["complete.coverage@10"]
+    assert (noise["trials"], noise["queries"]) == (5, 82)
+    assert noise["floor"] > 0
+    # Against itself: asked again, and compared within noise with the trials in the folder.
+    against = "gate=[{system: release, metric: complete@10, max_drop: 0, unless: within_noise, against: previous}]"
+    again = cli("run", tmp_path / "trials.yaml", *typed, "--set", against, "--against", tmp_path / "out" / "trials")
+    assert again.status == 0, again.err
+
+
+@pytest.mark.parametrize(
+    ("system", "words"),
+    [
+        ("{use: results, with: {path: new.jsonl}, trials: 3}", "number them in a column `trial` of its files"),
+        ("{use: bm25, trials: 0}", "expected"),
+        ("{use: bm25, trials: {n: 2, of: weeks}}", "expected runs or builds"),
+        ("{use: bm25, trials: {of: builds}}", "expected at least two builds"),
+    ],
+)
+def test_trials_in_the_file_that_make_no_sense(system: str, words: str, tmp_path: Path, cli: Cli) -> None:
+    lines(tmp_path / "truth.jsonl", [{"qid": "q", "retrieval_gt": [["a"]]}])
+    lines(tmp_path / "corpus.jsonl", [{"doc_id": "a", "contents": "text"}])
+    lines(tmp_path / "new.jsonl", [{"qid": "q", "retrieved_ids": ["a"]}])
+    text = GATE.replace("{use: results, with: {path: base.jsonl}}", system)
+    (tmp_path / "gate.yaml").write_text(text.replace("truth.jsonl}", "truth.jsonl, corpus: corpus.jsonl}"))
+    outcome = cli("run", tmp_path / "gate.yaml", "--dry-run")
+    assert outcome.status == 2
+    assert words in outcome.err
+
+
+def test_a_fusion_has_the_trials_of_its_inputs(tmp_path: Path) -> None:
+    corpus = [{"doc_id": name, "contents": f"text about {name}"} for name in "abcdef"]
+    lines(tmp_path / "corpus.jsonl", corpus)
+    lines(
+        tmp_path / "truth.jsonl", [{"qid": name, "query": f"about {name}", "retrieval_gt": [[name]]} for name in "abc"]
+    )
+    (tmp_path / "fusion.yaml").write_text(FUSION)
+    evaluations = run_experiment(tmp_path / "fusion.yaml", jobs=2).evaluations["one"]
+    assert {name: len(each.trials) for name, each in evaluations.items()} == {"words": 3, "lsa": 0, "both": 3}
+    # Deterministic systems answer alike in every trial.
+    assert all(same(each, evaluations["both"].trials[0]) for each in evaluations["both"].trials)
+
+
+FUSION = """
+version: 1
+name: fusion
+datasets: {one: {ground_truth: truth.jsonl, corpus: corpus.jsonl}}
+systems:
+  words: {use: bm25, trials: {n: 3, of: builds}}
+  lsa: {use: lsa, with: {dimensions: 2}}
+  both: {use: rrf, inputs: [words, lsa]}
+evaluate: {metrics: [recall@1], depth: 3}
+output: {folder: out, formats: [json]}
+"""
+
+
+def test_builds_have_a_variance_of_their_own() -> None:
+    """Against the textbook: a two-way table without interaction, and Satterthwaite's degrees of freedom."""
+    rng = np.random.default_rng(5)
+    truth = {f"q{n}": [[f"a{n}"], [f"b{n}"], [f"c{n}"]] for n in range(30)}
+
+    def builds(times: int) -> list[Run]:
+        chances = rng.uniform(0.2, 0.9, times)
+        drawn = rng.random((times, 30, 3)) < chances[:, None, None]
+        runs = [{f"q{n}": [*compress(f"a{n} b{n} c{n}".split(), row[n]), "x"] for n in range(30)} for row in drawn]
+        return [replace(Run.of(run), is_build=True) for run in runs]
+
+    table = groupgt.compare(truth, {"a": builds(3), "b": builds(4)}, ["recall@3"])
+    sides = [np.stack([each.values["recall@3"] for each in table.evaluations[name].trials]) for name in "ba"]
+    deltas = sides[0].mean(axis=0) - sides[1].mean(axis=0)
+    variance = between = deltas.var(ddof=1) / 30
+    spread = between**2 / 29
+    for side in sides:
+        times = len(side)
+        of_builds = 30 * side.mean(axis=1).var(ddof=1)
+        rest = side - side.mean(axis=0) - side.mean(axis=1)[:, None] + side.mean()
+        error = (rest**2).sum() / (29 * (times - 1))
+        variance += (of_builds - error) / (30 * times)
+        spread += (of_builds / (30 * times)) ** 2 / (times - 1) + (error / (30 * times)) ** 2 / (29 * (times - 1))
+    degrees = int(variance**2 / spread)
+    row = table["b"]["recall@3"]
+    assert row.p_value == pytest.approx(2 * stats.t.sf(abs(deltas.mean()) / math.sqrt(variance), degrees), abs=1e-9)
+    reach = stats.t.ppf(0.975, degrees) * math.sqrt(variance)
+    assert row.delta_interval == pytest.approx((deltas.mean() - reach, deltas.mean() + reach))
+    low, high = row.interval
+    assert high - low > 2 * 1.96 * math.sqrt(sides[0].mean(axis=0).var(ddof=1) / 30)
+    assert "are for other builds as well" in table.text()
+
+
+def test_trials_that_differ_as_a_whole_are_told() -> None:
+    truth = {f"q{n}": [[f"a{n}"]] for n in range(40)}
+    runs = [{f"q{n}": [f"a{n}" if n % 4 < kept else "x"] for n in range(40)} for kept in (1, 4)]
+    text = groupgt.evaluate_runs(truth, {"a": runs}, ["recall@1"]).text()
+    assert "the trials of a differ as a whole in recall@1" in text
+    alike = groupgt.evaluate_runs(truth, {"a": [runs[0], runs[0]]}, ["recall@1"]).text()
+    assert "differ as a whole" not in alike
+
+
+def test_the_page_says_in_how_many_trials_a_group_is_covered(tmp_path: Path) -> None:
+    truth, runs = by_hand()
+    table = groupgt.compare(truth, {"a": runs, "b": runs[0]}, ["complete@1"])
+    by_query = {detail.question: detail.rankings for detail in details(table.by(), np.arange(4))}
+    assert [rankings[0][5] for rankings in by_query.values() if rankings[0] is not None] == [
+        [f"covered in {times} of 4 trials"] for times in (4, 3, 1, 0)
+    ]
+    assert all(len(rankings[1] or []) == 5 for rankings in by_query.values())
+    table.to_html(tmp_path / "page.html")

@@ -18,10 +18,10 @@ async function detailOf(set, at) {
     groups: groups.map((/** @type {any[]} */ [label, weight, alternatives, cannot]) => ({ name: label, weight, alternatives, cannot })),
     rankings: rankings.map((/** @type {any[] | null} */ each) => {
       if (!each) return null;
-      const [results, own, scores, marks, far] = each;
+      const [results, own, scores, marks, far, trials] = each;
       const met = new Map();
       for (const [rank, kind, found] of marks) if (kind === 0) for (const group of found) met.set(group, rank);
-      return { results, ids: own, scores, marks: new Map(marks.map((/** @type {any[]} */ mark) => [mark[0], mark])), far, met };
+      return { results, ids: own, scores, marks: new Map(marks.map((/** @type {any[]} */ mark) => [mark[0], mark])), far, met, trials };
     }),
   };
 }
@@ -113,8 +113,15 @@ function pickers(set, systems_) {
   return h("div", { class: "controls" }, ...fields);
 }
 
-/** Where a group's first hit is. @param {Plain} detail @param {number} system @param {number} group @param {number} cutoff @returns {[string, string]} */
+/** Where a group's first hit is, and in how many trials there is one. @param {Plain} detail @param {number} system @param {number} group @param {number} cutoff @returns {[string, string]} */
 function whereMet(detail, system, group, cutoff) {
+  const [kind, said] = whereFirst(detail, system, group, cutoff);
+  const trials = detail.rankings[system]?.trials;
+  return [kind, trials ? `${said} in the first trial; ${trials[group]}` : said];
+}
+
+/** @param {Plain} detail @param {number} system @param {number} group @param {number} cutoff @returns {[string, string]} */
+function whereFirst(detail, system, group, cutoff) {
   const ranking_ = detail.rankings[system];
   const rank = ranking_ ? ranking_.met.get(group) : undefined;
   if (rank === undefined && detail.groups[group].cannot) return ["missed", `✕ cannot be covered: ${detail.groups[group].cannot}`];

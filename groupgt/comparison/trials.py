@@ -1,0 +1,100 @@
+"""What trials tell about the difference of two systems on the same queries: how much of it is within noise.
+
+With r trials on a side, of which s²_q is the variance (÷ r − 1) of a query's values, a difference of the means over n
+queries is within noise if it is at most
+
+    z · √(Σ s²_q ÷ r + c ÷ r  +  the same of the other side) ÷ n,   c = 1 ÷ r for metrics that are 0 or 1, otherwise 0
+
+A side with a single run borrows Σ s²_q and c of the other.
+
+If trials are declared to be builds, which move all queries together, the variance of a difference of means D_q is
+
+    s²_D ÷ n + max(0, Σ over sides (MSrun − MSE) ÷ (n r))
+
+with the mean squares between trials and of what is left, and Satterthwaite's degrees of freedom, rounded down.
+
+Sources: Satterthwaite, Biometrics Bulletin 1946; Searle, Casella & McCulloch 1992 (mean squares).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.evaluation.estimates import normal_quantile, student_quantile, student_within
+from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.trials import Spread, mean_squares, values_in_trials
+from groupgt.model.hits import Floats
+
+
+def noise_of_difference(sides: Sequence[Floats], level: float = 0.95) -> float | None:
+    """Return how far the means of two sides, shape (r, n) each, may differ by noise alone; None without trials.
+
+    >>> noise_of_difference([np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0]])])
+    1.200227919088827
+    """
+    counting = np.all([~np.isnan(side).all(axis=0) for side in sides], axis=0)
+    spreads = [Spread.of(side[:, counting]) for side in sides]
+    borrowed = next((spread.total + spread.unseen for spread in spreads if spread is not None), None)
+    if borrowed is None:
+        return None
+    variance = sum(borrowed if spread is None else spread.of_mean for spread in spreads)
+    return normal_quantile(level) * math.sqrt(variance) / int(counting.sum())
+
+
+@dataclass(frozen=True)
+class OverBuilds:
+    """A mean, or a difference of means, over other queries and other builds."""
+
+    mean: float
+    error: float
+    degrees: int
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value for the hypothesis that the mean is 0."""
+        return 1 - student_within(abs(self.mean) / self.error, self.degrees)
+
+    def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
+        """Return the confidence interval at this level, clipped to the bounds."""
+        reach = student_quantile(level, self.degrees) * self.error
+        return max(self.mean - reach, bounds[0]), min(self.mean + reach, bounds[1])
+
+
+def over_builds(column: Floats, sides: Sequence[Floats]) -> OverBuilds | None:
+    """Return the mean of a column, shape (Q,), over builds: `sides` are the values in trials, shape (r, Q) each.
+
+    None if nothing varies, or if there are too few queries.
+    """
+    counting = ~np.isnan(column)
+    count = int(counting.sum())
+    if count < 2:
+        return None
+    squares = [(len(side), *mean_squares(side[:, counting])) for side in sides]
+    of_queries = float(column[counting].var(ddof=1)) / count
+    of_builds = sum((between - rest) / (count * trials) for trials, between, rest in squares)
+    spread = of_queries**2 / (count - 1)
+    if of_builds > 0:
+        for trials, between, rest in squares:
+            terms = between**2 + rest**2 / (count - 1)
+            spread += terms / (count * trials) ** 2 / (trials - 1)
+    variance = of_queries + max(0.0, of_builds)
+    if not variance > 0:
+        return None
+    return OverBuilds(mean_of(column), math.sqrt(variance), max(1, int(variance**2 / spread)))
+
+
+def builds_of(evaluation: Evaluation, text: str) -> list[Floats]:
+    """Return the values of a metric in trials that are builds, shape (r, Q), in a list; empty for any other run."""
+    values = values_in_trials(evaluation, text) if evaluation.run.is_build else None
+    return [] if values is None else [values]
+
+
+def in_trials(evaluation: Evaluation, text: str, qids: Sequence[str]) -> Floats:
+    """Return the values of a metric for some queries in every trial, shape (r, n), or in the only run, shape (1, n)."""
+    values = values_in_trials(evaluation, text)
+    values = evaluation.values[text][np.newaxis] if values is None else values
+    return values[:, [evaluation.truth.index[qid] for qid in qids]]

@@ -1,0 +1,101 @@
+"""Reports how much of the means of systems with trials is chance, and warns about what trials do not tell."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from groupgt.comparison.contrast import mean_intervals
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.trials import Noise, means_per_query, noise_of, values_in_trials
+from groupgt.render import figures
+from groupgt.render.document import Block
+from groupgt.render.drawing import Figure
+from groupgt.render.tables import Table, counted, fixed, shortlist, span
+from groupgt.report.means import about
+
+# Queries in a figure.
+SHOWN = 30
+
+
+def noises(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, Noise]:
+    """Return the noise of every metric that has some, by its text."""
+    each = {text: noise_of(evaluation, text, confidence) for text in evaluation.values_per_query}
+    return {text: noise for text, noise in each.items() if noise is not None}
+
+
+def blocks(
+    evaluations: Mapping[str, Evaluation], metrics: Sequence[str], settings: Settings | None = None
+) -> Iterator[Block]:
+    """Yield a table of the noise of every system with trials, and what it means for the first of these metrics."""
+    settings = settings or Settings()
+    rows: list[list[Any]] = []
+    lines: list[str] = []
+    level = f"{100 * settings.confidence:g}% CI"
+    headers = ["trials of", "metric", "mean", f"{level}, other queries", f"{level}, these queries", "noise floor"]
+    for name, evaluation in evaluations.items():
+        of_metrics = noises(evaluation, settings.confidence)
+        chosen = {text: of_metrics[text] for text in metrics if text in of_metrics}
+        values = {name: {text: evaluation.values[text] for text in chosen}}
+        intervals = mean_intervals(values, {text: evaluation.metrics[text] for text in chosen}, settings)
+        for text, noise in chosen.items():
+            shares = map(fixed, (noise.floor, noise.flip_rate, noise.icc))
+            both = span(intervals[name, text]), span(noise.interval)
+            rows.append([name, evaluation.label_of(text), fixed(noise.mean), *both, *shares])
+        lines += [_in_words(evaluation, text, noise, settings) for text, noise in [*chosen.items()][:1]]
+    if rows:
+        yield Table([*headers, "flip rate", "ICC"], rows, ("ICC", f"{level}, other queries"))
+        if built := [name for name, each in evaluations.items() if each.run.is_build]:
+            how = "t with Satterthwaite's degrees of freedom; in slices and among other pairs, of these builds only"
+            lines.append(f"p-values and intervals of {shortlist(built)} are for other builds as well ({how})")
+        yield "\n".join([*lines, "groups, ranks and missed queries of a system with trials are those of the first"])
+
+
+def over(noise: Noise, *, these_queries: bool = False) -> str:
+    """Say what a mean and its interval are over: `80 queries × 5 trials; interval over other queries and trials`."""
+    queries = f"{counted(noise.queries, 'query')} × {counted(noise.trials, 'trial')}"
+    return f"{queries}; interval over {'these queries, other trials' if these_queries else 'other queries and trials'}"
+
+
+def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:
+    chance = f"{100 * (1 - settings.confidence):.3g}%"
+    label = evaluation.label_of(text)
+    doubled = noise.error / math.sqrt(2)
+    return (
+        f"{evaluation.name}: {over(noise, these_queries=settings.these_queries)}; two runs of it differ by more than "
+        f"{fixed(noise.floor)} in {label} in {chance} of cases; standard error {fixed(noise.error)}, "
+        f"{fixed(noise.endless_error)} with endless trials, {fixed(doubled)} with twice the queries"
+    )
+
+
+def vary(systems: Systems) -> bool:
+    """Return whether the primary metric has values in the trials of any system."""
+    return any(values_in_trials(each, systems.primary) is not None for each in systems.every)
+
+
+def figure(systems: Systems) -> Figure:
+    """Draws the values of the noisiest queries over the trials of each system, by the primary metric."""
+    values = {name: values_in_trials(each, systems.primary) for name, each in systems.evaluations.items()}
+    varying = {name: each for name, each in values.items() if each is not None}
+    variances = [np.where(np.isnan(each), 0.0, each - means_per_query(each)) ** 2 for each in varying.values()]
+    noisiest = np.argsort(-sum(each.mean(axis=0) for each in variances), kind="stable")[:SHOWN].tolist()
+    rows = [
+        {"query": systems.qids[query], "system": name, "value": value, "times": times}
+        for name, each in varying.items()
+        for query in noisiest
+        for value, times in sorted(Counter(each[:, query].tolist()).items())
+        if not math.isnan(value)
+    ]
+    noises = {name: noise_of(systems.evaluations[name], systems.primary) for name in varying}
+    floors = [
+        f"two runs of {name} differ by more than {fixed(noise.floor)} in 5% of cases"
+        for name, noise in noises.items()
+        if noise is not None
+    ]
+    return figures.trials(rows, about(systems, note=f"the {len(noisiest)} noisiest queries"), floors)
