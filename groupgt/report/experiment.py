@@ -310,7 +310,8 @@ def page_of(outcome: Outcome) -> data.Page:
     sure = outcome.experiment.hide.sure
     datasets: list[Any] = [
         {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name).items()}
-        for name in outcome.systems
+        for name in decisions(outcome)
+        if name in outcome.systems
     ]
     return {
         "title": outcome.experiment.title,

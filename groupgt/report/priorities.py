@@ -11,8 +11,9 @@ import numpy as np
 from groupgt.comparison.failures import Failures
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Folded, Foot
+from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, snippet
+from groupgt.render.tables import Table, counted, fixed, snippet
 from groupgt.report.decision import Decision
 from groupgt.report.evidence import DIGITS
 from groupgt.report.names import Names
@@ -118,14 +119,14 @@ def foot(systems: Systems, decision: Decision) -> Foot:
 def folded(systems: Systems, decision: Decision) -> Iterator[Folded]:
     """Yield the queries to look at first, for a summary."""
     why, found = first_queries(systems, decision)
-    lines = []
+    rows = []
     for each in found:
         lacks = "; ".join(f"{names}, {where}" for names, where in each.missing)
-        lines.append(f"{each.qid} ({each.became}): {snippet(each.text, TEXT_CHARS)}\n  Missing: {lacks}")
-    if lines:
-        yield Folded(
-            f"Look at {'this query' if len(found) == 1 else f'these {len(found)} queries'} first ({why})", lines
-        )
+        rows.append([Strong(each.qid), each.became, snippet(each.text, TEXT_CHARS), lacks])
+    if rows:
+        these = "this query" if len(rows) == 1 else f"these {len(rows)} queries"
+        table = Table(["Query", systems.label, "Text", "Missing"], rows, keep=4)
+        yield Folded(f"Look at {these} first ({why})", [table])
 
 
 def page_part(systems: Systems, decision: Decision) -> data.First:
