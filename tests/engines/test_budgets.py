@@ -22,7 +22,7 @@ from groupgt.formats import source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.values import Budget
-from groupgt.testing import alternatives
+from groupgt.testing import alternatives, rejected
 from tests import laws, reference
 from tests.agreement import TOLERANCE, all_metrics, random_query
 from tests.engines import counts_of
@@ -32,7 +32,7 @@ BUDGETS = (1, 2, 4, 9, 20, 1000)
 # Under @k these cut their ideal: ndcg.autorag at the length of the list, the others at k.
 CUT_IDEALS = {"mrr.coverage", "ndcg.autorag", "ndcg.trec", "ndcg.coverage", "alpha_ndcg", "nerr_ia", "mrecall"}
 # These divide by k, which is the prefix's length under a budget and stays k where a list is shorter.
-DIVIDE_BY_K = {"precision.trec", "f1.trec", "alpha_dcg", "err_ia", "p_ia"}
+DIVIDE_BY_K = {"precision.trec", "f1.trec", "alpha_dcg", "err_ia", "p_ia", "unj"}
 
 Batch = dict[str, tuple[list[Any], list[str]]]
 
@@ -478,7 +478,8 @@ def test_a_repeat_with_two_lengths_is_read_alike_by_both_engines(
 @pytest.mark.parametrize("metric", cuttable(), ids=str)
 def test_worked_formula_gives_the_value(metric: Metric) -> None:
     batch, lengths = random_batch(7, 25)
-    truth = {qid: groups for qid, (groups, _) in batch.items()}
+    harmful = {qid: rejected(groups) for qid, (groups, _) in batch.items()}
+    truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()}, harmful_ids=harmful)
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     asked = [with_budget(metric, budget) for budget in (2, 9, 1000)]
     found = groupgt.evaluate(truth, run, asked, lengths={"tokens": lengths}, corpus=laws.WORDS)

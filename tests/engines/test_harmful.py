@@ -165,17 +165,6 @@ def test_other_labellers_are_refused() -> None:
             groupgt.evaluate(TRUTH, RUN, ["recall", "clean@3"], labeller=labeller)
 
 
-def test_removing_a_harmful_result_never_lowers_clean(truth: groupgt.GroundTruth) -> None:
-    before = groupgt.evaluate(truth, RUN, ["clean", "clean@2"])
-    for qid, ids in RUN.items():
-        for place in range(len(ids)):
-            if ids[place] not in truth.harmful[truth.index[qid]]:  # type: ignore[index]
-                continue
-            after = groupgt.evaluate(truth, RUN | {qid: ids[:place] + ids[place + 1 :]}, ["clean", "clean@2"])
-            for name, column in before.values.items():
-                assert not (after.values[name] < column).any()
-
-
 def test_where_people_look_for_them(truth: groupgt.GroundTruth) -> None:
     misses = groupgt.misses(truth, RUN, k=2)
     assert misses.to_dict()["harmful"] == [

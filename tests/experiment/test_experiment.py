@@ -378,6 +378,6 @@ def test_names_of_entries_at_fault_are_known_to_those_who_name_them(tmp_path: Pa
     for words in (
         "compare.baseline: expected bm25, found 'bm52' (did you mean 'bm25'?)",
         "gate.0.system: expected bm25 or a pattern, found 'mine'",
-        "batched_p95_ms (did you mean 'latency_p95_ms'",
+        "cost_p95 (did you mean 'latency_p95_ms'",
     ):
         assert words in str(told.value)

@@ -20,9 +20,11 @@ from groupgt.testing import (
     alternatives,
     appended,
     appending,
+    at,
     bounded,
     no_better,
     order,
+    rejected,
     repeats,
     share_documents,
     values_of,
@@ -58,6 +60,16 @@ def never_falling(batch: Batch, rng: random.Random, values: Values = values_of) 
     """Law 5: appended results never lower recall and its kin."""
     metrics = [metric for metric in registered() if metric.name in NEVER_FALL]
     return no_better(batch, appended(batch, rng), metrics, values, slack=0.0)
+
+
+def removing_harm(batch: Batch, rng: random.Random, values: Values = values_of) -> list[str]:
+    """A ranking without one of its harmful results is at least as clean."""
+    less = {}
+    for qid, (groups, ranking) in batch.items():
+        places = [place for place, name in enumerate(ranking) if name in rejected(groups)]
+        out = rng.choice(places) if places else len(ranking)
+        less[qid] = (groups, [*ranking[:out], *ranking[out + 1 :]])
+    return no_better(batch, less, at([parse_metric("clean")], (None, 1, 3)), values, slack=0.0)
 
 
 def relevant_no_worse(batch: Batch, rng: random.Random, values: Values = values_of) -> list[str]:
@@ -183,6 +195,7 @@ def broken(rng: random.Random, batch: Batch) -> list[str]:
     metrics = registered()
     few = {qid: batch[qid] for qid in rng.sample(list(batch), min(20, len(batch)))}
     found = always_bounded(batch, rng, metrics) + never_falling(batch, rng) + relevant_no_worse(batch, rng)
+    found += removing_harm(batch, rng)
     for law in (order, repeats, appending, alone):
         found += law(batch, rng, metrics)
     return found + singletons(batch) + alpha_one(batch) + ideals(few)

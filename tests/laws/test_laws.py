@@ -37,6 +37,11 @@ def test_appended_results_lower_no_recall(batch: Batch, rng: random.Random) -> N
     assert laws.never_falling(batch, rng) == []
 
 
+@given(BATCHES, RNGS)
+def test_removing_a_harmful_result_never_lowers_clean(batch: Batch, rng: random.Random) -> None:
+    assert laws.removing_harm(batch, rng) == []
+
+
 @given(BATCHES)
 def test_groups_of_one_are_the_same_in_autorag_and_trec(batch: Batch) -> None:
     assert laws.singletons(batch) == []

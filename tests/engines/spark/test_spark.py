@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NUMERIC = [metric for metric in METRICS if not metric.definition.reads_texts]
+# Metrics of hits under any labeller; those of harm need ids.
+OF_HITS = [metric for metric in NUMERIC if metric.definition.queries != "harmful"]
 AUTORAG = [metric for metric in NUMERIC if metric.convention == "autorag"]
 TEXTS = [str(metric) for metric in NUMERIC]
 FEW = ["recall@3", "mrr", "ndcg.coverage@5", "map.trec"]
@@ -341,9 +343,9 @@ def test_parents_that_results_carry(spark: SparkSession) -> None:
     schema = ["qid", "doc_id", "score", "parent"]
     options: dict[str, Any] = {"labeller": "parents", "policy": {"duplicates": "drop"}}
     given_rows = pl.DataFrame(parents_of(rows), schema=schema, orient="row")
-    expected = groupgt.evaluate(parents, given_rows, NUMERIC, **options)
+    expected = groupgt.evaluate(parents, given_rows, OF_HITS, **options)
     frame = there(spark, parents_of(shuffled(rows)), f"{LONG}, parent string")
-    found = groupgt.evaluate(parents, frame, NUMERIC, **options)
+    found = groupgt.evaluate(parents, frame, OF_HITS, **options)
     same(expected, found)
     assert found.explain("q1") == expected.explain("q1")
 
@@ -364,9 +366,9 @@ def test_spans_of_a_chunk_table_need_no_result(spark: SparkSession) -> None:
     chunks = {f"{doc}{at}": {"doc": doc, "start": at * 5, "end": at * 5 + 5} for doc in "ab" for at in range(3)}
     labeller = {"use": "spans", "with": {"chunks": chunks}}
     ids = ["b0", "a1", "b1", "a0", "b2"]
-    expected = groupgt.evaluate(truth, {"q": ids}, NUMERIC, labeller=labeller)
+    expected = groupgt.evaluate(truth, {"q": ids}, OF_HITS, labeller=labeller)
     rows = [("q", name, -float(place)) for place, name in enumerate(ids)]
-    same(expected, groupgt.evaluate(truth, there(spark, rows), NUMERIC, labeller=labeller))
+    same(expected, groupgt.evaluate(truth, there(spark, rows), OF_HITS, labeller=labeller))
 
 
 # Ground truth on Spark, and values that stay there.
