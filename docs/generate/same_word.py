@@ -139,10 +139,13 @@ def _section(word: str) -> list[str]:
     for name, *numbers in rows:
         names.setdefault(tuple(numbers), []).append(name)
     rows = [[", ".join(tools), *numbers] for numbers, tools in names.items()]
+    shown = {tuple(row[1:-1]) for row in rows}
     for convention in OURS:
         metric = f"{METRICS[word]}.{convention}@{K}"
         found = [_value(metric, letter, False, ()) for letter in EXAMPLES]
-        rows.append([code(metric), *("–" if one is None else f"{one:.4f}" for one in found), ""])
+        numbers = tuple("–" if one is None else f"{one:.4f}" for one in found)
+        if numbers not in shown:
+            rows.append([code(metric), *numbers, ""])
     return [f"## {word}", WORDS[word][0], table([word, *EXAMPLES, "groupgt"], rows)]
 
 
@@ -160,7 +163,8 @@ def text() -> str:
         "Tools agree on the names of metrics, but not on the numbers. This page shows what eight tools and two "
         f"published sets of formulas compute for the same {_count(len(EXAMPLES))} small examples, all at a cutoff of "
         f"{K}. The last column of each table names the groupgt metric that gives the same numbers, and *except* lists "
-        "the examples for which even the closest metric differs. Tools with the same numbers share a row.",
+        "the examples for which even the closest metric differs. Tools with the same numbers share a row, "
+        "and metrics of groupgt have one if no tool has their numbers.",
         table(["example", "results", "ground truth", "what it shows"], examples),
         "Tools without groups get all alternatives as one list of relevant documents. AutoRAG and AutoRAG-Research "
         f"have no cutoff, so they get the first {K} results. Tools that read a score for each id cannot read G, where "
