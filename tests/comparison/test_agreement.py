@@ -103,7 +103,7 @@ def test_few_differing_queries_recommend_the_default() -> None:
     pytest.importorskip("scipy", reason=NEEDS_SCIPY)
     truth = {f"q{n}": [["a"]] for n in range(30)}
     runs = {"base": {qid: ["a"] for qid in truth}, "new": {qid: ["z" if n < 9 else "a"] for n, qid in enumerate(truth)}}
-    line = "fewer than 15 queries differ (new 9), too few for the wilcoxon test; the default, --test randomization, is"
+    line = "fewer than 15 queries differ (new 9), too few for the wilcoxon test. The default, --test randomization, is"
     assert any(line in each for each in groupgt.compare(truth, runs, ["mrr"], test="wilcoxon").warnings)
     assert not any("--test" in each for each in groupgt.compare(truth, runs, ["mrr"]).warnings)
 

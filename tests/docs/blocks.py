@@ -45,7 +45,7 @@ SLOW = ("own-retriever", "ci", "ground-truth", "paper", "gate", "chunk-size")
 ELSEWHERE = {
     "CONTRIBUTING.md": {"sh": ".ci/run"},
     "AGENTS.md": {"sh": ".ci/run"},
-    "skills/groupgt/SKILL.md": {"sh": "tests/docs/test_agents.py", "python": "tests/docs/test_agents.py"},
+    "skills/groupgt/SKILL.md": dict.fromkeys(("sh", "python", "yaml"), "tests/docs/test_agents.py"),
     "docs/scale.md": {"python": "tests/docs/test_scale.py"},
     "docs/ray-and-dask.md": {"python": "tests/docs/test_ray_and_dask.py"},
     "docs/conformance.md": {"python": "tests/docs/test_conformance.py", "console": "tests/docs/test_conformance.py"},

@@ -252,7 +252,7 @@ def asserted(world: World, metrics: list[str]) -> Any:
 
 
 def page_means(world: World, metrics: list[str]) -> Any:
-    data = dataset_of(Systems.of(world.comparison(metrics, by=["kind"]).evaluations), "d")
+    data = dataset_of(Systems.of(world.comparison(metrics, by=["kind"]).evaluations, is_baseline_named=False), "d")
     return [(each["means"], each["queries"]) for each in data["systems"]], data["slices"]
 
 

@@ -187,8 +187,8 @@ def test_groups_that_cannot_be_met_count_where_that_is_asked() -> None:
     ]
     assert [group["alternatives"] for group in row["groups"]] == [["a"], [], []]
     unsupported = next(line for line in result.misses(1).table().splitlines() if "unsupported" in line)
-    assert unsupported.split()[-5:] == ["cannot", "be", "met", "no", "alternatives"]
-    with pytest.raises(AssertionError, match=r"misses group 2 \(unsupported\): cannot be met; misses group 3"):
+    assert unsupported.split()[-5:] == ["cannot", "be", "covered", "no", "alternatives"]
+    with pytest.raises(AssertionError, match=r"misses group 2 \(unsupported\): cannot be covered; misses group 3"):
         result.assert_at_least({"complete": 1})
     dropped = groupgt.evaluate(NUGGETS, run, metrics, policy={"empty_groups": "drop"})
     assert dropped["recall"] == 1
