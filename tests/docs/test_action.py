@@ -252,6 +252,7 @@ def test_a_pull_request_is_compared_with_its_base(tmp_path: Path) -> None:
     assert host.comments == [f"<!-- groupgt: retrieval -->\n{equal.summary}"]
 
 
+@pytest.mark.slow
 def test_better_than_the_base_and_no_comparison(tmp_path: Path) -> None:
     host = Host.at(tmp_path)
     host.commit("main", BROKEN)

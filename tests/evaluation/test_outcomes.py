@@ -23,6 +23,7 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.errors import DataError
 from groupgt.evaluation.outcomes import (
+from tests.comparison.slowly import NEEDS_SCIPY
     Level,
     Outcomes,
     concordance_of,
@@ -127,6 +128,7 @@ def slow_share(part: list[float], whole: list[float], answers: int, *, binary: b
 @given(st.integers(0, 10**6), st.integers(5, 30), st.sampled_from([(1, 1), (3, 1), (1, 4), (2, 3)]))
 def test_shares_against_the_slow_reference(seed: int, count: int, how: tuple[int, int]) -> None:
     """Several answers, scores in steps, and queries on both sides."""
+    pytest.importorskip("scipy", reason=NEEDS_SCIPY)
     rng, (each, steps) = random.Random(seed), how
     wholes, parts = [], []
     for _ in range(count):
@@ -325,6 +327,7 @@ def test_files(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_frames_of_every_kind() -> None:
+    pytest.importorskip("pyarrow", reason="the extra groupgt[frames] is not installed")
     truth, run, answers = data(FULL)
     columns = {"qid": list(answers), "correct": list(answers.values())}
     frame = pl.DataFrame(columns)

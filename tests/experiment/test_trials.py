@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
 import groupgt
 from groupgt.comparison.trials import in_trials, noise_of_difference
@@ -29,6 +28,7 @@ from groupgt.model.run import Run
 from groupgt.report.misses import details
 from groupgt.report.run import run_experiment
 from groupgt.results.folder import ResultFolder
+from tests.comparison.slowly import NEEDS_SCIPY
 from tests.conftest import Cli
 
 TRUTH = {f"q{number}": [[f"a{number}"], [f"b{number}", f"c{number}"]] for number in range(6)}
@@ -454,6 +454,7 @@ output: {folder: out, formats: [json]}
 
 def test_builds_have_a_variance_of_their_own() -> None:
     """Against the textbook: a two-way table without interaction, and Satterthwaite's degrees of freedom."""
+    stats = pytest.importorskip("scipy.stats", reason=NEEDS_SCIPY)
     rng = np.random.default_rng(5)
     truth = {f"q{n}": [[f"a{n}"], [f"b{n}"], [f"c{n}"]] for n in range(30)}
 
