@@ -23,7 +23,6 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.errors import DataError
 from groupgt.evaluation.outcomes import (
-from tests.comparison.slowly import NEEDS_SCIPY
     Level,
     Outcomes,
     concordance_of,
@@ -35,6 +34,7 @@ from tests.comparison.slowly import NEEDS_SCIPY
 )
 from groupgt.formats.answers import read_answers
 from groupgt.report.experiment import page_of
+from tests.comparison.slowly import NEEDS_SCIPY
 from tests.experiment.conftest import fitting_results  # noqa: F401  # for all tests here
 from tests.snapshots import Snapshot
 

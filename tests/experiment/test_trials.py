@@ -103,6 +103,8 @@ def test_means_of_trials_are_the_values() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_and_every_conversion(way: str, tmp_path: Path, cli: Cli) -> None:
+    if way == "pandas":
+        pytest.importorskip("pyarrow", reason="the extra groupgt[frames] is not installed")
     run = WAYS[way](tmp_path)
     assert same(groupgt.evaluate(TRUTH, run, METRICS, name="a"), reference())
     if not isinstance(run, Path):
@@ -427,6 +429,7 @@ def test_trials_in_the_file_that_make_no_sense(system: str, words: str, tmp_path
 
 
 def test_a_fusion_has_the_trials_of_its_inputs(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
     corpus = [{"doc_id": name, "contents": f"text about {name}"} for name in "abcdef"]
     lines(tmp_path / "corpus.jsonl", corpus)
     lines(
