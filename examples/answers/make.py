@@ -35,7 +35,7 @@ def search(truth: groupgt.GroundTruth) -> dict[str, list[str]]:
     for qid, query in zip(truth.qids, truth.texts or []):
         asked = words(query or "")
         scores = {
-            name: sum(math.log(len(passages) / held[word]) for word in sorted(asked & passage))
+            name: math.fsum(math.log(len(passages) / held[word]) for word in sorted(asked & passage))
             for name, passage in passages.items()
         }
         run[qid] = sorted(scores, key=lambda name: (-scores[name], name))[:K]

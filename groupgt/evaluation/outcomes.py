@@ -56,8 +56,8 @@ class Share:
 
     value: float
     interval: tuple[float, float]
-    part: float = math.nan
-    whole: float = math.nan
+    part: float | None = None
+    whole: float | None = None
 
 
 @dataclass(frozen=True)

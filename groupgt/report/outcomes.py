@@ -157,4 +157,5 @@ def _texts(result: Outcomes, name: str) -> list[str]:
         return ["", "–", "–"]
     digits = 0 if result.is_plain else 1
     value, low, high = (f"{100 * each:.1f}%" for each in (share.value, *share.interval))
-    return [f"{share.part:,.{digits}f} of {share.whole:,.{digits}f}", value, f"{low} to {high}"]
+    counts = "" if share.part is None else f"{share.part:,.{digits}f} of {share.whole:,.{digits}f}"
+    return [counts, value, f"{low} to {high}"]
