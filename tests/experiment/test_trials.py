@@ -24,6 +24,7 @@ from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import noise_of
+from groupgt.metrics.language import parse_metric
 from groupgt.model.run import Run
 from groupgt.report.misses import details
 from groupgt.report.run import run_experiment
@@ -99,6 +100,12 @@ def test_means_of_trials_are_the_values() -> None:
         assert values == pytest.approx(of_each.mean(axis=0), abs=1e-15)
     assert evaluation.means["complete@2"] == pytest.approx((6 + 3 + 0) / 18)
     assert len(evaluation.trials) == 3
+
+
+def test_a_single_run_has_no_trials_to_count() -> None:
+    hits = groupgt.evaluate(TRUTH, RUNS[0], METRICS).labelled.hits
+    with pytest.raises(MetricError, match="expected at least 2 trials, found a single run"):
+        parse_metric("complete(pass_at=2)@2").values(hits)
 
 
 @pytest.mark.parametrize("way", WAYS)

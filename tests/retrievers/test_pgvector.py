@@ -150,12 +150,12 @@ def test_names_of_every_kind(dsn: str, tmp_path: Path) -> None:
     assert ask(dsn, tmp_path, np.array([[1.0, 0.0]]), 5, **names) == [[("7", 1.0), ("8", 0.0)]]
 
 
-@pytest.mark.parametrize(("exact", "more", "count"), [(True, "", 100), (False, "", 40), (False, "200", 100)])
-def test_only_without_exact_the_index_answers(dsn: str, tmp_path: Path, exact: bool, more: str, count: int) -> None:
-    # an HNSW index finds forty, unless hnsw.ef_search says otherwise
+@pytest.mark.parametrize(("exact", "more", "most"), [(True, "", 100), (False, "", 40), (False, "200", 100)])
+def test_only_without_exact_the_index_answers(dsn: str, tmp_path: Path, exact: bool, more: str, most: int) -> None:
+    # an HNSW index finds at most forty, unless hnsw.ef_search says otherwise; its graph is random and may miss some
     where = f"{dsn}&options=-c%20hnsw.ef_search%3D{more}" if more else dsn
     ranking = ask(where, tmp_path, np.array([[0.5, 0.4, 0.3]]), 100, table="many", exact=exact)[0]
-    assert len(ranking) == count
+    assert len(ranking) == most if exact else 0 < len(ranking) <= most
     assert list(ranking) == sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
 
 
