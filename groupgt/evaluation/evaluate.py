@@ -84,12 +84,15 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         if request.by:
             check_columns(grouped, request.by)
         results = request.run_of(run, grouped, name)
-        check_trials(request.metrics.values(), len(results.trials))
-        plain = {text: replace(metric, passes=None) for text, metric in request.metrics.items()}
-        of_one = replace(request, metrics=plain) if results.trials else request
-        trials = [_evaluated(of_one, truth, grouped, each) for each in results.trials or (results,)]
-    warn_of_mismatch(grouped, trials[0].run, request, trials[0].labelled)
-    evaluation = over_trials(trials, request.metrics)
+        if results.trials:
+            check_trials(request.metrics.values(), len(results.trials))
+            plain = {text: replace(metric, passes=None) for text, metric in request.metrics.items()}
+            of_one = replace(request, metrics=plain)
+            trials = [_evaluated(of_one, truth, grouped, each) for each in results.trials]
+            first, evaluation = trials[0], over_trials(trials, request.metrics)
+        else:
+            first = evaluation = _evaluated(request, truth, grouped, results)
+    warn_of_mismatch(grouped, first.run, request, first.labelled)
     if request.audit is None and not request.annotators:
         return evaluation
     # Every other query of the run has no audit, which is no mistake.

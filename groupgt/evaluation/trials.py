@@ -49,10 +49,8 @@ def check_trials(metrics: Iterable[Metric], trials: int) -> None:
 
 
 def over_trials(evaluations: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> Evaluation:
-    """Combine the evaluations of all trials of a system into one; a single run stays as it is."""
+    """Combine the evaluations of all trials of a system into one."""
     first = evaluations[0]
-    if len(evaluations) == 1:
-        return first
     present = np.any([each.labelled.present for each in evaluations], axis=0)
     return replace(
         first,
