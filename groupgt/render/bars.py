@@ -134,15 +134,27 @@ def _middle_cut(text: str, width: int) -> str:
     return f"{text[: (width - 1) // 2]}…{text[len(text) - width // 2 :]}"
 
 
-def _ticks(axis: Axis, width: int) -> str:
-    line = [" "] * width
+def labels(axis: Axis, width: int) -> dict[float, tuple[int, str]]:
+    """Return the column and the label of each tick on an axis of so many characters, 0 first; no labels touch.
+
+    >>> labels(Axis(0.0, 1.0, (0.0, 0.1, 1.0), has_zero=False), 12)
+    {0.0: (0, '0'), 1.0: (9, '1.0')}
+    """
+    line, placed = [" "] * width, {}
     for tick in sorted(axis.ticks, key=lambda tick: tick != 0):
         text = axis.text(tick)
         start = min(max(_place(axis, tick, width) - len(text) // 2, 0), width - len(text))
-        # Labels never touch each other.
         if all(cell == " " for cell in line[max(start - 1, 0) : start + len(text) + 1]):
             line[start : start + len(text)] = text
-    return "".join(line)
+            placed[tick] = start, text
+    return placed
+
+
+def _ticks(axis: Axis, width: int) -> str:
+    line = " " * width
+    for start, text in labels(axis, width).values():
+        line = f"{line[:start]}{text}{line[start + len(text) :]}"
+    return line
 
 
 def _drawn(bar: Bar | None, axis: Axis, width: int) -> str:

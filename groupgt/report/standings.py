@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.experiment.outcome import GateResult
-from groupgt.render.bars import Axis, Bar, BarTable
+from groupgt.render.bars import Axis, Bar, BarTable, labels
 from groupgt.render.columns import signed_span
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
@@ -29,6 +29,8 @@ SIGNS = {**MARKS, "baseline": "◆"}
 BEST = 3
 # Other metrics beside the primary one on the page.
 OTHERS = 2
+# How many characters fit on the page's axis of changes where it is narrowest.
+AXIS_CHARS = 22
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,10 @@ def page_table(
         "baseline": names[systems.baseline] if has_changes else "",
         "columns": columns,
         "interval": interval_text(systems, rows),
-        "ticks": [(_share(axis, tick), minus(axis.text(tick)), tick == 0 and has_changes) for tick in axis.ticks],
+        "ticks": [
+            (_share(axis, tick), minus(text), tick == 0 and has_changes)
+            for tick, (_, text) in sorted(labels(axis, AXIS_CHARS).items())
+        ],
         "rows": [
             _page_row(systems, names, row, bar, axis, others, (about or {}).get(row.name, ""))
             for row, bar in zip(rows, bars)

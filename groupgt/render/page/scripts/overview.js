@@ -157,9 +157,9 @@ const fact = ([term, text]) => [h("div", null, h("dt", null, visible(term)), h("
 /** @param {string} title @param {string[]} qids */
 const queriesOf = (title, qids) => (qids.length ? [h("div", null, h("dt", null, title), h("dd", null, ...qids.flatMap((qid) => [h("a", { href: link("question", { id: qid }) }, visible(qid)), " "])))] : []);
 
-/** Ticks above the bars; those whose labels would touch are left out. @param {[number, string, boolean][]} ticks */
+/** Ticks above the bars. @param {[number, string, boolean][]} ticks */
 function axis(ticks) {
-  return svg("svg", { class: "axis", height: 20, "aria-hidden": "true" }, ...ticks.flatMap(([at, text, isZero]) => [svg("line", { class: isZero ? "zero" : "tick", x1: `${at}%`, x2: `${at}%`, y1: 14, y2: 20 }), svg("text", { x: `${at}%`, y: 10, "text-anchor": at < 8 ? "start" : at > 92 ? "end" : "middle" }, text)]));
+  return svg("svg", { class: "axis", height: 20, "aria-hidden": "true" }, ...ticks.flatMap(([at, text, isZero]) => [svg("line", { class: isZero ? "zero" : "tick", x1: `${at}%`, x2: `${at}%`, y1: 14, y2: 20 }), svg("text", { x: `${at}%`, y: 10, "text-anchor": at < 20 ? "start" : at > 90 ? "end" : "middle" }, text)]));
 }
 
 /** A difference with its CI, on the axis of all rows. @param {StandingRow} row @param {[number, string, boolean][]} ticks */
