@@ -10,14 +10,14 @@ import numpy as np
 from annotated_types import Gt
 
 import groupgt
-from groupgt.metrics.views import met_groups
+from groupgt.metrics.views import covered_groups
 from groupgt.testing import check_metric
 
 
 @groupgt.metric("half_life", formula="Σ over groups covered of 2^((1 − rank) ÷ h) ÷ m")
 def half_life(hits, h: Annotated[float, Gt(0)] = 5.0):
     """How early each group is covered: its gain halves every h results."""
-    groups = met_groups(hits)  # a row for each group covered: its query, and the rank that first covers it
+    groups = covered_groups(hits)  # a row for each group covered: its query, and the rank that first covers it
     worth = np.bincount(groups.query, 2.0 ** ((1 - groups.rank) / h), minlength=hits.size)
     return worth / np.maximum(hits.judgments.groups, 1)
 

@@ -152,10 +152,12 @@ def test_the_command_line(sweep: Path, capsys: pytest.CaptureFixture[str]) -> No
     printed = json.loads(capsys.readouterr().out)
     assert printed["datasets"]["handbook"]["best"] in [*MEMBERS, "fused[k=10]", "fused[k=60]"]
     assert printed["times"]["systems"]
-    main(["run", str(sweep), "--only", "bm25*", "--set", "evaluate.k=3", "--set", "evaluate.primary=ndcg@3"])
+    main(
+        ["run", str(sweep), "--only", "bm25*", "--set", "evaluate.k=3", "--set", "evaluate.primary=ndcg@3", "--details"]
+    )
     shown = capsys.readouterr()
     assert "ndcg@3" in shown.out
-    assert shown.out.endswith("\n\nfrom the cache: 4 retrievals (--refresh starts from scratch)\n")
+    assert "\nfrom the cache: 4 retrievals (--refresh starts from scratch)\n" in shown.out
     main(["cache", str(sweep), "--format", "json"])
     listed = json.loads(capsys.readouterr().out)
     assert sorted(each["system"] for each in listed) == MEMBERS

@@ -244,7 +244,7 @@ def test_a_worker_that_dies_while_it_answers(file: Path) -> None:
     status, out, err = ended(process)
     assert (status, out) in ((0, out), (2, ""))
     assert "Traceback" not in err
-    assert "from the cache: 1 retrieval" in call("run", file, "--allow-code")[0]
+    assert "from the cache: 1 retrieval" in call("run", file, "--allow-code", "--details")[0]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
