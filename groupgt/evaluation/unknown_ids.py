@@ -211,7 +211,7 @@ def fold(name: str) -> str:
 
 def _plain(text: str) -> str:
     """Normalize the case, the Unicode form and the backslashes of a text."""
-    text = text.replace("\\", "/")
+    text = text.replace("\\", "/") if "\\" in text else text
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
 
 

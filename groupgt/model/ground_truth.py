@@ -72,11 +72,11 @@ class GroundTruth(Written):
         `harmful` and `clean`). `shape` declares that groups are `subtopics`, or `flat`
         (single documents, one per group), which changes the default convention.
         """
-        named: list[list[Any]] = []
+        named: list[list[Any] | None] = []
         for column, ids in (("excluded_ids", excluded_ids or {}), ("harmful_ids", harmful_ids or {})):
             unknown = [qid for qid in ids if qid not in groups]
             refuse((f"{column} of query {qid!r}", "this query is not in the ground truth") for qid in unknown)
-            named.append([ids.get(qid) for qid in groups])
+            named.append([ids.get(qid) for qid in groups] if ids else None)
         qids, rows = list(groups), list(groups.values())
         if rows and isinstance(rows[0], Mapping):
             if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
