@@ -308,7 +308,7 @@ class Inputs:
 
     @property
     def is_auto(self) -> bool:
-        """Returns True if no convention was named."""
+        """Return True if no convention was named."""
         return self.reopened is None and _parts([self.convention_text]) in ([], [AUTO])
 
     @property

@@ -149,7 +149,7 @@ class Bar:
             self.bar = None
 
     def left(self, left: Any) -> None:
-        """Says what an interrupted run left that this run does not use."""
+        """Say what an interrupted run left that this run does not use."""
         from groupgt.report.times import could_resume
 
         say(could_resume(left))

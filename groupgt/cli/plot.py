@@ -116,7 +116,7 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
 
 
 def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
-    """Draws the metrics from -m against depth; returns None for other figures or if -m is not set."""
+    """Draw the metrics from -m against depth; returns None for other figures or if -m is not set."""
     from groupgt.report.curves import depth_curves
 
     if what not in ("depth", *UNITS) or not inputs.metric_texts or not systems.evaluations:

@@ -114,7 +114,7 @@ class Comparison(Systems, Result):
         return self._teller.metrics()
 
     def plot(self, name: str = "queries", *, metric: str | None = None) -> Figure:
-        """Draws a figure from `groupgt.render.figures.FIGURES` for one metric (default: the first)."""
+        """Draw a figure from `groupgt.render.figures.FIGURES` for one metric (default: the first)."""
         return self._teller.plot(name, metric=metric)
 
     def to_html(

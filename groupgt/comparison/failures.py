@@ -285,7 +285,7 @@ class HardestGroups(Result):
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def plot(self) -> Figure:
-        """Draws a figure of the listed groups, with the rank of the first hit in each run."""
+        """Draw a figure of the listed groups, with the rank of the first hit in each run."""
         return self._teller.plot("groups")
 
 

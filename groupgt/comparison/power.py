@@ -337,7 +337,7 @@ class PowerAnalysis(ResultRows[Power]):
         return self.systems.baseline
 
     def plot(self) -> Figure:
-        """Draws a figure of power against the number of queries for the first metric.
+        """Draw a figure of power against the number of queries for the first metric.
 
         Raises `ConfigError` if no system differs from the baseline.
         """

@@ -31,7 +31,7 @@ IN_BLOCKS = 1 << 12
 
 
 def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """Draws `count` rows of n fair coins (0.0 or 1.0), in blocks of rows."""
+    """Draw `count` rows of n fair coins (0.0 or 1.0), in blocks of rows."""
     words = -(-n // 64)
     source = _source(seed, 1, n)
     for rows in _blocks(count, n):
@@ -40,7 +40,7 @@ def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """Draws n of n queries with replacement, `count` times; yields draw counts per query, in blocks of rows."""
+    """Draw n of n queries with replacement, `count` times; yields draw counts per query, in blocks of rows."""
     if n * count <= KEPT:
         yield _kept_counts(n, count, seed)
     else:
@@ -71,7 +71,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Draws rows of n signs (−1.0 or 1.0), in blocks; with few n, yields all patterns but those that flip none or all.
+    """Draw rows of n signs (−1.0 or 1.0), in blocks; with few n, yields all patterns but those that flip none or all.
 
     A pattern and its opposite have sums of the same size, so only one of the two is yielded.
     """
@@ -83,7 +83,7 @@ def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
 
 
 def _below(source: np.random.PCG64, rows: int, width: int, bound: np.uint64) -> Ints:
-    """Draws integers below a bound, shape (rows, width), from 32 random bits each."""
+    """Draw integers below a bound, shape (rows, width), from 32 random bits each."""
     words = -(-width // 2)
     raw = source.random_raw(rows * words).astype("<u8").view("<u4").reshape(rows, -1)[:, :width]
     return ((raw.astype(np.uint64) * bound) >> np.uint64(32)).astype(np.int64)

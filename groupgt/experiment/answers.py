@@ -200,7 +200,7 @@ class SystemAnswers:
                 self.keeper.finish(task, done)
 
     def _check(self, task: Task, done: Done) -> None:
-        """Warns about suspicious results; a system with invalid results fails."""
+        """Warn about suspicious results; a system with invalid results fails."""
         kind = task.system.kind
         corpus_ids = None if done.answers.texts is not None else self.data[task.dataset].corpus_ids
         try:

@@ -38,7 +38,7 @@ class BestRule:
 
     @property
     def is_timeless(self) -> bool:
-        """Returns True if the choice does not depend on latency."""
+        """Return True if the choice does not depend on latency."""
         return self.max_latency_ms is None
 
     @property

@@ -302,7 +302,7 @@ class AnswerCache:
 
 
 def warn_of_failure(error: DataError) -> None:
-    """Warns that results could not be stored."""
+    """Warn that results could not be stored."""
     warn(f"retrieved results cannot be cached: {error}")
 
 

@@ -306,7 +306,7 @@ class Gate:
 
     @property
     def is_relative(self) -> bool:
-        """Returns True if the bound applies to a drop or a gain."""
+        """Return True if the bound applies to a drop or a gain."""
         return self.max_drop is not None or self.min_gain is not None
 
     def reads_test(self, *, is_beyond: bool) -> bool:

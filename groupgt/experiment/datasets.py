@@ -327,7 +327,7 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
 
 
 def _warn_of_depth(experiment: Experiment) -> None:
-    """Warns about metrics whose cutoff exceeds the retrieval depth."""
+    """Warn about metrics whose cutoff exceeds the retrieval depth."""
     depth = experiment.config.evaluate.depth
     deeper = [
         text for text, metric in experiment.metrics.items() if isinstance(metric.cutoff, int) and metric.cutoff > depth

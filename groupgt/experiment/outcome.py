@@ -96,12 +96,12 @@ class GateResult(Result):
 
     @property
     def skipped(self) -> bool:
-        """Returns True if there was nothing to check: no previous run, or none of this system."""
+        """Return True if there was nothing to check: no previous run, or none of this system."""
         return self.passed and self.problem is not None
 
     @property
     def timed(self) -> bool:
-        """Returns True for latency gates, whose results are reported with other timings."""
+        """Return True for latency gates, whose results are reported with other timings."""
         return self.asks.metric in LATENCIES
 
 
@@ -179,7 +179,7 @@ class Outcome(Result):
         return self._teller.metrics()
 
     def plot(self, name: str = "means", *, dataset: str | None = None) -> Figure:
-        """Draws a figure from `groupgt.render.figures.FIGURES`; `dataset` is optional if there is only one."""
+        """Draw a figure from `groupgt.render.figures.FIGURES`; `dataset` is optional if there is only one."""
         return self._teller.plot(name, dataset=dataset)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -204,7 +204,7 @@ class Outcome(Result):
 
     @property
     def passed(self) -> bool:
-        """Returns True if every gate passed."""
+        """Return True if every gate passed."""
         return all(gate.passed for gate in self.gates)
 
     @property

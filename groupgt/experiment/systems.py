@@ -140,12 +140,12 @@ class System:
 
     @property
     def is_requeried(self) -> bool:
-        """Returns True for systems queried on every run: external code or services without a version in the file."""
+        """Return True for systems queried on every run: external code or services without a version in the file."""
         return self.kind.is_foreign and not self.config.version
 
     @property
     def is_stored(self) -> bool:
-        """Returns True if results are read from files."""
+        """Return True if results are read from files."""
         return self.kind.build is None and self.kind.fuse is None
 
 

@@ -247,7 +247,7 @@ def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[in
 
 
 def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Sequence[int]) -> None:
-    """Warns if the common cutoffs have no effect because every metric has its own cutoff or takes none."""
+    """Warn if the common cutoffs have no effect because every metric has its own cutoff or takes none."""
     metrics = [(str(text), parse_metric(text, convention)) for text in expanded(texts)]
     if ks and not any(_takes_k(text, metric) for text, metric in metrics):
         warn(f"k = {', '.join(map(str, ks))} has no effect: every metric has its own cutoff or takes none")
@@ -433,7 +433,7 @@ class _Parser:
         return pairs
 
     def refusal(self, metric: str, name: str, text: str, parameters: Sequence[str]) -> str:
-        """Says that a metric lacks a parameter, and how what it means in ir_measures is written here."""
+        """Say that a metric lacks a parameter, and how what it means in ir_measures is written here."""
         what = _lacks(metric, name, parameters)
         bare = re.sub(r"\s*\([^()]*\)", "", self.text)
         if name == "dcg" and "gain" in parameters:

@@ -139,7 +139,7 @@ FEW_LINES = 3
 
 
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
-    """Draws lines for many systems: `named` ones in color with names at the end, on top of all others in grey.
+    """Draw lines for many systems: `named` ones in color with names at the end, on top of all others in grey.
 
     `with_labels` prepares the rows.
     """
@@ -194,19 +194,19 @@ def color_only(encoding: Layer) -> Layer:
 
 
 def line_layers(encoding: Layer) -> list[Layer]:
-    """Draws lines with a point at each value."""
+    """Draw lines with a point at each value."""
     of_points = {**{key: value for key, value in encoding.items() if key != "strokeDash"}, **color_only(encoding)}
     return [layer({"type": "line", "strokeWidth": 2}, encoding), layer(points(25), of_points)]
 
 
 def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
-    """Draws confidence intervals as vertical lines from column `low` to column `high`."""
+    """Draw confidence intervals as vertical lines from column `low` to column `high`."""
     ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
     return layer({"type": "rule", "opacity": 0.6}, {"x": x, **ends, **color})
 
 
 def tiles(shared: Layer, color: Layer, ink: Layer, size: int, tooltip: list[Layer]) -> list[Layer]:
-    """Draws colored rectangles with the `text` of their rows in a second color."""
+    """Draw colored rectangles with the `text` of their rows in a second color."""
     written = {"text": nominal("text"), "color": {**ink, "legend": None}}
     return [
         layer({"type": "rect", "stroke": "$ground", "strokeWidth": 1}, {**shared, "color": color, "tooltip": tooltip}),
@@ -217,7 +217,7 @@ def tiles(shared: Layer, color: Layer, ink: Layer, size: int, tooltip: list[Laye
 def stacked_bars(
     y: Layer, x: Layer, field: str, colors: Mapping[str, str], key: Layer, tooltip: list[Layer], step: int
 ) -> Layer:
-    """Draws one bar per name, with parts by `field` in the `order` of the rows and their `count` as text.
+    """Draw one bar per name, with parts by `field` in the `order` of the rows and their `count` as text.
 
     `colors` contains the theme color for each part; `key` is the legend.
     """
@@ -249,7 +249,7 @@ def heat_map(
     counted: bool = False,
     digits: int = 2,
 ) -> Layer:
-    """Draws a heat map of column `value` with stepped colors and the `text` of each row."""
+    """Draw a heat map of column `value` with stepped colors and the `text` of each row."""
     color, ink = (
         numeric("value", scale={"type": "quantize", "range": colors, "domain": [*domain]})
         for colors in ([f"${kind}{place}" for place in range(6)] for kind in ("step", "on"))

@@ -58,7 +58,7 @@ MOST_BARS = 600
 
 
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
-    """Draws means, or differences if `delta` is set, each with its CI.
+    """Draw means, or differences if `delta` is set, each with its CI.
 
     Rows: `name`, `value`, `low`, `high` (None without a CI), and `kind`: better, worse, not significant or baseline;
     omit `kind` if there is nothing to compare with.
@@ -101,7 +101,7 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
 def deltas(
     rows: Rows, about: About, first: str, second: str, mean: Mapping[str, Any], *, bars: bool | None = None
 ) -> Figure:
-    """Draws per-query differences from largest gain to largest loss, with the mean and its CI.
+    """Draw per-query differences from largest gain to largest loss, with the mean and its CI.
 
     Rows, sorted: `qid`, `place` (from 1), `delta`, and `kind`: better, worse or same. `mean` contains `value`, `low`,
     `high`. Queries are drawn as `bars`, or as a single area if there are too many to tell apart.
@@ -137,7 +137,7 @@ def deltas(
 
 
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
-    """Draws metrics against the number of results, or against a budget of tokens, characters or search calls.
+    """Draw metrics against the number of results, or against a budget of tokens, characters or search calls.
 
     Rows: `system`, `metric`, `k`, `value`; one panel per metric. With many systems, only `named` ones stand out.
     """
@@ -184,7 +184,7 @@ def _lines(
 
 
 def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
-    """Draws interpolated precision against recall at the eleven points 0, 0.1, … 1.
+    """Draw interpolated precision against recall at the eleven points 0, 0.1, … 1.
 
     Rows: `system`, `recall`, `precision`. With many systems, only `named` ones stand out.
     """
@@ -209,7 +209,7 @@ def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Fig
 
 
 def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
-    """Draws the share of queries with a first hit, and with all groups covered, up to each rank.
+    """Draw the share of queries with a first hit, and with all groups covered, up to each rank.
 
     Rows: `system`, `kind` (one panel each), `rank`, `share`. With many systems, only `named` ones stand out.
     """
@@ -238,7 +238,7 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
 
 
 def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
-    """Draws how many queries each system wins, ties and loses against the baseline.
+    """Draw how many queries each system wins, ties and loses against the baseline.
 
     Rows: `system`, `outcome` (better, same, worse), `count`.
     """
@@ -269,7 +269,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
 
 
 def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (LOWEST, HIGHEST)) -> Figure:
-    """Draws the mean of each system in each slice.
+    """Draw the mean of each system in each slice.
 
     Rows: `slice`, `system`, `value`, `queries`.
     """
@@ -286,7 +286,7 @@ def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (LOWEST, HIGHEST)
 
 
 def group_ranks(rows: Rows, about: About) -> Figure:
-    """Draws the rank at which each system covers each group.
+    """Draw the rank at which each system covers each group.
 
     Rows: `group`, `system`, `rank` (None if not covered).
     """
@@ -312,7 +312,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
 
 
 def trials(rows: Rows, about: About, floors: Sequence[str]) -> Figure:
-    """Draws the values of queries over the trials of each system, noisiest first; `floors` say how noisy means are.
+    """Draw the values of queries over the trials of each system, noisiest first; `floors` say how noisy means are.
 
     Rows: `query`, `system`, `value`, `times` (the number of trials with this value).
     """
@@ -363,7 +363,7 @@ def check_figure(name: str, also: Sequence[str] = ()) -> None:
 
 
 def figure_named(name: str, figures: Drawable, needs: str = "") -> Figure:
-    """Draws the figure with the given name; raises `ConfigError` if the name is unknown.
+    """Draw the figure with the given name; raises `ConfigError` if the name is unknown.
 
     `needs` explains the requirements of figures that are not available.
     """

@@ -156,7 +156,7 @@ class Teller(ABC, Generic[ResultT]):
         return {self.main_figure: self.figure} if self.main_figure else {}
 
     def plot(self, name: str, **options: Any) -> Figure:
-        """Draws a figure; raises `ConfigError` for an unknown name."""
+        """Draw a figure; raises `ConfigError` for an unknown name."""
         from groupgt.render.figures import figure_named
 
         return figure_named(name, self.figures(**options))

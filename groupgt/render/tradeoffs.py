@@ -35,7 +35,7 @@ from groupgt.render.tables import fixed, shortlist
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
-    """Draws a metric against one parameter, as lines with CIs, or against two parameters, as a heat map.
+    """Draw a metric against one parameter, as lines with CIs, or against two parameters, as a heat map.
 
     Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
     """
@@ -161,7 +161,7 @@ def _free(title: str) -> Layer:
 
 
 def funnel(rows: Rows, about: About, first: str) -> Figure:
-    """Draws the groups that each stage of a pipeline covers, as one bar per stage.
+    """Draw the groups that each stage of a pipeline covers, as one bar per stage.
 
     Rows: `stage`, `fate` (covered, not covered), `count`, `order`.
     """
@@ -212,7 +212,7 @@ def thresholds(rows: Rows, about: About) -> Figure:
 
 
 def power(rows: Rows, about: About, target: float, queries: int, baseline: str) -> Figure:
-    """Draws the power to detect each system's difference from the baseline against the number of queries.
+    """Draw the power to detect each system's difference from the baseline against the number of queries.
 
     Rows: `system`, `difference`, `queries`, `power`. Dashed lines mark the `wanted` power and the available queries.
     """

@@ -229,7 +229,7 @@ def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
 
 
 def differences(systems: Systems) -> Figure:
-    """Draws differences from the baseline with CIs."""
+    """Draw differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
     levels = [level(each) for _, each in _against_baseline(systems)]
     stated = about(systems, level=levels[0] if levels else "")
@@ -250,7 +250,7 @@ def _delta(contrast: Contrast | None) -> dict[str, float | None]:
 
 
 def outcomes(systems: Systems) -> Figure:
-    """Draws wins, ties and losses against the baseline."""
+    """Draw wins, ties and losses against the baseline."""
     rows = [
         {"system": name, "outcome": outcome, "count": count}
         for name, each in _against_baseline(systems)
@@ -260,7 +260,7 @@ def outcomes(systems: Systems) -> Figure:
 
 
 def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
-    """Draws sorted per-query differences between two systems (default: the best system and the baseline)."""
+    """Draw sorted per-query differences between two systems (default: the best system and the baseline)."""
     against = second or systems.baseline
     others = [name for name in systems.names if name != against]
     chosen = first or (systems.best if systems.best in others else None) or others[0]

@@ -45,7 +45,7 @@ def _budgets(systems: Systems) -> list[Budget]:
 
 
 def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = ()) -> Figure:
-    """Draws metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a given unit.
+    """Draw metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a given unit.
 
     Cutoffs of the given metrics are ignored; raises `ConfigError` for a metric that takes no cutoff.
     """
@@ -73,7 +73,7 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
 
 
 def ecdf(systems: Systems) -> Figure:
-    """Draws the cumulative share of queries with a first hit, and of complete queries, by rank."""
+    """Draw the cumulative share of queries with a first hit, and of complete queries, by rank."""
     shown = shown_systems(systems)
     rows = [
         {"system": name, "kind": kind, "rank": rank, "share": share}
@@ -85,7 +85,7 @@ def ecdf(systems: Systems) -> Figure:
 
 
 def precision_recall(systems: Systems) -> Figure:
-    """Draws interpolated precision at eleven recall levels."""
+    """Draw interpolated precision at eleven recall levels."""
     shown = shown_systems(systems)
     rows = [
         {"system": name, "recall": recall, "precision": finite(precision)}
@@ -125,7 +125,7 @@ def sweeps_of(
     families: Mapping[str, str],
     options: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Figure]:
-    """Draws sweeps from entries with their swept options; `families` and `options` are keyed by system name."""
+    """Draw sweeps from entries with their swept options; `families` and `options` are keyed by system name."""
     swept: dict[str, Figure] = {}
     stated = about(systems)
     for family, matrix in entries.items():

@@ -160,7 +160,7 @@ class ThresholdsTeller(Teller[Thresholds]):
             yield sentence_of("best", *subject(each.run), empty + rest)
 
     def figure(self) -> Figure:
-        """Draws both shares against the threshold."""
+        """Draw both shares against the threshold."""
         from groupgt.render.encodings import About
         from groupgt.render.tradeoffs import thresholds
 

@@ -88,7 +88,7 @@ class _Known:
 
 
 def detected(gate: Gate, found: Detectable) -> str:
-    """Says which drop or gain a gate detects 8 times in 10."""
+    """Say which drop or gain a gate detects 8 times in 10."""
     what, only = ("drop", "lost") if gate.min_gain is None else ("gain", "gained")
     queries = f"with these {found.queries:,} queries" if found.queries != 1 else "with this query"
     if found.one_way is None:
@@ -103,7 +103,7 @@ def detected(gate: Gate, found: Detectable) -> str:
 
 
 def _of_bound(gate: Gate, mean: float) -> str:
-    """Says how far the mean of an earlier run is from a bound."""
+    """Say how far the mean of an earlier run is from a bound."""
     bound = gate.min if gate.min is not None else gate.max or 0.0
     room, change, back = (mean - bound, "drop", "gain") if gate.min is not None else (bound - mean, "rise", "drop")
     if room < -SLACK:

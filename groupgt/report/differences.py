@@ -136,7 +136,7 @@ def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
 
 
 def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -> Iterator[str]:
-    """Warns about contrasts that a test cannot decide: too few queries differ, or too few resamples are drawn."""
+    """Warn about contrasts that a test cannot decide: too few queries differ, or too few resamples are drawn."""
     tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value)}
     least = out_of_reach(tested, settings)
     few = {name: p for name, p in least.items() if counts_signs(tested[name], settings)}

@@ -461,7 +461,7 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
 
 
 def forest(systems: Systems) -> Figure:
-    """Draws means with CIs, each marked by its comparison with the baseline."""
+    """Draw means with CIs, each marked by its comparison with the baseline."""
     from groupgt.render import figures
 
     rows = []

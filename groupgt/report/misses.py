@@ -120,7 +120,7 @@ class MissesTeller(Teller[Misses]):
         return super().to_dict() | ({} if self.result.harmful is None else {"harmful": self.result.harmful})
 
     def figure(self) -> Figure:
-        """Draws the listed queries' groups by rank of their first hit."""
+        """Draw the listed queries' groups by rank of their first hit."""
         misses = self.result
         rows = [
             {"group": f"{query['qid']}: {group['group']}", "system": misses.run, "rank": group["rank"]}
@@ -235,7 +235,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         yield from map(warning, warnings_about(self.result.evaluations))
 
     def figure(self) -> Figure:
-        """Draws the listed groups, with the rank of their first hit in each run."""
+        """Draw the listed groups, with the rank of their first hit in each run."""
         failures = self.result.failures
         hardest = failures.hardest(self.result.worst)
         rows = [
@@ -354,7 +354,7 @@ def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Rankin
 
 
 def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
-    """Draws covered groups by rank of their first hit for the most informative queries."""
+    """Draw covered groups by rank of their first hit for the most informative queries."""
     marks = {name: Marks(each) for name, each in systems.evaluations.items()}
     first = next(iter(marks.values()))
     rows: list[dict[str, Any]] = []

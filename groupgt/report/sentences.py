@@ -77,7 +77,7 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
 
 
 def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """Warns about means that may mislead: queries without results, repeated results, or no evaluated queries."""
+    """Warn about means that may mislead: queries without results, repeated results, or no evaluated queries."""
     if not evaluations:
         return
     runs_of = grouped(

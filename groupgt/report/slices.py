@@ -88,7 +88,7 @@ def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
 
 
 def figure(systems: Systems) -> Figure:
-    """Draws the mean of each system in each slice."""
+    """Draw the mean of each system in each slice."""
     rows = []
     for place, part in enumerate(systems.first.slices):
         label = f"{part['by']} = {part['value']} ({part['queries']:,})"

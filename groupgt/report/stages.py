@@ -30,7 +30,7 @@ class StagesTeller(Teller[Stages]):
         return list(items(self.result))
 
     def figure(self) -> Figure:
-        """Draws the groups that each stage covers and does not cover."""
+        """Draw the groups that each stage covers and does not cover."""
         from groupgt.render.encodings import About
         from groupgt.render.tradeoffs import funnel
 

@@ -164,7 +164,7 @@ def reused(outcome: Outcome, dataset: str | None = None) -> str:
 
 
 def could_resume(left: Left) -> str:
-    """Says in one line what an interrupted run left that the current run does not use."""
+    """Say in one line what an interrupted run left that the current run does not use."""
     parts = [f"{counted(count, 'answer')} of {system}" for (_, system), count in left.answers.items()]
     parts += [counted(left.verdicts, "verdict")] if left.verdicts else []
     what = shortlist(parts, 3, " and {:,} more")

@@ -80,7 +80,7 @@ def vary(systems: Systems) -> bool:
 
 
 def figure(systems: Systems) -> Figure:
-    """Draws the values of the noisiest queries over the trials of each system, by the primary metric."""
+    """Draw the values of the noisiest queries over the trials of each system, by the primary metric."""
     values = {name: values_in_trials(each, systems.primary) for name, each in systems.evaluations.items()}
     varying = {name: each for name, each in values.items() if each is not None}
     variances = [np.where(np.isnan(each), 0.0, each - means_per_query(each)) ** 2 for each in varying.values()]

@@ -63,7 +63,7 @@ class Manifest:
 
     @property
     def _is_sound(self) -> bool:
-        """Returns whether the parts in use are consistent and the configuration is valid."""
+        """Return whether the parts in use are consistent and the configuration is valid."""
         config, evaluate, compare = self.config, self.config.get("evaluate"), self.config.get("compare")
         primary, compared = (evaluate or {}).get("primary"), (compare or {}).get("metrics", [])
         return (

@@ -319,7 +319,7 @@ def _is_text(result: Any) -> bool:
 def warn_of_doubts(
     name: str, answers: Answers, k: int, corpus_ids: Collection[str] | None = None, *, counted: bool = True
 ) -> None:
-    """Warns about repeated ids, which are left to the policy, and about systems that return too few results.
+    """Warn about repeated ids, which are left to the policy, and about systems that return too few results.
 
     The number of results is checked only if `counted` is True, which it is not for built-in retrievers.
 
@@ -345,7 +345,7 @@ def warn_of_doubts(
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
-    """Warns about ids that are not in the corpus; raises `RetrieverError` if no id is in it."""
+    """Warn about ids that are not in the corpus; raises `RetrieverError` if no id is in it."""
     returned = dict.fromkeys(chain.from_iterable(answers.ids.values()))
     absent = [doc_id for doc_id in returned if doc_id not in corpus_ids]
     if not absent:
