@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from groupgt.comparison.compare import Comparison, compare, power
     from groupgt.comparison.correlation import Correlation
     from groupgt.comparison.failures import HardestGroups, misses
-    from groupgt.comparison.pool import Pool, pool
     from groupgt.comparison.power import AuditPower, PowerAnalysis
     from groupgt.curation.agree import Agreement, agree
     from groupgt.curation.check import Check, check
@@ -75,7 +74,6 @@ _HOME = {
     "Outcome": "experiment.outcome",
     "Outcomes": "evaluation.outcomes",
     "Policy": "model.policy",
-    "Pool": "comparison.pool",
     "PowerAnalysis": "comparison.power",
     "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",
@@ -97,7 +95,6 @@ _HOME = {
     "misses": "comparison.failures",
     "outcomes": "evaluation.outcomes",
     "parse_metric": "metrics.language",
-    "pool": "comparison.pool",
     "power": "comparison.compare",
     "read_ground_truth": "formats.detect",
     "read_lengths": "formats.corpus",
@@ -133,7 +130,6 @@ __all__ = [
     "Outcome",
     "Outcomes",
     "Policy",
-    "Pool",
     "PowerAnalysis",
     "Rechunked",
     "RetrieverError",
@@ -156,7 +152,6 @@ __all__ = [
     "misses",
     "outcomes",
     "parse_metric",
-    "pool",
     "power",
     "read_ground_truth",
     "read_lengths",

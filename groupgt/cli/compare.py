@@ -290,30 +290,3 @@ def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
     if len(sides) != 2:
         raise ConfigError(f"expected two sides to correlate, found {len(sides)}; choose one cutoff with -k")
     show_result(correlation_of(sides[0], sides[1], Settings(pairs=True, **settings)), style)
-
-
-@command("pool")
-@default_option(
-    "--depth", type=click.IntRange(min=1), metavar="N", default=100, help="Number of results of a run in the pool."
-)
-@click.option(
-    "--team",
-    metavar="PATTERN|FILE",
-    help="Which runs are of one team: a regular expression for their names, whose first group is the team, or a CSV "
-    "file with the columns run and team.",
-)
-@format_option
-@details_option
-@input_options(TRUTH, RUNS, METRICS, ONE_CONVENTION)
-def pool_command(inputs: Inputs, depth: int, team: str | None, style: str) -> None:
-    """Evaluate each run without the judgments that only its own team contributed to the pool.
-
-    Also shows judged@k of each run, how many groups lose all their relevant documents, which pairs of systems swap, and
-    which unjudged results could move a comparison most. Uses one metric (default: ndcg@10).
-    """
-    from groupgt.comparison.pool import needed_metrics, pool_of
-
-    inputs = inputs if inputs.metric_texts else replace(inputs, metric_texts=(DEFAULT,))
-    inputs.check()
-    needed = replace(inputs, metric_texts=needed_metrics(inputs.request.metrics), cutoff_texts=())
-    show_result(pool_of(needed.evaluations(needed.request), depth, team), style)

@@ -50,7 +50,6 @@ EXAMPLES = {
         "explain qa.jsonl bm25.trec -m mrr,map -k 3 --query q2",
     ),
     "correlate": ("correlate qa.jsonl other.jsonl runs -m ndcg@10", "correlate qa.jsonl runs -m ndcg@10,mrr"),
-    "pool": ("pool qa.jsonl bm25.trec dense.jsonl -m ndcg@10", "pool qa.jsonl runs -m map --team '(.)'"),
     "misses": ("misses qa.jsonl bm25.trec -k 5", "misses qa.jsonl bm25.trec dense.jsonl --worst 20"),
     "depth": ("depth qa.jsonl bm25.trec --share 80%,95%", "depth qa.jsonl bm25.trec dense.jsonl"),
     "stages": (

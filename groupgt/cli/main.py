@@ -29,7 +29,6 @@ COMMANDS = {
     "identify": ("evaluate", "Find the metric, convention, cutoff and policy behind a number."),
     "power": ("compare", "Find which differences these queries can show, and how many are needed."),
     "correlate": ("compare", "Correlate the orders of systems under two truths or metrics."),
-    "pool": ("compare", "Show what each run owes to judgments of its own results."),
     "report": ("experiments", "Merge result folders, or show the history of an experiment."),
     "plot": ("plot", "Draw one figure as SVG, PNG, PDF, HTML or Vega-Lite."),
     "judge": ("judge", "Judge passages on a local page; audit existing ground truth."),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,3 +75,23 @@ def pooled(rule: PoolRule, qid: str, text: str, runs: Sequence[Rankings], index:
     else:
         docs = index.search(text, rule.size)
     return [doc for doc in docs if doc in index.texts]
+
+
+def spreads(rankings: Iterable[Sequence[str]], judged: Iterable[str], k: int) -> dict[str, float]:
+    """Return how far each unjudged result in the first k could move two rankings of a query apart, largest first.
+
+    That is the largest minus the smallest 1 ÷ log2(rank + 1) over the rankings, 0 where the result is not in the top.
+
+    >>> spreads([["a", "x"], ["x", "y"]], ["a"], 2)
+    {'y': 0.6309297535714575, 'x': 0.36907024642854247}
+    """
+    known = set(judged)
+    shares: dict[str, list[float]] = {}
+    count = 0
+    for ranking in rankings:
+        count += 1
+        for rank, name in enumerate(dict.fromkeys(ranking[:k]), 1):
+            if name not in known:
+                shares.setdefault(name, []).append(1 / math.log2(rank + 1))
+    found = {name: max(each) - (min(each) if len(each) == count else 0.0) for name, each in shares.items()}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))

@@ -10,7 +10,6 @@ from datetime import datetime
 from statistics import median
 from typing import Any, Literal
 
-from groupgt.comparison.pool import spreads
 from groupgt.curation.near import Passages
 from groupgt.errors import ConfigError, DataError, display, listed
 from groupgt.formats.journals import ADJUDICATES, ASSISTED, FIELDS, act_fault, settings_of
@@ -19,7 +18,7 @@ from groupgt.judge.adjudication import agreed, opinions
 from groupgt.judge.audit import Question, questions, reference, shown_for
 from groupgt.judge.index import Index
 from groupgt.judge.log import ActLog
-from groupgt.judge.pool import PoolRule, Rankings, fused, pooled, shuffled
+from groupgt.judge.pool import PoolRule, Rankings, fused, pooled, shuffled, spreads
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.sample import SAMPLE
 from groupgt.render.tables import counted

@@ -24,7 +24,6 @@ TELLERS = {
     "Misses": "misses",
     "Outcome": "experiment",
     "Outcomes": "outcomes",
-    "Pool": "pool",
     "PowerAnalysis": "power",
     "Rechunked": "curation",
     "Stages": "stages",

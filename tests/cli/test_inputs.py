@@ -36,7 +36,6 @@ TAKES = {
     "power": EVERYTHING,
     "plot": EVERYTHING,
     "correlate": EVERYTHING - {"--by", "--tokenizer"},
-    "pool": (TRUTH | RUNS | METRICS | FOLDER) - {"--by"},  # only documents have judgments
     "explain": EVERYTHING - {"--by"},  # one query has no slices
     "depth": EVERYTHING - {"-m", "-k", "--convention"},  # it has a metric of its own
     "misses": (TRUTH | RUNS | LABELLER | FOLDER) | {"-k"},  # so has this
@@ -106,7 +105,6 @@ CALLS = {
     "compare": ["compare", "TRUTH", "RUN", "other.trec", "-m", "recall@2", "--resamples", "10"],
     "power": ["power", "TRUTH", "RUN", "other.trec", "-m", "recall@2"],
     "correlate": ["correlate", "TRUTH", "annotator.jsonl", *FIVE, "--resamples", "10", "--format", "json"],
-    "pool": ["pool", "TRUTH", "RUN", "other.trec", "--format", "json"],
     "plot": ["plot", "slices", "TRUTH", "RUN", "--by", "n_groups", "-o", "OUT.json"],
     "explain": ["explain", "TRUTH", "RUN", "--query", "q1"],
     "depth": ["depth", "TRUTH", "RUN"],
