@@ -167,7 +167,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'groupgt' has no attribute {name!r}")
+        from groupgt.gone import way_out
+
+        raise AttributeError(way_out("python", name) or f"module 'groupgt' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"groupgt.{_HOME[name]}"), name)
     globals()[name] = value
     return value

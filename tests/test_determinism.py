@@ -13,7 +13,7 @@ from tests.determinism import HANDBOOK, digests
 BEFORE = {
     "nothing": "",
     "polars": "import polars;",
-    "everything": "import polars, pydantic, yaml, csv, json, decimal; decimal.getcontext().prec = 5;",
+    "everything": "import polars, yaml, csv, json, decimal; decimal.getcontext().prec = 5;",
     "a locale": "import locale; locale.setlocale(locale.LC_ALL, '');",
     "random numbers drawn": "import random, numpy; random.seed(3); numpy.random.seed(4); numpy.random.rand(9);",
 }

@@ -22,7 +22,7 @@ from tests.sources import tree_of
 ROOT = Path(groupgt.__file__).parent
 # Left never imports right; members of one set do not know one another.
 LAYERS = [
-    {"errors", "native", "runtime"},
+    {"errors", "gone", "native", "runtime"},
     {"plugins", "private"},
     {"options"},
     {"schemas"},
@@ -45,7 +45,6 @@ MODULES = sorted(
 # What only one part may import, for weight or for taste.
 HOMES = {
     "yaml": {"experiment", "results"},
-    "pydantic": {"experiment", "options", "report", "results"},
     "tabulate": {"render"},
     "scipy": {"comparison"},
     "click": {"cli"},
@@ -200,12 +199,12 @@ def loaded(statement: str) -> set[str]:
 
 
 def test_importing_groupgt_loads_nothing_heavy() -> None:
-    assert not {"numpy", "polars", "yaml", "pydantic", "tabulate", "click", "bm25s"} & loaded("import groupgt")
+    assert not {"numpy", "polars", "yaml", "tabulate", "click", "bm25s"} & loaded("import groupgt")
 
 
 def test_lists_need_no_polars() -> None:
     modules = loaded("import groupgt; print(groupgt.evaluate({'q': [['a']]}, {'q': ['a']}, ['recall']))")
-    assert not {"polars", "pydantic", "urllib.request", "xml.sax"} & modules
+    assert not {"polars", "urllib.request", "xml.sax"} & modules
 
 
 def test_small_files_need_no_polars(tmp_path: Path) -> None:
@@ -216,7 +215,7 @@ def test_small_files_need_no_polars(tmp_path: Path) -> None:
     code += f"from groupgt.cli.main import main; main({call})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "recall" in done.stdout
-    unneeded = {"polars", "pydantic", "yaml", "bm25s", "urllib.request", "concurrent.futures", "groupgt.render.drawing"}
+    unneeded = {"polars", "yaml", "bm25s", "urllib.request", "concurrent.futures", "groupgt.render.drawing"}
     assert not unneeded & set(done.stdout.split())
 
 

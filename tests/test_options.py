@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -265,10 +263,3 @@ def test_defaults_of_ours_are_what_the_annotations_allow(kind: str) -> None:
         given = {key: value for key, value in given.items() if value not in (None, "")}
         _, found = read_options(plugin.options, given)
         assert [fault.what for fault in found if fault.option in given] == []
-
-
-def test_options_need_no_pydantic() -> None:
-    code = "import sys; from groupgt.options import chosen; chosen('labeller', 'spans'); "
-    code += "chosen('engine', {'use': 'streaming', 'with': {'memory': '2GB'}}); print('pydantic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

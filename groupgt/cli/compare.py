@@ -71,7 +71,6 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @table_option("--failures", help="Write which groups each run covers: .csv, .jsonl or .parquet.")
 @written_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @written_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
-@click.option("--methods", is_flag=True, help="Print a paragraph on methods for a paper, and its BibTeX entries.")
 @SORT
 @default_option(
     "--digits",
@@ -99,7 +98,6 @@ def compare_command(
     failures: Path | None,
     page: Path | None,
     summary: Path | None,
-    methods: bool,
     sort: str | None,
     digits: int,
     against: tuple[str, ...],
@@ -124,11 +122,8 @@ def compare_command(
     if sort is not None:
         comparison = comparison.sorted_by(sort)
     # Nothing is written if there is an error, and nothing is printed if writing fails.
-    if methods:
-        paragraph = comparison.methods
-        print_it: Callable[[], None] = partial(show, f"{paragraph}\n\n{paragraph.bibtex}")
-    elif style == PAPER:
-        print_it = partial(show, comparison.to_latex(digits=digits, against=against))
+    if style == PAPER:
+        print_it: Callable[[], None] = partial(show, comparison.to_latex(digits=digits, against=against))
     else:
         print_it = prepared(comparison, style)
     write_file(page, lambda path: comparison.to_html(path, corpus=inputs.texts))

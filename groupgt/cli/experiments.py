@@ -420,16 +420,8 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
 
 
 @command("schema")
-@click.argument("of", type=click.Choice(["experiment", "results", "comparison"]), default="experiment")
-def schema_command(of: str) -> None:
-    """Print the JSON Schema of experiment files or results, for completion and validation in editors.
-
-    `results` describes results.json in a result folder, `comparison` the output of `groupgt compare --format json`.
-    """
+def schema_command() -> None:
+    """Print the JSON Schema of experiment files, with which editors complete and check them."""
     from groupgt.experiment.json_schema import schema_text
-    from groupgt.report.schema import comparison_schema, results_schema
 
-    if of == "experiment":
-        click.echo(schema_text(), nl=False)
-    else:
-        show_json(results_schema() if of == "results" else comparison_schema())
+    click.echo(schema_text(), nl=False)

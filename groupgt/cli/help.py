@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from groupgt.gone import way_out
+
 # Commands with more options than this show them in groups.
 UNGROUPED_OPTIONS = 10
 # Options by topic. Options of a single command come first, under `Options`.
@@ -96,6 +98,15 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
 
 class Command(click.Command):
     """A command that groups the options in its help text, and never overwrites a file that it reads."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line; name the way out for an option that was removed."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if removed := way_out("option", f"{self.name} {error.option_name}", error.option_name):
+                raise click.UsageError(removed, ctx) from None
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the files that the command writes before it runs."""

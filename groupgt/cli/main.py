@@ -15,6 +15,7 @@ import click
 
 import groupgt
 from groupgt.errors import GroupgtError, near_names, printable, reason
+from groupgt.gone import way_out
 
 # Each command: its module, and its description. A module is imported when one of its commands is called.
 COMMANDS = {
@@ -83,6 +84,8 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = str(args[0]) if args else ""
+        if removed := way_out("command", " ".join(map(str, args[:2])), name):
+            ctx.fail(removed)
         if name not in COMMANDS and not name.startswith("-"):
             ctx.fail(f"No such command {name!r}{near_names(name, COMMANDS)}.")
         return super().resolve_command(ctx, args)

@@ -30,18 +30,6 @@ from groupgt.runtime import pl
 from groupgt.store.files import write_bytes
 
 
-class Methods(str):
-    """The paragraph on methods of a comparison; `bibtex` contains the entries of what it cites."""
-
-    def __new__(cls, text: str, bibtex: str) -> Methods:
-        """Create the paragraph with its entries."""
-        methods = super().__new__(cls, text)
-        methods.bibtex = bibtex
-        return methods
-
-    bibtex: str
-
-
 class OfSystem(dict[str, Row]):
     """Rows of one system, keyed by metric; any spelling of a metric works."""
 
@@ -135,12 +123,6 @@ class Comparison(Systems, Result):
             caption: The caption (default: a description of the metrics, the number of queries, and the test).
         """
         return self._teller.latex(digits=digits, against=against, caption=caption)
-
-    @property
-    def methods(self) -> Methods:
-        """Two sentences for a paper: metrics, population, ground truth, test, family, intervals and versions."""
-        methods: Methods = self._teller.methods()
-        return methods
 
     def sorted_by(self, metric: str) -> Comparison:
         """Return the comparison with its systems in the order of their means of a metric, best first."""

@@ -47,14 +47,6 @@ def heading(name: str) -> dict[str, str]:
     return {"$schema": DRAFT, "$id": f"urn:groupgt:schema:{name}", "title": f"groupgt {name}"}
 
 
-def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Remove titles, since they only repeat the keys."""
-    for part in [schema, *definitions.values()]:
-        part.pop("title", None)
-        for key in part.get("properties", {}).values():
-            key.pop("title", None)
-
-
 def _describe_branches(schema: Any) -> None:
     """Copy the description of a key to each of its alternatives, where editors look for it."""
     for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():

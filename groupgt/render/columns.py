@@ -1,6 +1,6 @@
 """Columns of records: a dataclass declares the heading and the format of each field once, and all output reads them.
 
-JSON and its schema, CSV, frames and the page take keys, headings and texts from the type of a record. Fields whose
+JSON, CSV, frames and the page take keys, headings and texts from the type of a record. Fields whose
 column is None are internal. A dataclass without declarations exports all its fields as JSON.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 from groupgt.render.tables import fixed, signed, small
@@ -125,3 +125,20 @@ def csv_cells(record: Any) -> list[Any]:
 
 def _in_csv(kind: type[Any]) -> list[str]:
     return [name for name, column in columns_of(kind).items() if column.in_csv]
+
+
+def jsonable(value: Any) -> Any:
+    """Convert a dataclass, or a list of dataclasses, to plain Python; NaN and intervals of NaN become None.
+
+    >>> from groupgt.comparison.contrast import Row
+    >>> jsonable(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
+    True
+    """
+    if is_dataclass(value):
+        return {key: jsonable(getattr(value, name)) for key, name in keys_of(type(value)).items()}
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, (list, tuple)):
+        values = [jsonable(item) for item in value]
+        return None if isinstance(value, tuple) and values and values[0] is None else values
+    return value

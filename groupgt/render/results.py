@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from groupgt import gone
 from groupgt.errors import printable
 from groupgt.render import tables
 from groupgt.render.document import Item, bare, document, rendered
@@ -23,6 +24,9 @@ class Result:
 
     Result classes contain only data; `report` builds the output when it is requested.
     """
+
+    if not TYPE_CHECKING:  # with it, type checkers would accept any attribute
+        __getattr__ = gone.attribute
 
     @property
     def _teller(self) -> Teller[Any]:
@@ -120,7 +124,6 @@ class Teller(ABC, Generic[ResultT]):
     explain: Callable[..., str]
     explain_dict: Callable[[str], dict[str, Any]]
     shortfalls: Callable[..., str]
-    methods: Callable[[], Any]
 
     def __init__(self, result: ResultT) -> None:
         self.result = result

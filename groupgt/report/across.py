@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
+from typing import Any
 
 from groupgt.comparison.across import Across
 from groupgt.comparison.contrast import Contrast, comparisons
@@ -16,15 +17,13 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.metrics.language import Metric
 from groupgt.model.values import Budget
 from groupgt.options import as_dict
-from groupgt.render.columns import csv_cells, csv_headers
+from groupgt.render.columns import csv_cells, csv_headers, jsonable
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, counted, fixed
-from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.differences import Other, changes
-from groupgt.report.schema import jsonable
 from groupgt.report.sentences import sentence_of, warning
 
 # Number of systems for which the best data set is reported.
@@ -66,10 +65,10 @@ class AcrossTeller(Teller[Across]):
             for name, text, there, here, each in beside_rows(self.result)
         ]
 
-    def to_dict(self) -> schema.Across:
+    def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python, with None for undefined values, as in results.json."""
         result = self.result
-        rows: list[schema.OnDataset] = [
+        rows: list[dict[str, Any]] = [
             {
                 "system": result.places[name][0],
                 "dataset": result.places[name][1],

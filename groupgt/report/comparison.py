@@ -10,12 +10,12 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from groupgt.comparison.compare import Comparison, Methods
+from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.experiment.outcome import GateResult
 from groupgt.render import tables
-from groupgt.render.columns import csv_cells, csv_headers, texts_of
+from groupgt.render.columns import csv_cells, csv_headers, jsonable, texts_of
 from groupgt.render.document import Detail, Folded, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
 from groupgt.render.exports import nulls
@@ -23,14 +23,12 @@ from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, fixed
-from groupgt.report import contrasts, differences, headroom, priorities, schema, slices, standings, trials
+from groupgt.report import contrasts, differences, headroom, priorities, slices, standings, trials
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
 from groupgt.report.decision import Decision, decide
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
-from groupgt.report.methods import methods_of
 from groupgt.report.paper import latex_of
-from groupgt.report.schema import jsonable
 from groupgt.report.sentences import at_cutoff, grouped, typeset
 from groupgt.report.tracking import tracked
 
@@ -70,10 +68,6 @@ class ComparisonTeller(Teller[Comparison]):
         systems = self.result.by()
         decision = decide(systems)
         return document([Heading(self.title), *decided(systems, decision), *changed(systems, decision)], "github")
-
-    def methods(self) -> Methods:
-        """Return the paragraph on methods for a paper, with its BibTeX entries."""
-        return methods_of(self.result)
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """Return a LaTeX table for a paper."""
@@ -119,7 +113,7 @@ class ComparisonTeller(Teller[Comparison]):
         """Return the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
-    def to_dict(self) -> schema.Comparison:
+    def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python, with None for undefined values."""
         comparison = self.result
         return {

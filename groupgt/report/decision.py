@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from groupgt.comparison.systems import Systems
 from groupgt.evaluation.result import mean_of
@@ -18,12 +18,15 @@ from groupgt.render.document import Card
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, minus, p_text, signed
 from groupgt.report import gates as told
-from groupgt.report import schema
 from groupgt.report.evidence import CORRECTIONS, DIGITS, Case, Tested, ends_of_mean, evidence, mean_evidence, size_of
 from groupgt.report.names import Names
-from groupgt.report.schema import Badge, State
 from groupgt.report.sentences import enumerated, every
 
+State = Literal[
+    "no result", "gate failed", "gates failed", "system failed", "loss", "losses", "gain", "gains", "best", "passed",
+    "same values", "nothing significant", "ties", "no baseline", "one system",
+]  # fmt: skip
+Badge = Literal["Blocked", "Worse", "Better", "Passed", "Inconclusive", ""]
 BADGES: dict[State, Badge] = {
     **dict.fromkeys(("no result", "gate failed", "gates failed", "system failed"), "Blocked"),
     **dict.fromkeys(("loss", "losses"), "Worse"),
@@ -81,7 +84,7 @@ class Decision:
             "note": minus(self.note),
         }
 
-    def to_dict(self) -> schema.Decision:
+    def to_dict(self) -> dict[str, Any]:
         """Return the decision for results.json."""
         return {
             "state": self.state,

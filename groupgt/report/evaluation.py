@@ -33,7 +33,6 @@ from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable
-    from groupgt.report import schema
 
 
 def _title(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -75,10 +74,10 @@ class EvaluationTeller(Teller[Evaluation]):
         """Return the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
-    def to_dict(self) -> schema.Evaluation:
+    def to_dict(self) -> dict[str, Any]:
         """Return everything except per-query values as plain Python."""
         evaluation = self.result
-        plain: schema.Evaluation = {
+        plain: dict[str, Any] = {
             "run": evaluation.name,
             "convention": evaluation.convention,
             "labeller": str(evaluation.labeller),
@@ -92,7 +91,7 @@ class EvaluationTeller(Teller[Evaluation]):
         if evaluation.audit is not None:
             plain["corrected"] = nulls(evaluation.corrected)
         if evaluation.trials:
-            from groupgt.report.schema import jsonable
+            from groupgt.render.columns import jsonable
             from groupgt.report.trials import noises
 
             plain["trials"] = {text: jsonable(noise) for text, noise in noises(evaluation).items()}

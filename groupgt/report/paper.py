@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from groupgt.comparison.contrast import Contrast, comparisons, contrasts_with
 from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError, near_names
+from groupgt.metrics.language import Metric
 from groupgt.render.tables import counted, fixed
 from groupgt.report.contrasts import corrected_over, described
-from groupgt.report.methods import in_full, joined
 
 # Special characters of LaTeX, escaped.
 ESCAPED = str.maketrans(
@@ -120,3 +120,18 @@ def _caption(
         comparison = f"{what} than the systems of these letters ({named})"
     test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"
     return f"{text} {comparison}: {test}.".translate(ESCAPED)
+
+
+def in_full(metric: Metric) -> str:
+    """Return a metric with all its parameters, also those with default values."""
+    values = {parameter.name: parameter.default for parameter in metric.formula.parameters} | dict(metric.parameters)
+    shown = [] if metric.level is None else [f"level={metric.level:g}"]
+    shown += [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values.items()]
+    cutoff = "" if metric.cutoff is None else f"@{metric.cutoff}"
+    convention = f".{metric.convention}" if metric.convention else ""
+    return f"{metric.name}{convention}{'(' + ', '.join(shown) + ')' if shown else ''}{cutoff}"
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Join texts, as in `a, b and c`."""
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

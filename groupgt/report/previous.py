@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from groupgt.comparison.systems import finite
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Against, Outcome
 from groupgt.experiment.previous import Previous
+from groupgt.render.columns import jsonable
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, shortlist, small, span
-from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
 from groupgt.report.differences import Other, changes, too_few
 from groupgt.report.headroom import NAMED_IN_CELL, first_of
-from groupgt.report.schema import jsonable
 from groupgt.report.sentences import at_cutoff, grouped, sentence_of, warning
 
 # Names the first queries or systems in a line.
@@ -164,10 +164,10 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
 # --- JSON.
 
 
-def results(outcome: Outcome, dataset: str) -> schema.Previous:
+def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
     """Build the section of results.json that compares a data set with the previous run."""
     against = outcome.against[dataset]
-    rows: list[schema.Former] = [
+    rows: list[dict[str, Any]] = [
         {
             "system": name,
             "metric": text,

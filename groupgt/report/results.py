@@ -11,20 +11,20 @@ from typing import Any
 
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
+from groupgt.render.columns import jsonable
 from groupgt.render.exports import csv_text, json_text
 from groupgt.render.tables import Grid, stacked
-from groupgt.report import previous, schema
+from groupgt.report import previous
 from groupgt.report.decision import decisions
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
-from groupgt.report.schema import jsonable
 from groupgt.report.times import from_cache
 from groupgt.store.stamped import Writer, text_file
 
 
-def results_of(outcome: Outcome) -> schema.Results:
+def results_of(outcome: Outcome) -> dict[str, Any]:
     """Build the contents of results.json."""
-    results: schema.Results = {
+    results: dict[str, Any] = {
         "name": outcome.experiment.title,
         "datasets": {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations},
     }
@@ -39,15 +39,15 @@ def results_of(outcome: Outcome) -> schema.Results:
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
         results["idle_gates"] = outcome.idle_gates
-    hidden: schema.Results = outcome.experiment.hide.sure(results)
+    hidden: dict[str, Any] = outcome.experiment.hide.sure(results)
     return hidden
 
 
-def _dataset(outcome: Outcome, dataset: str) -> schema.Dataset:
+def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
     evaluations: list[Any] = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
     for evaluation in evaluations:
         evaluation["labeller"] = outcome.experiment.hide(evaluation["labeller"])
-    result: schema.Dataset = {"systems": evaluations}
+    result: dict[str, Any] = {"systems": evaluations}
     if outcome.experiment.rule.is_timeless:
         result = {"best": outcome.best.get(dataset), "systems": evaluations}
     if dataset in outcome.failed:
@@ -70,7 +70,7 @@ def _dataset(outcome: Outcome, dataset: str) -> schema.Dataset:
     return result
 
 
-def _gates(outcome: Outcome) -> list[schema.Gate]:
+def _gates(outcome: Outcome) -> list[dict[str, Any]]:
     return [
         {
             "gate": gate.gate,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from groupgt.errors import DataError
+from groupgt.errors import DataError, display
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.own import restore
+from groupgt.options import read_section
 from groupgt.store.stamped import LAST
 
 
@@ -43,21 +43,16 @@ class Manifest:
     @classmethod
     def at(cls, folder: Path) -> Manifest:
         """Read the manifest of a result folder; raise `DataError` if it is invalid."""
-        # Only for folders that are read: a run does not wait for it.
-        from pydantic import TypeAdapter, ValidationError
-
         file = folder / LAST
         try:
-            text = file.read_text(encoding="utf-8")
-            json.loads(text)
+            written = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(f"{file}: cannot be read: {error}") from None
-        with suppress(ValidationError):
-            manifest = TypeAdapter(Manifest).validate_json(text, strict=True)
-            if manifest._is_sound:
-                for name, facts in manifest.own_metrics.items():
-                    restore(name, facts)
-                return manifest
+        manifest, faults = read_section(Manifest, written, display)
+        if not faults and manifest._is_sound:
+            for name, facts in manifest.own_metrics.items():
+                restore(name, facts)
+            return cast(Manifest, manifest)
         what = "expected what this version writes of config, metrics, policy, ground truth and counts"
         raise DataError(f"{file}: {what}, found something else; run the experiment again")
 

@@ -16,7 +16,6 @@ from groupgt.comparison.contrast import Contrast
 from groupgt.evaluation.estimates import reach_at
 from groupgt.model.sample import entry, sample_of
 from groupgt.report.comparison import dataset_of
-from tests.experiment.conftest import fitting_results  # noqa: F401  # for all tests here
 from tests.snapshots import Snapshot
 
 QIDS = [f"q{number}" for number in range(120)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from typing import get_args
 
 import pytest
@@ -15,7 +13,6 @@ from groupgt.cli.compare import compare_command
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import CORRECTIONS, TESTS, CorrectionName, TestName
 from groupgt.options import choices, options_of
-from groupgt.report.schema import FieldsOf
 
 
 @pytest.mark.parametrize(
@@ -66,17 +63,3 @@ def test_options_of_the_command_are_the_settings() -> None:
 def test_every_named_test_and_correction_is_there() -> None:
     assert set(get_args(TestName)) == set(TESTS)
     assert set(get_args(CorrectionName)) == set(CORRECTIONS)
-
-
-def test_the_schema_holds_every_setting_with_its_range() -> None:
-    schema = FieldsOf(Settings).__get_pydantic_json_schema__(None, None)
-    assert schema["required"] == list(schema["properties"]) == list(options_of(Settings))
-    assert schema["properties"]["test"]["enum"] == list(TESTS)
-    assert schema["properties"]["alpha"]["exclusiveMaximum"] == 1
-    assert schema["properties"]["resamples"]["maximum"] == 10**6
-
-
-def test_settings_at_their_defaults_need_no_pydantic() -> None:
-    code = "import sys; from groupgt.comparison.settings import Settings; Settings(); print('pydantic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
-    assert Settings(resamples=10_000 + 0, alpha=0.05) == Settings()

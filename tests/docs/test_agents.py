@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from groupgt.cli.main import main
-from groupgt.report.schema import Badge
+from groupgt.report.decision import Badge
 from tests.docs import blocks
 from tests.docs.blocks import ROOT
 

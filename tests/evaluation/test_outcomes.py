@@ -35,7 +35,6 @@ from groupgt.evaluation.outcomes import (
 from groupgt.formats.answers import read_answers
 from groupgt.report.experiment import page_of
 from tests.comparison.slowly import NEEDS_SCIPY
-from tests.experiment.conftest import fitting_results  # noqa: F401  # for all tests here
 from tests.snapshots import Snapshot
 
 # Words that turn an association into something else.

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import groupgt
 from groupgt.cli.main import main
 from groupgt.report.experiment import page_of
-from tests.experiment.conftest import fitting_results  # noqa: F401  # for all tests here
 from tests.snapshots import Snapshot
 
 TRUTH = {"q1": [["a", "b"], ["c"], ["d"]], "q2": [["e"]], "q3": []}

@@ -19,7 +19,6 @@ import tabulate
 import groupgt
 from groupgt.cli.main import main
 from groupgt.report.run import run_experiment
-from groupgt.report.schema import comparison_schema, results_schema
 from tests.snapshots import Snapshot
 
 QIDS = [f"q{number:02d}" for number in range(20)]
@@ -122,36 +121,6 @@ def test_csv_has_every_figure_and_no_formula(table: groupgt.Comparison, tmp_path
     assert (float(by_name["low"]), float(by_name["high"])) == row.interval
     assert float(by_name["p_value"]) == row.p_value
     assert {as_written(each[1]) for each in read[1:]} == {"", *KINDS}
-
-
-def test_json_fits_its_schema(table: groupgt.Comparison, capsys: pytest.CaptureFixture[str]) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="the extra groupgt[checks] is not installed")
-    main(["schema", "comparison"])
-    assert json.loads(capsys.readouterr().out) == comparison_schema()
-    validator = jsonschema.Draft202012Validator(comparison_schema())
-    validator.check_schema(comparison_schema())
-    plain = json.loads(json.dumps(table.to_dict(), allow_nan=False))
-    assert list(validator.iter_errors(plain)) == []
-    lonely = groupgt.compare({"q": []}, {"a": {"q": ["x"]}, "b": {}}, ["recall", "hits"])
-    assert list(validator.iter_errors(json.loads(json.dumps(lonely.to_dict(), allow_nan=False)))) == []
-    # The schema can say no.
-    assert list(validator.iter_errors({**plain, "baseline": 5}))
-    assert list(validator.iter_errors({**plain, "extra": 5}))
-
-
-def test_results_fit_their_schema(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="the extra groupgt[checks] is not installed")
-    with sweep.open("a", encoding="utf-8") as file:
-        file.write('gate: [{system: "*", metric: ndcg@10, max_drop: 0, unless: not_significant}]\n')
-    folder = run_experiment(sweep).folder
-    assert folder is not None
-    validator = jsonschema.Draft202012Validator(results_schema())
-    validator.check_schema(results_schema())
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    assert list(validator.iter_errors(results)) == []
-    assert list(validator.iter_errors({**results, "name": 5}))
-    main(["schema", "results"])
-    assert json.loads(capsys.readouterr().out) == results_schema()
 
 
 def test_per_query_values_as_parquet(sweep: Path) -> None:

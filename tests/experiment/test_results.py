@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import groupgt
 from groupgt.engines.carriers import all_rankings
 from groupgt.model.policy import Policy
+from groupgt.render.exports import json_text
+from groupgt.report.results import results_of
 from groupgt.report.run import run_experiment
 from groupgt.results.folder import ResultFolder
 from tests.experiment.conftest import MEMBERS
@@ -41,6 +44,37 @@ def test_what_is_written(sweep: Path) -> None:
         assert each["build_s"] > 0
         assert len(each["single_ms"]) == 30
     assert "\\toprule" in (outcome.folder / "table.tex").read_text(encoding="utf-8")
+
+
+def keys_in(value: Any, path: str = "") -> set[str]:
+    """The path of every key; names of data sets, systems, metrics and counts are written `*`."""
+    if isinstance(value, list):
+        return {key for item in value for key in keys_in(item, f"{path}[]")}
+    if not isinstance(value, dict):
+        return {path}
+    named = {"*" if path.rpartition(".")[2] in NAMED else key: item for key, item in value.items()}
+    return {key for name, item in named.items() for key in keys_in(item, f"{path}.{name}")}
+
+
+NAMED = {
+    "datasets",
+    "metrics",
+    "counts",
+    "means",
+    "solved",
+    "only",
+    "ranks",
+    "corrected",
+    "trials",
+    "stages",
+    "outcomes",
+}
+
+
+def test_keys_of_results(sweep: Path, snapshot: Snapshot) -> None:
+    """Programs read these keys: one that goes or changes is in this snapshot's diff."""
+    outcome = run_experiment(sweep)
+    snapshot("\n".join(sorted(keys_in(json.loads(json_text(results_of(outcome)))))))
 
 
 def test_no_value_of_the_environment_is_written(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:

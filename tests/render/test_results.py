@@ -65,7 +65,6 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Evaluations": (lambda _: groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2", "mrr"]), ""),
     "Comparison": (lambda _: groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10), ""),
     "Correlation": (lambda _: groupgt.correlate(TRUTH, runs=FIVE, metrics=["recall@2", "mrr"], resamples=10), ""),
-    "Pool": (lambda _: groupgt.pool(TRUTH, RUNS, "recall@2"), ""),
     "Depths": (lambda _: groupgt.depth(TRUTH, RUNS["bm25"], [0.5, 1.0]), ""),
     "Stages": (lambda _: groupgt.stages(TRUTH, {"bm25": RUNS["bm25"], "top@1": RUNS["bm25"]}, by="n_groups"), ""),
     "Outcomes": (lambda _: groupgt.outcomes(TRUTH, RUNS["bm25"], dict.fromkeys(TRUTH, 1), k=2), ""),

@@ -1,0 +1,51 @@
+"""Names that earlier versions had, and the way out: one table, read by the shell, experiment files and Python."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+Kind = Literal["command", "option", "key", "python"]
+
+_SUGGEST = "use `check --near-duplicates --write FILE`, then `convert IN OUT --accept FILE`"
+_RESULTS_SCHEMA = "the keys of results.json and of JSON output stay as they are, without a schema"
+_METHODS = "the caption of the LaTeX table states the metrics, the queries, the test and its correction"
+_POOL = "the metric judged@k shows what share of the top k is judged"
+
+# A command may be two words. An option may be preceded by its command, and a Python name by its class.
+GONE: dict[Kind, dict[str, str]] = {
+    "command": {
+        "pool": _POOL,
+        "schema results": _RESULTS_SCHEMA,
+        "schema comparison": _RESULTS_SCHEMA,
+    },
+    "option": {
+        "--methods": _METHODS,
+    },
+    "key": {},
+    "python": {
+        "Comparison.methods": f"{_METHODS}; call to_latex()",
+        "Pool": _POOL,
+        "pool": _POOL,
+    },
+}
+
+
+def way_out(kind: Kind, *names: str) -> str:
+    """Return what to do instead of the first of these names that an earlier version had; empty if none is in the table.
+
+    >>> way_out("command", "pool")
+    'pool was removed: the metric judged@k shows what share of the top k is judged'
+    >>> way_out("command", "evaluate")
+    ''
+    """
+    table = GONE[kind]
+    return next((f"{name} was removed: {table[name]}" for name in names if name in table), "")
+
+
+def attribute(value: Any, name: str) -> Any:
+    """Raise the `AttributeError` of an attribute that is absent, with the way out if it was removed.
+
+    A class that has lost attributes has this as its `__getattr__`.
+    """
+    kind = type(value).__name__
+    raise AttributeError(way_out("python", f"{kind}.{name}") or f"{kind!r} object has no attribute {name!r}")
