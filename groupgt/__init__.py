@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from groupgt.curation.agree import Agreement, agree
     from groupgt.curation.check import Check, check
     from groupgt.curation.rechunk import Rechunked, rechunk
-    from groupgt.curation.suggest import Suggestions, suggest
     from groupgt.errors import (
         ConfigError,
         DataError,
@@ -79,7 +78,6 @@ _HOME = {
     "RetrieverError": "errors",
     "Run": "model.run",
     "Stages": "evaluation.stages",
-    "Suggestions": "curation.suggest",
     "Thresholds": "evaluation.thresholds",
     "agree": "curation.agree",
     "check": "curation.check",
@@ -103,7 +101,6 @@ _HOME = {
     "run_experiment": "report.run",
     "score": "evaluation.score",
     "stages": "evaluation.stages",
-    "suggest": "curation.suggest",
     "thresholds": "evaluation.thresholds",
 }
 
@@ -135,7 +132,6 @@ __all__ = [
     "RetrieverError",
     "Run",
     "Stages",
-    "Suggestions",
     "Thresholds",
     "__version__",
     "agree",
@@ -160,7 +156,6 @@ __all__ = [
     "run_experiment",
     "score",
     "stages",
-    "suggest",
     "thresholds",
 ]
 

@@ -7,6 +7,8 @@ from typing import Any, Literal
 Kind = Literal["command", "option", "key", "python"]
 
 _SUGGEST = "use `check --near-duplicates --write FILE`, then `convert IN OUT --accept FILE`"
+_CANDIDATES = "use check(…, near_duplicates=True).candidates"
+_STYLE = "save the figure as .json, which Vega-Lite styles"
 _RESULTS_SCHEMA = "the keys of results.json and of JSON output stay as they are, without a schema"
 _METHODS = "the caption of the LaTeX table states the metrics, the queries, the test and its correction"
 _POOL = "the metric judged@k shows what share of the top k is judged"
@@ -15,17 +17,24 @@ _POOL = "the metric judged@k shows what share of the top k is judged"
 GONE: dict[Kind, dict[str, str]] = {
     "command": {
         "pool": _POOL,
+        "suggest": _SUGGEST,
         "schema results": _RESULTS_SCHEMA,
         "schema comparison": _RESULTS_SCHEMA,
     },
     "option": {
         "--methods": _METHODS,
+        "--font": _STYLE,
+        "--theme": _STYLE,
     },
-    "key": {},
+    "key": {
+        "build": "run the script before `groupgt run`, and name the file that it makes as corpus",
+    },
     "python": {
         "Comparison.methods": f"{_METHODS}; call to_latex()",
         "Pool": _POOL,
+        "Suggestions": _CANDIDATES,
         "pool": _POOL,
+        "suggest": _CANDIDATES,
     },
 }
 

@@ -37,7 +37,7 @@ GROUPS = {
     ),
     "Output": (
         *("--out", "--per-query", "--failures", "--html", "--junit", "--summary", "--metrics-json", "--report"),
-        *("--theme", "--title", "--size", "--font", "--digits", "--format", "--wide", "--color", "--details", "--help"),
+        *("--title", "--size", "--digits", "--format", "--wide", "--color", "--details", "--help"),
     ),
 }
 EXAMPLES = {
@@ -58,6 +58,7 @@ EXAMPLES = {
         "stages qa.jsonl bm25.trec@100 dense.jsonl@10",
         "stages qa.jsonl retrieved=bm25.trec reranked=dense.jsonl --by n_groups",
     ),
+    "schema": ("schema",),
     "outcomes": (
         "outcomes qa.jsonl bm25.trec answers.csv -k 10",
         "outcomes qa.jsonl bm25.trec answers.csv --oracle gold.jsonl -m recall,ndcg",

@@ -36,7 +36,6 @@ COMMANDS = {
     "sample": ("judge", "Draw a random sample of queries to judge."),
     "check": ("truth", "Check ground truth and runs for errors and suspicious data."),
     "rechunk": ("truth", "Map ground truth to a different chunking."),
-    "suggest": ("truth", "Propose near-duplicates of judged passages."),
     "agree": ("truth", "Measure agreement between two labellers or annotators."),
     "list": ("reference", "List metrics, labellers, retrievers and others, with their options."),
     "convert": ("truth", "Convert between file formats."),
@@ -49,7 +48,7 @@ COMMANDS = {
 SECTIONS = {
     "Measure": ("evaluate", "explain", "misses", "depth", "stages", "outcomes", "identify"),
     "Decide": ("compare", "run", "power", "plot", "report"),
-    "Ground truth": ("judge", "check", "sample", "suggest", "rechunk", "agree"),
+    "Ground truth": ("judge", "check", "sample", "rechunk", "agree"),
     "Files": ("init", "convert"),
 }
 

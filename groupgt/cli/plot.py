@@ -14,13 +14,12 @@ from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, typed_parameters
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
-from groupgt.cli.output import FILE, default_option, output_option, repeatable_option, say_wrote, show
+from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
 from groupgt.render.drawing import Drawable, Figure, check_picture
 from groupgt.render.figures import FIGURES, check_figure, figure_named
-from groupgt.render.themes import THEMES
 from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
@@ -45,10 +44,8 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 )
 @click.argument("what", metavar="WHAT")
 @output_option("File to write: .svg, .png, .pdf, .html or .json.", required=True)
-@default_option("--theme", type=click.Choice(list(THEMES)), default="light")
 @click.option("--title", metavar="TEXT", help="Title of the figure; empty for none.")
 @click.option("--size", callback=_size, metavar="WIDTHxHEIGHT", help="Size in pixels, such as 400x250.")
-@click.option("--font", metavar="NAME", default="", help="Font, such as 'Times New Roman'.")
 @repeatable_option("--system", "shown", metavar="NAME", help="Draw only these systems and the baseline; repeatable.")
 @click.option("--dataset", metavar="NAME", help="Data set to use.")
 @BASELINE
@@ -59,10 +56,8 @@ def plot_command(
     inputs: Inputs,
     what: str,
     output: Path,
-    theme: str,
     title: str | None,
     size: tuple[int | None, int | None],
-    font: str,
     shown: tuple[str, ...],
     dataset: str | None,
     baseline: str | None,
@@ -82,9 +77,9 @@ def plot_command(
     )
     is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
     figure = (_of_folders if is_folder else _of_runs)(inputs, request)
-    figure = figure.styled(title=title, width=size[0], height=size[1], font=font)
+    figure = figure.styled(title=title, width=size[0], height=size[1])
     try:
-        figure.save(output, theme=theme)
+        figure.save(output)
     except OSError as error:
         raise DataError(f"{output}: cannot be written: {error.strerror or error}") from None
     show(figure.text)

@@ -11,7 +11,7 @@ import click
 
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options
-from groupgt.cli.options import ANY_RUNS, CORPUS, LABELLER, MAYBE_RUN, PARTS, POLICY, TOOLS, TRUTH, TRUTH_FORMAT, WHERE
+from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, PARTS, POLICY, TOOLS, TRUTH, TRUTH_FORMAT, WHERE
 from groupgt.cli.output import (
     FILE,
     WRITTEN,
@@ -28,7 +28,7 @@ from groupgt.cli.output import (
 from groupgt.curation.agree import agree
 from groupgt.curation.check import checked
 from groupgt.curation.rechunk import WAYS, rechunk
-from groupgt.curation.suggest import accepted, suggest
+from groupgt.curation.review import HEADERS, accepted, rows_of
 from groupgt.engines.calls import in_call_order, rankings_to_write
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.inputs import as_ground_truth
@@ -52,16 +52,28 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
     "--near-duplicates", is_flag=True, help="Look in the corpus for unjudged near-duplicates of judged passages."
 )
 @default_option("--threshold", type=float, default=0.9, help="Minimum similarity of a near-duplicate.")
+@click.option(
+    "--write",
+    type=WRITTEN,
+    help="With --near-duplicates: write them for review, .csv or .jsonl; `convert --accept` adds those marked yes.",
+)
 @format_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
-def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style: str) -> None:
+def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, write: Path | None, style: str) -> None:
     """Check TRUTH and RUNS for errors and suspicious data without scoring."""
+    if write is not None and (not near_duplicates or write.suffix.lower() not in (".csv", ".jsonl")):
+        raise ConfigError(f"--write {write}: expected --near-duplicates, and a file that ends in .csv or .jsonl")
+    if write is not None and write.exists():
+        raise ConfigError(f"--write {write}: already exists and may contain review marks; choose another file")
     inputs.check()
     if near_duplicates and inputs.corpus_path is None:
         raise ConfigError("--near-duplicates: needs passage text; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
     minimum = threshold if near_duplicates else None
     findings = checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, minimum)
+    if write is not None:
+        write_table(write, lambda: (HEADERS, rows_of(findings.candidates)))
+        say_wrote(write, counted(len(findings.candidates), "candidate"))
     show_result(findings, style)
 
 
@@ -109,36 +121,6 @@ def rechunk_command(
         _write_truth(output, carried.truth, out_format)
     if carried.rows or style == "json":
         show_result(carried, style)
-
-
-@command("suggest")
-@output_option("File to write: candidates, or the ground truth.", required=True)
-@default_option("--threshold", type=float, default=0.9, help="Minimum similarity of a candidate.")
-@file_option("--accept", help="Reviewed candidate file; rows marked yes are added.")
-@input_options(TRUTH, CORPUS)
-def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path | None) -> None:
-    """Propose near-duplicates of judged passages as further alternatives, for review.
-
-    First, run it with --corpus to write candidates with their evidence (.csv or .jsonl). Enter yes in the accept
-    column for each candidate to add, then run it with --accept to write ground truth that includes them.
-    """
-    if (inputs.corpus_path is None) == (accept is None):
-        raise ConfigError("expected --corpus, to write candidates, or --accept, to add those that were accepted")
-    if accept is not None:
-        out_format = _truth_format_of(output)
-        inputs.check(also_read=[accept])
-        extended, taken, left = accepted(inputs.truth, accept)
-        _write_truth(output, extended, out_format)
-        say(f"accepted {taken:,}, rejected {left:,}")
-        return
-    if output.suffix.lower() not in (".csv", ".jsonl"):
-        raise ConfigError(f"--output {output}: expected a file of candidates that ends in .csv or .jsonl")
-    inputs.check()
-    if output.exists():
-        raise ConfigError(f"--output {output}: already exists and may contain review marks; choose another file")
-    suggestions = suggest(inputs.truth, inputs.texts, threshold)
-    write_table(output, suggestions.csv_rows)
-    say_wrote(output, str(suggestions.blocks()[0]))
 
 
 @command("agree")
@@ -194,6 +176,7 @@ def agree_command(
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
 @file_option("--truth", help="Ground truth that provides query ids, for results without qid and for traces.")
+@file_option("--accept", help="Near-duplicates that `check --write` wrote; those marked yes are added to their groups.")
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )
@@ -206,6 +189,7 @@ def convert_command(
     source_format: str | None,
     kind: str | None,
     truth: Path | None,
+    accept: Path | None,
     shape: Shape | None,
 ) -> None:
     """Convert ground truth or runs from one format to another, or an AutoRAG project to an experiment file."""
@@ -222,6 +206,9 @@ def convert_command(
         kind = "truth" if source_format in TRUTHS else "run"
     if (kind or kind_of(read)) == "truth":
         converted = inputs.truth_at(read, source_format)
+        if accept is not None:
+            converted, taken, left = accepted(converted, accept)
+            say(f"accepted {taken:,}, rejected {left:,}")
         _write_truth(target, converted if shape is None else converted.of_shape(shape), to)
         return
     if to not in RUN_WRITERS:

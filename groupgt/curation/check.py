@@ -11,6 +11,7 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 from typing_extensions import Doc
 
+from groupgt.curation.near import Candidate
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
 from groupgt.engines.carriers import renamed
 from groupgt.engines.order import contradictions
@@ -43,9 +44,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check(Result):
-    """Findings for the ground truth and for each run; `findings` is keyed by name, ground truth first."""
+    """Findings for the ground truth and for each run; `findings` is keyed by name, ground truth first.
+
+    `candidates` are the near-duplicates of judged passages, if they were searched.
+    """
 
     findings: dict[str, list[Finding]]
+    candidates: Sequence[Candidate] = ()
 
     @property
     def problems(self) -> dict[str, int]:
@@ -119,13 +124,14 @@ def checked(
         findings[name].append(_problem("judged passages with no contents", blank))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, texts))
+    candidates = nearly_equal_passages(truth, texts, threshold) if threshold is not None else []
     if threshold is not None:
-        findings[name].append(check_duplicates(truth, texts, threshold))
+        findings[name].append(check_duplicates(candidates))
     read = {name: request.run_of(run, truth) for name, run in runs}
     check_directions(request.options["scores"], [run.name for run in read.values()])
     for run_name, results in read.items():
         findings[run_name] = check_run(truth, results, request)
-    return Check(findings)
+    return Check(findings, candidates)
 
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
@@ -226,11 +232,11 @@ def _plain_ids(truth: GroundTruth) -> list[str]:
     return [name for name, form in zip(truth.ids, truth.forms) if form is None]
 
 
-def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:
+def check_duplicates(candidates: Sequence[Candidate]) -> Finding:
     """Count unjudged passages that are nearly identical to a relevant alternative of a query."""
     lines = [
         f"{candidate.qid}: {candidate.candidate} ≈ {candidate.alternative} ({candidate.similarity:.2f})"
-        for candidate in nearly_equal_passages(truth, corpus, threshold)
+        for candidate in candidates
     ]
     return _problem("unjudged near-duplicates of judged passages", lines)
 

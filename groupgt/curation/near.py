@@ -1,4 +1,4 @@
-"""Finds unjudged corpus passages that are nearly identical to a judged alternative: candidates for `suggest`."""
+"""Finds unjudged corpus passages that are nearly identical to a judged alternative: candidates for review."""
 
 from __future__ import annotations
 

@@ -79,8 +79,6 @@ class Checks:
             self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, and the file needs {text}")
 
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
-        if dataset.build is not None and self.document.is_sound(*path, "build"):
-            self.document.require((*path, "build"), dataset.build)
         compare = self.config.compare
         if dataset.audit is not None and compare is not None and compare.across == "datasets":
             self.document.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
@@ -93,12 +91,9 @@ class Checks:
                 self.document.fault((*path, key), f"expected a path, found {text!r}")
             elif exists(file):
                 continue
-            elif dataset.build is None:
+            else:
                 hint = f"; {dataset.fetch}" if dataset.fetch else ""
                 self.document.fault((*path, key), f"file not found: {file}{hint or neighbors(file)}")
-            else:
-                script = self.document.resolved(dataset.build)
-                self.code.check((*path, key), f"{file} is missing; python {script} makes it, and so does a run")
         if dataset.format is not None and dataset.format not in TRUTHS and self.document.is_sound(*path, "format"):
             self.document.unknown((*path, "format"), dataset.format, TRUTHS)
 

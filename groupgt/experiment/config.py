@@ -66,7 +66,6 @@ class Dataset:
     ] = None
     assume_random: Annotated[bool, Doc("Assume that the queries of the audit are a random sample.")] = False
     fetch: Annotated[str | None, Doc("How to obtain missing files; shown in the error.")] = None
-    build: Annotated[str | None, Doc("A Python script that generates missing files; needs --allow-code.")] = None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Running:
         progress.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         self.experiment, self.progress, self.verdicts = experiment, progress, cache.verdicts()
-        self.datasets = read_all(experiment, self.verdicts, refresh=refresh)
+        self.datasets = read_all(experiment, self.verdicts)
         self.answers = SystemAnswers(experiment, self.datasets, cache, progress)
 
     def begin(self, changes: Sequence[str], only: Sequence[str], *, resume: bool) -> None:

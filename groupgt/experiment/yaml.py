@@ -59,7 +59,6 @@ FREE_ENDS = (
     "file",
     "oracle",
     "fetch",
-    "build",
     "tokenizer",
     "version",
     "folder",

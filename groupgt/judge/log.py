@@ -13,7 +13,7 @@ from groupgt.errors import ConfigError, DataError, warn
 from groupgt.formats.journals import encoded, read_acts
 from groupgt.formats.replay import Act
 from groupgt.formats.source import Source
-from groupgt.store.files import make_folder, reached, sync_folder
+from groupgt.store.files import make_folder, sync_folder
 from groupgt.store.journal import now
 from groupgt.store.lock import lock
 
@@ -106,7 +106,6 @@ class ActLog:
         except OSError as error:
             raise self._fault(error) from None
         self._end += len(line)
-        reached("confirmed an act")
         self.acts.append(act)
         return act
 

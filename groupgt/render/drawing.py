@@ -11,14 +11,13 @@ import html
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, listed, printable
 from groupgt.render.exports import check_ending, xml_text
-from groupgt.render.fonts import check_font
 from groupgt.render.tables import fixed
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
 
@@ -46,7 +45,6 @@ class Figure:
     text: str
     headers: list[str]
     rows: list[list[Any]]
-    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -55,7 +53,7 @@ class Figure:
 
     def themed(self, theme: str) -> dict[str, Any]:
         """Return the specification for a light or dark background."""
-        return self._filled({**CONFIG, **self.config}, theme)
+        return self._filled(CONFIG, theme)
 
     def _filled(self, config: Mapping[str, Any], theme: str) -> dict[str, Any]:
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
@@ -67,9 +65,8 @@ class Figure:
         title: str | None = None,
         width: int | None = None,
         height: int | None = None,
-        font: str = "",
     ) -> Figure:
-        """Return a copy with a custom title (empty for none), size in pixels, or font.
+        """Return a copy with a custom title (empty for none), or size in pixels.
 
         A custom title also removes the lines below the title. Raises `ConfigError` if a size is not positive.
         """
@@ -89,13 +86,12 @@ class Figure:
                 sizes["width"] = max(sizes["width"] // panels, 1)
             changed["spec"] = {**changed["spec"], **sizes}
             sizes = {}
-        config = {"font": font} if font else {}
-        return replace(self, template={**changed, **sizes}, config={**self.config, **config})
+        return replace(self, template={**changed, **sizes})
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
         """Save the figure as .svg, .png or .pdf (needs `groupgt[plots]`), .json (specification) or .html.
 
-        Raises `ConfigError` for any other extension or a font that is not installed, and `OSError` if the file cannot
+        Raises `ConfigError` for any other extension, and `OSError` if the file cannot
         be written.
         """
         path = Path(path)
@@ -110,8 +106,6 @@ class Figure:
 
             data = figure_page(self.text, self.table_html(), self.template)
         else:
-            if font := self.config.get("font"):
-                check_font(font)
             data = _converted(spec, ending)
         path.write_bytes(data)
         return path

@@ -170,7 +170,7 @@ def sharing(experiment: Experiment) -> list[list[str]]:
     for name, dataset in experiment.config.datasets.items():
         if dataset.corpus is not None:
             truth = str(experiment.at(dataset.ground_truth))
-            same = as_dict(replace(dataset, corpus=None, ground_truth=truth, build=None))
+            same = as_dict(replace(dataset, corpus=None, ground_truth=truth))
             kinds.setdefault(json.dumps(same, sort_keys=True), []).append(name)
     return [names for names in kinds.values() if len(names) > 1]
 

@@ -7,12 +7,10 @@ from typing import Any
 from groupgt.curation.agree import Agreement
 from groupgt.curation.check import Check, Finding
 from groupgt.curation.rechunk import Rechunked, ways_to_keep
-from groupgt.curation.suggest import HEADERS, Suggestions, rows_of
 from groupgt.render.document import Block
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted, snippet
+from groupgt.render.tables import Grid, Table, counted
 
-SNIPPET_CHARS = 60
 FINDING = ["finding", "count", "example"]
 
 
@@ -84,29 +82,6 @@ class RechunkedTeller(Teller[Rechunked]):
         carried = self.result
         counts = {"method": carried.method, "counts": carried.counts()}
         return {**counts, "lost": carried.lost, "left_out": carried.dropped}
-
-
-class SuggestionsTeller(Teller[Suggestions]):
-    """Shows candidates next to the alternatives that they resemble."""
-
-    fields = ("candidates",)
-
-    def blocks(self) -> list[Block]:
-        """Return the number of candidates and a table with one row for each."""
-        columns = ("qid", "group", "alternative", "candidate", "similarity")
-        candidates = self.result.candidates
-        rows = [
-            [*(getattr(each, name) for name in columns), snippet(each.candidate_text, SNIPPET_CHARS)]
-            for each in candidates
-        ]
-        headers = ["query", "group", "alternative", "candidate", "similarity", "text of the candidate"]
-        queries = counted(len({each.qid for each in candidates}), "query")
-        count = f"{counted(len(candidates), 'candidate')} of {queries}"
-        return [count, (headers, rows)] if rows else [count]
-
-    def csv_rows(self) -> Grid:
-        """Return headers and one row per candidate, none accepted yet; reviewers mark candidates in this file."""
-        return HEADERS, rows_of(self.result.candidates)
 
 
 class AgreementTeller(Teller[Agreement]):

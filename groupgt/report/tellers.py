@@ -27,7 +27,6 @@ TELLERS = {
     "PowerAnalysis": "power",
     "Rechunked": "curation",
     "Stages": "stages",
-    "Suggestions": "curation",
     "Thresholds": "depth",
 }
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
-from groupgt.store.files import PART, reached, sweep, write_bytes, write_text
+from groupgt.store.files import PART, sweep, write_bytes, write_text
 from groupgt.store.journal import ENDING as JOURNAL
 from groupgt.store.journal import Journal, left_behind
 
@@ -108,7 +108,6 @@ class Cache:
         sweep(self.folder)
         if not self.folder.is_dir() or all(path.name.startswith(PART) for path in self.folder.iterdir()):
             write_text(self.folder / ".gitignore", NOTE)
-            reached("settled the cache")
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries, sorted by key; a damaged entry has an empty description."""

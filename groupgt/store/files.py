@@ -36,16 +36,11 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{PART}{owner()}-")
         os.close(handle)
         temporary = Path(name)
-        label = path.suffix or path.name
-        reached(f"made a part of {label}")
         write(temporary)
-        reached(f"wrote a part of {label}")
         sync(temporary)
         # mkstemp creates files that only the owner can read; a result gets ordinary permissions.
         temporary.chmod(0o666 & ~umask())
-        reached(f"about to rename {label}")
         temporary.replace(path)
-        reached(f"renamed {label}")
         sync_folder(path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
@@ -245,20 +240,3 @@ def digest_of(path: Path) -> str:
     files = sorted(file for file in path.rglob("*") if file.is_file())
     lines = "".join(f"{file.relative_to(path).as_posix()}\0{sha256(file)}\n" for file in files)
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-# --- Points at which a test may kill the process.
-
-
-_watchers: list[Callable[[str], None]] = []
-
-
-def watch(watcher: Callable[[str], None]) -> None:
-    """Register a function to be called with the name of each point that is reached."""
-    _watchers.append(watcher)
-
-
-def reached(name: str) -> None:
-    """Report to all watchers that a point has been reached."""
-    for watcher in _watchers:
-        watcher(name)

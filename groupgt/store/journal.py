@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
-from groupgt.store.files import is_gone, make_folder, owner, reached, sync_folder
+from groupgt.store.files import is_gone, make_folder, owner, sync_folder
 
 ENDING = ".journal"
 TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -111,8 +111,6 @@ class Journal:
                 sync_folder(self.path.parent)
         except OSError as error:
             raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
-        if values:
-            reached("appended to a journal")
 
     def remove(self) -> None:
         """Remove the file if it exists."""

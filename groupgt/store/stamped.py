@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from groupgt.store import files
-from groupgt.store.files import reached
 
 LAST = "manifest.json"
 LATEST = "latest"
@@ -27,16 +26,13 @@ def write_stamped(parent: Path, digest: str, writers: Mapping[str, Writer]) -> P
     """
     with files.temporary_folder(parent) as temporary:
         files.sweep(parent)
-        reached("made the part of a result folder")
         for name in sorted(writers, key=lambda name: (name == LAST, name)):
             target = temporary / name
             target.parent.mkdir(parents=True, exist_ok=True)
             writers[name](target)
-            reached(f"wrote {target.suffix or name} of a result folder")
         files.sync_tree(temporary)
         folder = _renamed(temporary, parent, digest)
         files.sync_folder(parent)
-        reached("renamed a result folder")
         files.write_text(parent / LATEST, folder.name + "\n")
         return folder
 

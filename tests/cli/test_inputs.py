@@ -43,7 +43,6 @@ TAKES = {
     "check": TRUTH | RUNS | LABELLER,  # nothing is measured
     "agree": TRUTH | RUNS | LABELLER,
     "rechunk": TRUTH,  # there are no results; chunks are named by --from and --to
-    "suggest": TRUTH | {"--corpus"},
     "outcomes": TRUTH | RUNS | LABELLER | {"-m", "-k"},
     "stages": TRUTH | LABELLER | {"--by"},  # a stage is a run and a cutoff
     "convert": TRUTH | {"--parts"},  # --from says the format of results too; all of them are held
@@ -115,7 +114,6 @@ CALLS = {
     "check": ["check", "TRUTH", "RUN"],
     "agree": ["agree", "TRUTH", "RUN", "--annotator", "annotator.jsonl", "--format", "json"],
     "rechunk": ["rechunk", "TRUTH", "--from", "old.csv", "--to", "new.csv"],
-    "suggest": ["suggest", "TRUTH", "--accept", "reviewed.csv", "--output", "OUT.jsonl"],
     "convert": ["convert", "TRUTH", "OUT.jsonl", "--to", "jsonl"],
     "sample": ["sample", "TRUTH", "--size", "1", "--out", "OUT.jsonl"],
     "judge": ["judge", "TRUTH", "--export", "--out", "OUT.jsonl"],
@@ -269,12 +267,6 @@ def test_with(command: str, data: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("command", pairs("--corpus"))
 def test_corpus(command: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if command == "suggest":
-        pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
-        call = ["suggest", "TRUTH", "--output", "candidates.csv"]
-        assert outcome(capsys, call)[0] == 2
-        assert outcome(capsys, [*call, "--corpus", "corpus.jsonl"])[0] == 0
-        return
     # By texts nothing can be said of results without them.
     differ(capsys, command, "--corpus", "corpus.jsonl", base=["--labeller", "text"])
 

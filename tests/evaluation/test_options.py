@@ -47,7 +47,6 @@ SIGNATURES = {
     "thresholds": f"truth, run, share=0.9, *, {ONE_RUN}",
     "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {LABELLED}",
     "agree": f"truth, run=None, *, other_truth=None, other_labeller=None, parts=False, {LABELLED}",
-    "suggest": f"truth, corpus, threshold=0.9, *, {TRUTH}",
     "rechunk": "truth, old=None, new=None, *, method=None, min_overlap=0.5, threshold=0.9, unit='chars', "
     f"drop_lost=False, {TRUTH}",
 }

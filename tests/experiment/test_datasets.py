@@ -10,10 +10,7 @@ import groupgt
 from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import (
     Fault,
-    changed,
     check_one,
-    told,
-    written,
 )
 from tests.snapshots import Snapshot
 
@@ -26,13 +23,6 @@ FAULTS: list[Fault] = [
         "datasets.mine.corpus",
         "file not found: FOLDER/corpse.jsonl",
     ),
-    (
-        "a missing script",
-        [("    where", "    build: make.py\n    where")],
-        "10:12",
-        "datasets.mine.build",
-        "file not found: FOLDER/make.py",
-    ),
     # What only the data shows.
     ("no such column", [("{type: [", "{tpe: [")], "10:13", "datasets.mine.where", "no column 'tpe'; it has type, year"),
     ("no question left", [("[single, multi]", "[double]")], "10:13", "datasets.mine.where.type", "no query is left"),
@@ -44,24 +34,6 @@ FAULTS: list[Fault] = [
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[0])
 def test_one_fault_is_one_line_at_its_place(folder: Path, fault: Fault) -> None:
     check_one(folder, fault)
-
-
-def test_a_script_that_makes_a_file(folder: Path, snapshot: Snapshot) -> None:
-    (folder / "make.py").write_text("raise SystemExit('nothing to fetch')\n")
-    text = changed(("corpus: corpus.jsonl\n", "corpus: made.jsonl\n    build: make.py\n"))
-    with pytest.raises(groupgt.ConfigError) as error:
-        run_experiment(written(folder, text))
-    assert (
-        str(error.value)
-        .replace(str(folder), "FOLDER")
-        .endswith(
-            "8:13: datasets.mine.corpus: FOLDER/made.jsonl is missing; python FOLDER/make.py makes it, and so does a "
-            "run; allow it with --allow-code"
-        )
-    )
-    snapshot(told(folder, text, allow_code=True))
-    (folder / "make.py").write_text("")
-    snapshot(told(folder, text, allow_code=True))
 
 
 def searched(folder: Path, queries: str, judged: str = "301 0 d1 1\n302 0 d2 1\n") -> Path:

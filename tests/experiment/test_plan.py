@@ -48,19 +48,14 @@ def test_without_code_all_else_is_checked_and_what_is_not_is_said(tmp_path: Path
     file = small(tmp_path, 'mine: {use: python, with: {target: "mine:search"}}')
     (tmp_path / "mine.py").write_text("open('ran', 'w').close()\n" + LISTED)
     (tmp_path / "judging.py").write_text("open('ran', 'w').close()\n\ndef judge(pairs):\n    return pairs\n")
-    (tmp_path / "make.py").write_text("open('ran', 'w').close()\n")
     text = file.read_text()
-    dataset = "set: {corpus: corpus.jsonl, ground_truth: truth.jsonl}"
-    text = text.replace(dataset, f"{dataset}\n  made: {{ground_truth: made.jsonl, build: make.py}}")
     judge = 'labeller: {use: code, with: {target: "judging:judge"}}, tokenizer: "python:judging:judge"'
     file.write_text(text.replace("metrics: [recall]", f"metrics: [recall, recall@9tokens], {judge}"))
     found = plan(file)
     assert [what.partition(": ")[0] for what in found.unchecked] == [
-        "datasets.made.ground_truth",
         "systems.mine.use",
         "evaluate.labeller.use",
         "evaluate.tokenizer",
-        "datasets.made.build",
     ]
     assert [row[:2] for row in found.rows] == [["set", "mine"], ["set", "(labeller)"]]
     assert not (tmp_path / "ran").exists()
@@ -68,7 +63,7 @@ def test_without_code_all_else_is_checked_and_what_is_not_is_said(tmp_path: Path
         plan(file, changes=['systems.mine.with.target="mine:serach"'])
     with pytest.raises(groupgt.ConfigError) as error:
         run_experiment(file)
-    assert str(error.value).count("allow it with --allow-code") == 4
+    assert str(error.value).count("allow it with --allow-code") == 3
 
 
 @pytest.mark.slow

@@ -26,18 +26,21 @@ from tests.faults.trial import (
     started,
 )
 
-# Runs the command line and dies at the point whose number is given, without a chance to clean up.
+# Runs the command line and dies before the change of the disk whose number is given, without a chance to clean up.
 DYING = """
-import os, signal, sys
+import os, pathlib, signal, sys
 from groupgt.cli.main import main
 from groupgt.experiment import retrieval
-from groupgt.store import files as points
 
 log, last, *arguments = sys.argv[1:]
 found = []
 
-def reached(name):
-    found.append(name)
+def changing(event, about):
+    if event not in ("tempfile.mkstemp", "tempfile.mkdtemp", "os.chmod", "os.rename", "os.mkdir"):
+        return
+    path = pathlib.Path(os.fsdecode(about[event == "os.rename"]))
+    name = path.suffix or ("folder" if event == "os.rename" and os.path.isdir(about[0]) else path.name)
+    found.append(f"{event} {name}" if event == "os.rename" else event)
     with open(log, "w", encoding="utf-8") as file:
         file.write("\\n".join(found))
     if len(found) == int(last):
@@ -45,7 +48,7 @@ def reached(name):
 
 # A slow machine writes its journals no sooner.
 retrieval.SYNCED_EVERY_S = float("inf")
-points.watch(reached)
+sys.addaudithook(changing)
 main(arguments)
 """
 only_posix = pytest.mark.skipif(not POSIX, reason="only POSIX has SIGKILL")
@@ -64,7 +67,7 @@ def test_death_at_every_point(tmp_path: Path) -> None:
     assert status == 0
     expected = newest(file)
     check_finished(file, expected)
-    for what in ("made a part", "wrote a part", "about to rename", "renamed", "result folder", ".gitignore", "latest"):
+    for what in ("tempfile.mkstemp", "os.chmod", "os.rename .zst", "os.rename folder", ".gitignore", "latest"):
         assert any(what in name for name in points), what
     for number, name in enumerate(points, 1):
         file = experiment(tmp_path / str(number))
@@ -73,11 +76,11 @@ def test_death_at_every_point(tmp_path: Path) -> None:
         assert found == points[:number]
         check_whole(file, expected)
         kept = entries(file)
-        assert len(kept) == found.count("renamed .zst"), name
+        assert len(kept) == found[:-1].count("os.rename .zst"), name
         outcome = run_experiment(file)
         assert (outcome.cached, outcome.retrieved) == (len(kept), RETRIEVALS - len(kept)), name
         assert entries(file).items() >= kept.items(), name
-        seen = "renamed a result folder" in found
+        seen = "os.rename folder" in found[:-1]
         check_finished(file, expected, folders=[1 + seen])
 
 
@@ -87,7 +90,7 @@ def test_death_at_every_point_of_a_run_that_retrieves_again(tmp_path: Path) -> N
     expected = newest(file)
     status, points = dying(file, 0, "--refresh")
     assert status == 0
-    for name in dict.fromkeys(name for name in points if name.endswith(".zst")):
+    for name in ("os.chmod", "os.rename .zst"):
         assert dying(file, 1 + points.index(name), "--refresh")[0] != 0
         check_whole(file, expected)
         assert run_experiment(file).cached == RETRIEVALS, name
@@ -161,7 +164,7 @@ def test_death_while_the_report_of_gates_is_written(tmp_path: Path) -> None:
     report = tmp_path / "disturbed" / "gates.xml"
     points = dying(file, 0, "--junit", file.parent / "gates.xml")[1]
     file = experiment(report.parent)
-    last = max(number for number, name in enumerate(points, 1) if name == "about to rename .xml")
+    last = max(number for number, name in enumerate(points, 1) if name == "os.rename .xml")
     assert dying(file, last, "--junit", report)[0] != 0
     assert not report.exists()
     call("run", file, "--junit", report)

@@ -63,11 +63,11 @@ def test_a_figure_states_its_population_and_rules(name: str) -> None:
     assert "default policy" in spec["description"]
 
 
-def test_a_figure_takes_another_title_size_and_font() -> None:
+def test_a_figure_takes_another_title_and_size() -> None:
     figure = SAMPLES["forest"]
-    spec = figure.styled(title="Means", width=300, height=200, font="Times").spec
+    spec = figure.styled(title="Means", width=300, height=200).spec
     assert spec["title"] == {"text": "Means"}
-    assert (spec["width"], spec["height"], spec["config"]["font"]) == (300, 200, "Times")
+    assert (spec["width"], spec["height"]) == (300, 200)
     assert "title" not in figure.styled(title="").spec
     assert figure.styled().spec == figure.spec
     panels = SAMPLES["depth"].styled(width=600).spec

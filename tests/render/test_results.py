@@ -75,7 +75,6 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "AuditPower": (lambda _: audited().audit_power(), ""),
     "Thresholds": (lambda _: groupgt.thresholds(*without_answers(), 0.5), ""),
     "Check": (lambda _: groupgt.check(TRUTH, RUNS), ""),
-    "Suggestions": (lambda _: groupgt.suggest({"q": [["a"]]}, CORPUS), "rapidfuzz"),
     "Agreement": (lambda _: groupgt.agree(TRUTH, RUNS["bm25"], other_truth={**TRUTH, "q1": [["a", "x"]]}), ""),
     "Rechunked": (lambda _: groupgt.rechunk({"q": [["o"]]}, {"o": ("d", 0, 9)}, {"n": ("d", 0, 8)}), ""),
     "Outcome": (outcome, "bm25s"),

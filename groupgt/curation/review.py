@@ -1,57 +1,30 @@
-"""Proposes alternatives for human review as rows with evidence, and adds accepted rows to the ground truth."""
+"""Writes near-duplicates as rows for human review, and adds accepted rows to the ground truth."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Unpack
+from typing import Any
 
 import numpy as np
-from typing_extensions import Doc
 
-from groupgt.curation.near import Candidate, near_duplicates
+from groupgt.curation.near import Candidate
 from groupgt.curation.rechunk import with_alternatives
 from groupgt.errors import DataError, Faults, display
-from groupgt.evaluation.options import Truth, TruthOptions, takes_options
-from groupgt.evaluation.request import Request
-from groupgt.evaluation.sources import Sources
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.values import TEXT
 from groupgt.render.exports import as_written
-from groupgt.render.results import ResultRows
 
 HEADERS = ["accept", *(field.name for field in fields(Candidate)), "check"]
 # The proposal in a row; only `accept` is for the reviewer.
 PROPOSED = ("qid", "group", "alternative", "candidate", "candidate_text")
 YES, NO = ("yes", "y", "x", "true", "1", "1.0"), ("", "no", "n", "false", "0", "0.0")
-
-
-@dataclass(frozen=True)
-class Suggestions(ResultRows[Candidate]):
-    """Unjudged passages that are nearly identical to a judged alternative, for review."""
-
-    candidates: tuple[Candidate, ...]
-
-
-@takes_options(TruthOptions)
-def suggest(
-    truth: Truth,
-    corpus: Annotated[Any, Doc("The passages to search: a path or `{id: text}`.")],
-    threshold: Annotated[float, Doc("Minimum similarity of a candidate.")] = 0.9,
-    **options: Unpack[TruthOptions],
-) -> Suggestions:
-    """Proposes unjudged passages that are nearly identical to a judged alternative, for review.
-
-    Needs RapidFuzz. Raises `DataError` or `ConfigError`.
-    """
-    grouped = Request.of(**options).truth_of(truth)
-    return Suggestions(tuple(near_duplicates(grouped, Sources(corpus).texts(None, "corpus"), threshold)))
 
 
 def rows_of(candidates: Sequence[Candidate]) -> list[list[Any]]:

@@ -11,7 +11,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.curation.near import near_duplicates
-from groupgt.curation.suggest import HEADERS, accepted, check_of, rows_of
+from groupgt.curation.review import HEADERS, accepted, check_of, rows_of
 from tests.snapshots import Snapshot
 
 pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
@@ -27,6 +27,8 @@ GROUPS = [
     {"alternatives": [{"id": "a", "grade": 2}], "name": "leave"},
     {"alternatives": ["b", {"id": "c", "grade": 0}], "weight": 3},
 ]
+
+SEARCH = ["check", "truth.jsonl", "--corpus", "corpus.jsonl", "--near-duplicates", "--write"]
 
 
 def found(threshold: float) -> list[tuple[str, str]]:
@@ -84,14 +86,14 @@ def marked(path: Path, marks: list[str]) -> None:
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_only_what_is_marked_is_taken_up(folder: Path, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
     review = folder / f"review.{ending}"
-    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", review.name])
-    assert "wrote 2 candidates of 1 query" in capsys.readouterr().err
-    main(["suggest", "truth.jsonl", "--accept", review.name, "--output", "same.jsonl"])
+    main([*SEARCH, review.name])
+    assert "wrote 2 candidates to" in capsys.readouterr().err
+    main(["convert", "truth.jsonl", "same.jsonl", "--to", "jsonl", "--accept", review.name])
     before, same = (groupgt.read_ground_truth(folder / name) for name in ("truth.jsonl", "same.jsonl"))
     assert same.digest == before.digest
     marked(review, ["", "TRUE"])
-    main(["suggest", "truth.jsonl", "--accept", review.name, "--output", "more.jsonl"])
-    assert capsys.readouterr().err.endswith("wrote 1 query to more.jsonl\ngroupgt: accepted 1, rejected 1\n")
+    main(["convert", "truth.jsonl", "more.jsonl", "--to", "jsonl", "--accept", review.name])
+    assert capsys.readouterr().err.endswith("accepted 1, rejected 1\ngroupgt: wrote 1 query to more.jsonl\n")
     more = groupgt.read_ground_truth(folder / "more.jsonl")
     assert more["q"] == [
         {"alternatives": [{"id": "a", "grade": 2}, {"id": "a3", "grade": 2}], "name": "leave"},
@@ -111,7 +113,7 @@ def test_shape_and_excluded_ids_are_kept(folder: Path) -> None:
 
 
 def test_evidence_stands_beside_each_candidate(folder: Path) -> None:
-    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.jsonl"])
+    main([*SEARCH, "review.jsonl"])
     row = json.loads((folder / "review.jsonl").read_text(encoding="utf-8").splitlines()[1])
     assert list(row) == HEADERS
     assert 0.9 < row.pop("similarity") < 1
@@ -131,7 +133,7 @@ def test_evidence_stands_beside_each_candidate(folder: Path) -> None:
 def test_a_review_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "review.csv").write_text("mine", encoding="utf-8")
     with pytest.raises(SystemExit) as end:
-        main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
+        main([*SEARCH, "review.csv"])
     assert end.value.code == 2
     assert "may contain review marks" in capsys.readouterr().err
     assert (folder / "review.csv").read_text(encoding="utf-8") == "mine"
@@ -166,7 +168,7 @@ def test_marks_and_rows_that_do_not_fit(folder: Path, change: dict[str, str], wo
 
 @pytest.mark.parametrize(("old", "new"), [("a2", "a9"), ("Thirty days of leave a year - ", "Thirty "), ("leave", "b")])
 def test_a_row_that_was_changed_is_no_proposal(folder: Path, old: str, new: str, snapshot: Snapshot) -> None:
-    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
+    main([*SEARCH, "review.csv"])
     review = folder / "review.csv"
     marked(review, ["yes", ""])
     review.write_text(review.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
@@ -179,9 +181,9 @@ def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(folder: Path) -
     lines = (json.dumps({"doc_id": name, "contents": text}) + "\n" for name, text in corpus.items())
     (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
     (folder / "truth.jsonl").write_text(json.dumps({"qid": "+q", "retrieval_gt": [["=a"]]}), encoding="utf-8")
-    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
+    main([*SEARCH, "review.csv"])
     marked(folder / "review.csv", ["x", "x"])
-    main(["suggest", "truth.jsonl", "--accept", "review.csv", "--output", "more.jsonl"])
+    main(["convert", "truth.jsonl", "more.jsonl", "--to", "jsonl", "--accept", "review.csv"])
     assert groupgt.read_ground_truth(folder / "more.jsonl")["+q"] == [["=a", "-b", "'=c"]]
 
 
