@@ -3,10 +3,9 @@
 A query has an ease, which makes both complete retrieval and correct answers likelier. Its answers also depend on
 retrieval, and share a luck of their own. Printed are, for each number of queries, share of complete retrieval, chances
 of a correct answer and kind of answers, the shares of data sets whose 95% interval contains the true value (known from
-two million queries), and how often a share is refused. Kinds: `one` answer per query; `three` per query; `scores` in
+two million queries). Kinds: `one` answer per query; `three` per query; `scores` in
 steps of a third; `trials`: three runs of a query, each with its own retrieval; `apart` is `three` as if all answers
-were independent, which is wrong. Then, for five metrics that are equally good: how often two differ, and how often
-one is called the winner. `--data-sets` is 1,000 by default.
+were independent, which is wrong. `--data-sets` is 1,000 by default.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from groupgt.errors import DataError
-from groupgt.evaluation.outcomes import Level, _shares, concordance_of, ranked
+from groupgt.comparison.outcomes import Level, _shares
 
 KINDS = ("one", "three", "scores", "trials", "apart")
-NAMES = ("complete", "incomplete", "difference", "wrong", "excess", "gross", "net")
+NAMES = ("complete", "incomplete", "difference", "wrong", "gold")
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -55,7 +53,7 @@ def found(retrieved: np.ndarray, score: np.ndarray, gold: np.ndarray, kind: str)
         retrieved, score, gold = (each.reshape(-1, 1) for each in (retrieved, score, gold))
     level = Level(0.95, np.full(len(score), score.shape[1]), kind != "scores")
     means = [each.mean(axis=1) for each in (score, retrieved, score * retrieved, gold)]
-    return _shares(*means, level)[0]
+    return _shares(*means, level)
 
 
 def cells() -> Iterator[tuple[int, float, tuple[float, float], str]]:
@@ -69,7 +67,7 @@ def cells() -> Iterator[tuple[int, float, tuple[float, float], str]]:
 
 def coverage(rng: np.random.Generator, data_sets: int) -> dict[str, list[float]]:
     """Prints a line for each cell of the grid; returns all coverages by kind."""
-    print(f"queries  complete  chances     kind    {'  '.join(f'{name:>10}' for name in NAMES)}  refused")
+    print(f"queries  complete  chances     kind    {'  '.join(f'{name:>10}' for name in NAMES)}")
     by_kind: dict[str, list[float]] = {}
     for queries, complete, chances, kind in cells():
         true = {
@@ -83,39 +81,14 @@ def coverage(rng: np.random.Generator, data_sets: int) -> dict[str, list[float]]
                     hits[name].append(share.interval[0] <= true[name] <= share.interval[1])
         # A coverage of few data sets says little.
         kept = {name: float(np.mean(hit)) if len(hit) >= data_sets / 2 else np.nan for name, hit in hits.items()}
-        refused = 1 - sum(map(len, hits.values())) / data_sets / len(NAMES)
         by_kind.setdefault(kind, []).extend(value for value in kept.values() if not np.isnan(value))
         texts = "  ".join(f"{value:10.3f}" if not np.isnan(value) else f"{'–':>10}" for value in kept.values())
-        print(f"{queries:7}  {complete:8}  {chances!s:10}  {kind:7}  {texts}  {refused:7.2f}", flush=True)
+        print(f"{queries:7}  {complete:8}  {chances!s:10}  {kind:7}  {texts}", flush=True)
     return by_kind
 
 
-def metrics(rng: np.random.Generator, data_sets: int) -> None:
-    """Prints how often equal metrics are called different, for each number of queries and share of correct answers."""
-    print("queries  correct  two differ  a winner of five")
-    for queries in (40, 80, 250):
-        for correct in (0.5, 0.75):
-            differ, winners = [], []
-            while len(differ) < data_sets:
-                score = (rng.random(queries) < correct) * 1.0
-                shared = score + rng.normal(size=queries)
-                columns = {str(each): np.round(shared + rng.normal(size=queries), 1) for each in range(5)}
-                try:
-                    winner = ranked(columns, score, Level(0.95, np.ones(queries, dtype=int)))[1]
-                except DataError:
-                    continue
-                winners.append(winner is not None)
-                two = [concordance_of(columns[name], score) for name in ("0", "1")]
-                influence = two[0][1] - two[1][1]
-                error = np.sqrt((influence**2).sum() * queries / (queries - 1))
-                smaller = int(min(score.sum(), queries - score.sum()))
-                t = Level(0.95, np.ones(1, dtype=int)).student(smaller)
-                differ.append(abs(two[0][0] - two[1][0]) > t * error)
-            print(f"{queries:7}  {correct:7}  {np.mean(differ):10.3f}  {np.mean(winners):16.3f}", flush=True)
-
-
 def main() -> None:
-    """Prints both grids."""
+    """Prints the grid."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-sets", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
@@ -123,7 +96,6 @@ def main() -> None:
     rng = np.random.default_rng(arguments.seed)
     for kind, values in coverage(rng, arguments.data_sets).items():
         print(f"{kind}: {min(values):.3f} to {max(values):.3f}")
-    metrics(rng, arguments.data_sets)
 
 
 if __name__ == "__main__":

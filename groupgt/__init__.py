@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from groupgt.comparison.compare import Comparison, compare, power
     from groupgt.comparison.correlation import Correlation
     from groupgt.comparison.failures import HardestGroups, misses
+    from groupgt.comparison.outcomes import Outcomes, outcomes
     from groupgt.comparison.power import AuditPower, PowerAnalysis
     from groupgt.curation.agree import Agreement, agree
     from groupgt.curation.check import Check, check
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from groupgt.evaluation.depth import Depths, depth
     from groupgt.evaluation.evaluate import evaluate, label
     from groupgt.evaluation.identify import Identified, identify
-    from groupgt.evaluation.outcomes import Outcomes, outcomes
     from groupgt.evaluation.result import Evaluation, Misses
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
     from groupgt.evaluation.score import score
@@ -71,7 +71,7 @@ _HOME = {
     "MetricError": "errors",
     "Misses": "evaluation.result",
     "Outcome": "experiment.outcome",
-    "Outcomes": "evaluation.outcomes",
+    "Outcomes": "comparison.outcomes",
     "Policy": "model.policy",
     "PowerAnalysis": "comparison.power",
     "Rechunked": "curation.rechunk",
@@ -91,7 +91,7 @@ _HOME = {
     "list_metrics": "metrics.language",
     "metric": "metrics.own",
     "misses": "comparison.failures",
-    "outcomes": "evaluation.outcomes",
+    "outcomes": "comparison.outcomes",
     "parse_metric": "metrics.language",
     "power": "comparison.compare",
     "read_ground_truth": "formats.detect",

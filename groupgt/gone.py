@@ -25,12 +25,16 @@ GONE: dict[Kind, dict[str, str]] = {
         "--methods": _METHODS,
         "--font": _STYLE,
         "--theme": _STYLE,
+        "outcomes -m": "compare metrics with `groupgt compare`",
     },
     "key": {
         "build": "run the script before `groupgt run`, and name the file that it makes as corpus",
     },
     "python": {
         "Comparison.methods": f"{_METHODS}; call to_latex()",
+        "Outcomes.metrics": "compare metrics with compare()",
+        "Outcomes.refused": "no share is refused; its interval is wide",
+        "Outcomes.winner": "compare metrics with compare()",
         "Pool": _POOL,
         "Suggestions": _CANDIDATES,
         "pool": _POOL,

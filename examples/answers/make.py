@@ -62,10 +62,7 @@ def planted(complete: dict[str, bool]) -> dict[str, float]:
         "incomplete": (1 - SLIP) * GUESS,
         "difference": (1 - SLIP) * (1 - GUESS),
         "wrong": (SLIP * missing + lacking) / wrong,
-        "correct": (1 - SLIP) * GUESS * missing / (1 - wrong),
-        "excess": lacking / wrong,
-        "gross": 1 - SLIP,
-        "net": lacking / wrong,
+        "gold": lacking,
     }
 
 

@@ -190,11 +190,11 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 
 @command("outcomes")
 @click.option("--oracle", type=FILE, help="Judged answers to the same queries from gold context.")
-@default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff of completeness, and of metrics.")
+@default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff of completeness.")
 @default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @format_option
 @details_option
-@input_options(TRUTH, THE_RUN, METRIC, LABELLER)
+@input_options(TRUTH, THE_RUN, LABELLER)
 @click.argument("answers", metavar="ANSWERS", type=FILE)
 def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int, confidence: float, style: str) -> None:
     """Count the correct answers where retrieval is complete, and where it is not.
@@ -202,12 +202,11 @@ def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int,
     ANSWERS has a row per answer (JSONL, CSV or parquet) with qid and correct: 0, 1 or a score between. Answers to
     queries without ground truth are left out. All numbers are associations.
     """
-    from groupgt.evaluation.outcomes import DEFAULT_METRICS, beside_complete, outcomes_of
+    from groupgt.comparison.outcomes import COMPLETE, outcomes_of
     from groupgt.formats.answers import read_answers
 
     inputs.check(also_read=[answers, oracle])
-    names = [name for text in inputs.metric_texts for name in split_names(text)]
-    request = inputs.request_for(beside_complete(names or DEFAULT_METRICS), k=[k])
+    request = inputs.request_for([COMPLETE], k=[k])
     judged = read_answers(answers, inputs.columns_of(answers))
     gold = None if oracle is None else read_answers(oracle, inputs.columns_of(oracle))
     evaluation = evaluate_run(request, inputs.truth, inputs.run, inputs.named_runs[0][0])

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from groupgt.comparison.across import Across, Beside
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast
+from groupgt.comparison.outcomes import Outcomes
 from groupgt.comparison.settings import Settings
 from groupgt.errors import KeptWarning, printable
-from groupgt.evaluation.outcomes import Outcomes
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.stages import Stages
 from groupgt.experiment.answers import Kept

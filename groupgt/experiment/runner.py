@@ -12,10 +12,10 @@ from typing import Any
 
 from groupgt.comparison.across import Across, Measured, across, mean_length, texts_of
 from groupgt.comparison.compare import Comparison, comparison_of
+from groupgt.comparison.outcomes import Outcomes, outcomes_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError, RetrieverError, collecting
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.outcomes import Outcomes, outcomes_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.stages import METRIC, Stages, stages_of
 from groupgt.experiment.answers import Progress, Silence, SystemAnswers

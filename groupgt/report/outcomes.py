@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from groupgt.comparison.outcomes import CORRECT, Outcomes
 from groupgt.errors import first_of
-from groupgt.evaluation.outcomes import CORRECT, Outcomes
 from groupgt.render.columns import level_text
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.drawing import drawing
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted, fixed, span
+from groupgt.render.tables import Grid, Table, counted, fixed
 from groupgt.report.sentences import at_cutoff, sentence_of
 
 if TYPE_CHECKING:
@@ -23,15 +23,8 @@ if TYPE_CHECKING:
 ASSOCIATION = "Association only: harder queries fail both, retrieval and answers."
 SIDES = {True: "complete", False: "incomplete"}
 NAMES = {
-    "complete": "correct answers with complete retrieval",
-    "incomplete": "correct answers with incomplete retrieval",
-    "difference": "difference",
     "wrong": "wrong answers with incomplete retrieval",
-    "correct": "correct answers with incomplete retrieval",
-    "excess": "wrong answers beyond the rate with complete retrieval",
-    "gross": "wrong answers, correct with gold context (upper bound, includes luck)",
-    "net": "the same, minus correct answers that are wrong with gold context",
-    "metrics": "the metric that goes with answers best",
+    "gold": "accuracy with gold context minus accuracy",
 }
 LEFT_OUT = {
     "unanswerable": "answered queries declared unanswerable",
@@ -51,7 +44,7 @@ class OutcomesTeller(Teller[Outcomes]):
     fields = tuple(Outcomes.__dataclass_fields__)
 
     def blocks(self) -> list[Item]:
-        """Return one sentence, the table of queries, shares, metrics, and what is missing."""
+        """Return one sentence, the table of queries, shares, and what is missing."""
         return list(items(self.result))
 
     def figure(self) -> Figure:
@@ -70,13 +63,12 @@ class OutcomesTeller(Teller[Outcomes]):
         return forest(rows, about, title="Correct answers by retrieval")
 
     def csv_rows(self) -> Grid:
-        """Return headers and one row per cell of the table of counts, per share and per metric."""
+        """Return headers and one row per cell of the table of counts, and per share."""
         result = self.result
         rows: list[list[Any]] = [
             [label, None, None, None, len(qids), len(result.queries)] for label, qids in _cells(result).items()
         ]
-        found = {**result.shares, **result.metrics}
-        rows += [[name, each.value, *each.interval, each.part, each.whole] for name, each in found.items()]
+        rows += [[name, each.value, *each.interval, each.part, each.whole] for name, each in result.shares.items()]
         return ["name", "value", "low", "high", "part", "whole"], nulls(rows)
 
 
@@ -94,15 +86,9 @@ def items(result: Outcomes) -> Iterator[Item]:
     yield Table([f"retrieval{at_cutoff(result.cutoff or None)}", correct, "wrong", "share correct", level], rows)
     for label, qids in _cells(result).items():
         yield Detail(f"{label}: {first_of(qids, NAMED) if qids else 'none'}")
-    if shares := [[NAMES[name], *_texts(result, name)] for name in list(NAMES)[3:] if name in result.shares]:
-        yield Table(["share of", "queries", "share", level], shares)
-    if len(result.metrics) > 1:
-        none = sentence_of("same", f"No clear winner among {len(result.metrics)} metrics. None beats all others.")
-        best = sentence_of("best", "", result.winner or "", " goes with answers best. It beats every other metric.")
-        yield Verdict([best if result.winner else none])
-        metrics: list[list[Any]] = [[name, each.value, span(each.interval)] for name, each in result.metrics.items()]
-        yield Table(["metric", "concordance", level], metrics)
-    lines = [f"not computed: {NAMES[name]}: {why}" for name, why in result.refused.items()]
+    if shares := [[NAMES[name], *_texts(result, name)] for name in NAMES if name in result.shares]:
+        yield Table(["", "queries", "share", level], shares)
+    lines = []
     if left_out := [f"{LEFT_OUT[name]} ({count:,})" for name, count in result.left_out.items()]:
         lines.append(f"left out: {', '.join(left_out)}")
     yield "\n".join([*lines, f"{counted(len(result.queries), 'query')} with answers"])

@@ -9,7 +9,7 @@ import re
 import runpy
 import shutil
 from collections.abc import Callable
-from itertools import product
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,8 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.cli.main import main
+from groupgt.comparison.outcomes import Level, Outcomes, gold_of, outcomes_of, share_of
 from groupgt.errors import DataError
-from groupgt.evaluation.outcomes import (
-    Level,
-    Outcomes,
-    concordance_of,
-    excess_of,
-    net_of,
-    outcomes_of,
-    ranked,
-    share_of,
-)
 from groupgt.formats.answers import read_answers
 from groupgt.report.experiment import page_of
 from tests.comparison.slowly import NEEDS_SCIPY
@@ -59,51 +50,55 @@ def test_by_hand(snapshot: Snapshot) -> None:
     """31 of 34 where retrieval is complete, 21 of 48 where it is not: 27 of 30 wrong answers are incomplete."""
     found = groupgt.outcomes(*data((31, 3, 21, 27)))
     shares = {name: (share.part, share.whole) for name, share in found.shares.items() if name != "difference"}
-    assert shares == {"complete": (31, 34), "incomplete": (21, 48), "wrong": (27, 30), "correct": (21, 52)}
-    # Wilson at 33 queries, p = 31/34 = .9118, z = 1.96: c = z²/33 = .1164,
-    # (.9118 + .0582 ± √(.1164 · .9118 · .0882 + .1164²/4)) / 1.1164 = (.9700 ± .1130) / 1.1164.
-    assert found.shares["complete"].interval == pytest.approx((0.7676, 0.9701), abs=2e-4)
-    # And at 47, p = .4375: c = .0817, (.4375 + .0409 ± √(.0817 · .2461 + .0017)) / 1.0817 = (.4784 ± .1475) / 1.0817.
-    assert found.shares["incomplete"].interval == pytest.approx((0.3058, 0.5786), abs=2e-4)
-    # Newcombe: .4743 − √((.9118 − .7676)² + (.5786 − .4375)²) = .4743 − .2018;
-    # .4743 + √((.9701 − .9118)² + (.4375 − .3058)²) = .4743 + .1440.
+    assert shares == {"complete": (31, 34), "incomplete": (21, 48), "wrong": (27, 30)}
+    # Wilson at 34 queries, p = 31/34 = .9118, z = 1.96: c = z²/34 = .11298,
+    # (.9118 + .0565 ± √(.11298 · .9118 · .0882 + .11298²/4)) / 1.11298 = (.9683 ± .1109) / 1.11298.
+    assert found.shares["complete"].interval == pytest.approx((0.7704, 0.9696), abs=2e-4)
+    # And at 48, p = .4375: c = .08003,
+    # (.4375 + .0400 ± √(.08003 · .2461 + .0016)) / 1.08003 = (.4775 ± .1459) / 1.08003.
+    assert found.shares["incomplete"].interval == pytest.approx((0.3070, 0.5772), abs=2e-4)
+    # Newcombe: .4743 − √((.9118 − .7704)² + (.5772 − .4375)²) = .4743 − .1988;
+    # .4743 + √((.9696 − .9118)² + (.4375 − .3070)²) = .4743 + .1427.
     assert found.shares["difference"].value == pytest.approx(31 / 34 - 21 / 48)
-    assert found.shares["difference"].interval == pytest.approx((0.2725, 0.6183), abs=3e-4)
-    # Of 52 · 30 pairs, 31 · 27 have the correct query complete and the wrong one not; 31 · 3 + 21 · 27 are ties.
-    assert next(iter(found.metrics.values())).value == pytest.approx((31 * 27 + (31 * 3 + 21 * 27) / 2) / (52 * 30))
-    assert found.refused.keys() == {"excess"}
+    assert found.shares["difference"].interval == pytest.approx((0.2755, 0.6170), abs=3e-4)
     assert str(found).startswith(
         "When retrieval is complete at 10, 31 of 34 answers are correct; when it is not, 21 of 48."
     )
     snapshot(str(found))
 
 
-def test_excess_by_hand() -> None:
-    """90 queries of 120 are complete, 9 of them wrong; of the other 30, 21 are wrong."""
-    wrong, complete = np.array([1.0] * 9 + [0.0] * 81 + [1.0] * 21 + [0.0] * 9), np.array([1.0] * 90 + [0.0] * 30)
-    share = excess_of(wrong, complete, wrong * complete, plain(120))
-    # P(wrong) = 30/120 = .25, P(wrong | complete) = .1: 1 − .1/.25 = .6; 30 − 120 · .1 = 18 of 30 wrong answers.
-    assert (share.value, share.part, share.whole) == pytest.approx((0.6, 18, 30))
-    # Influence on log(.4): complete and wrong 1/9 − 1/30 − 0, i.e. (1 − .1)/9 − (1 − .25)/30 = .075; complete and
-    # correct −.1/9 + .25/30 = −.00278; incomplete and wrong −.025; incomplete and correct .25/30 = .00833.
-    # Σ i² = 9 · .005625 + 81 · .0000077 + 21 · .000625 + 9 · .0000694 = .065; SE = √(.065 · 120/119) = .25602.
-    ends = 1 - 0.4 * math.exp(1.959964 * 0.25602), 1 - 0.4 * math.exp(-1.959964 * 0.25602)
-    assert share.interval == pytest.approx(ends, abs=1e-4)
-
-
-def test_net_by_hand() -> None:
+def test_gold_by_hand() -> None:
     """12 of 20 answers are correct; gold context has 6 of the 8 wrong ones right, and 1 of the 12 others wrong."""
     score = np.array([1.0] * 12 + [0.0] * 8)
     oracle = np.array([1.0] * 11 + [0.0] + [1.0] * 6 + [0.0] * 2)
-    share = net_of(score, oracle, plain(20))
-    # (17/20 − 12/20) / (8/20) = 5/8. Residuals o − y − 5/8 (1 − y): −1 once, 0 eleven times, 3/8 six times, −5/8 twice:
-    # Σ = 1 + .84375 + .78125 = 2.625; with one more query 3.625. SE = √(3.625 · 20/19) / 8 = .24418; t(19) = 2.0930.
-    assert (share.value, share.part, share.whole) == (0.625, 5, 8)
-    assert share.interval == pytest.approx((0.625 - 2.0930 * 0.24418, 1.0), abs=1e-4)
-    # Gross: 6 of 8.
-    gold = {f"q{n}": value for n, value in enumerate(oracle.tolist())}
-    gross = groupgt.outcomes(*data((12, 0, 0, 8)), oracle=gold).shares["gross"]
-    assert (gross.part, gross.whole) == (6, 8)
+    share = gold_of(score, oracle, 0.95)
+    # (11 + 6) / 20 − 12 / 20 = 5/20.
+    assert (share.value, share.part, share.whole) == (0.25, 5, 20)
+    # 6 of 7 signs agree: two-sided p = 2 · (7 + 1) / 2⁷ = .125, so the interval holds 0.
+    assert share.interval[0] <= 0 < share.value < share.interval[1] <= 1
+    # 8 of 8 agree: p = 2 / 2⁸ = .008.
+    assert gold_of(score, np.ones(20), 0.95).interval[0] > 0
+    # Gold context changes nothing: the interval is not a point.
+    low, high = gold_of(score, score, 0.95).interval
+    assert low < 0 < high
+
+
+def test_gold_is_over_the_queries_that_have_both() -> None:
+    """Of q0 to q11 correct and q12 to q19 wrong, gold context was tried on q11 (wrong now) and q12 (right now)."""
+    found = groupgt.outcomes(*data((12, 0, 0, 8)), oracle={"q11": 0, "q12": 1})
+    assert (found.shares["gold"].value, found.shares["gold"].whole) == (0, 2)
+
+
+def test_completeness_is_averaged_over_trials() -> None:
+    """q0 is complete in two of three trials, q1 in none: of 2 correct answers, 2/3 are complete."""
+    truth = {"q0": [["a"]], "q1": [["b"]]}
+    trials = [{"q0": ["a"], "q1": ["x"]}, {"q0": ["x"], "q1": ["x"]}, {"q0": ["a"], "q1": ["x"]}]
+    evaluation = groupgt.compare(truth, {"s": trials, "one": trials[0]}, ["recall@1"]).evaluations["s"]
+    for order in ((0, 1, 2), (1, 2, 0)):
+        moved = replace(evaluation, trials=tuple(evaluation.trials[place] for place in order))
+        found = outcomes_of(moved, 1, read_answers({"q0": 1, "q1": 1}))
+        assert found.shares["complete"].part == found.shares["complete"].whole == pytest.approx(2 / 3)
+        assert found.shares["incomplete"].whole == pytest.approx(4 / 3)
 
 
 def slow_share(part: list[float], whole: list[float], answers: int, *, binary: bool) -> tuple[float, float, float]:
@@ -113,13 +108,12 @@ def slow_share(part: list[float], whole: list[float], answers: int, *, binary: b
     total = sum(whole)
     p = sum(part) / total
     n = total**2 / sum(each**2 for each in whole)
-    variance = sum(((a - p * b) / total) ** 2 for a, b in zip(part, whole)) * n / (n - 1)
+    variance = sum(((a - p * b) / total) ** 2 for a, b in zip(part, whole))
     size = n
-    if 0 < p < 1 and variance > 0:
-        size = max(p * (1 - p) / variance, n - 1)
-        size = min(size, answers) if binary else size
-    single = answers == sum(each > 0 for each in whole)
-    z = stats.norm.ppf(0.975) if binary and single else stats.t.ppf(0.975, round(n) - 1)
+    if 0 < p < 1 and variance > 0 and not (binary and answers == sum(each > 0 for each in whole)):
+        size = p * (1 - p) / variance
+        size = max(min(size, answers) if binary else size, n)
+    z = stats.norm.ppf(0.975)
     middle, half = p + z * z / 2 / size, z * math.sqrt(p * (1 - p) / size + z * z / 4 / size**2)
     return p, (middle - half) / (1 + z * z / size), (middle + half) / (1 + z * z / size)
 
@@ -137,53 +131,11 @@ def test_shares_against_the_slow_reference(seed: int, count: int, how: tuple[int
         parts.append(sum(score for score, is_in in zip(scores, inside) if is_in) / each)
     used = sum(whole > 0 for whole in wholes)
     level = Level(0.95, np.full(count, each), steps == 1)
-    if used < 5:
-        with pytest.raises(DataError, match=f"expected at least 5 queries, found {used}"):
-            share_of(np.array(parts), np.array(wholes), level)
+    if not used:
         return
     share = share_of(np.array(parts), np.array(wholes), level)
     expected = slow_share(parts, wholes, used * each, binary=steps == 1)
     assert (share.value, *share.interval) == pytest.approx(expected, abs=1e-9)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=2, max_size=20))
-def test_concordance_against_all_pairs(rows: list[tuple[int, int]]) -> None:
-    values, scores = np.array(rows, dtype=np.float64).T
-    pairs = [(a, b) for a, b in product(rows, rows) if a[1] > b[1]]
-    if not pairs:
-        return
-    expected = sum(1.0 if a[0] > b[0] else 0.5 if a[0] == b[0] else 0.0 for a, b in pairs) / len(pairs)
-    found, influence = concordance_of(values, scores)
-    assert found == pytest.approx(expected)
-    # An influence is what leaving out a query changes, to first order: C is the same whichever way pairs are counted.
-    assert influence.sum() == pytest.approx(0, abs=1e-9)
-
-
-def test_the_standard_error_is_that_of_delong() -> None:
-    """For 0/1: C's variance is S₁₀/m + S₀₁/n over placements; here up to the factor n/(n − 1) of each class."""
-    rng = np.random.default_rng(0)
-    score = (rng.random(60) < 0.6) * 1.0
-    values = score + rng.normal(size=60)
-    found, influence = concordance_of(values, score)
-    right, wrong = values[score == 1], values[score == 0]
-    wins = (right[:, None] > wrong).mean(axis=1), (right[:, None] > wrong).mean(axis=0)
-    assert found == pytest.approx(wins[0].mean())
-    expected = sum(((each - found) ** 2).sum() / len(each) ** 2 for each in wins)
-    assert (influence**2).sum() == pytest.approx(expected)
-
-
-def test_a_winner_beats_every_other_metric() -> None:
-    rng = np.random.default_rng(1)
-    score = np.repeat([1.0, 0.0], 40)
-    columns = {"good": score + rng.normal(size=80) / 2, "poor": rng.normal(size=80), "flat": np.zeros(80)}
-    shares, winner = ranked(columns, score, plain(80))
-    assert (next(iter(shares)), winner) == ("good", "good")
-    assert shares["flat"].interval == (0.5, 0.5)
-    # Of two equal metrics, neither beats the other, and a single one has nothing to beat.
-    assert ranked({"a": columns["good"], "b": columns["good"]}, score, plain(80))[1] is None
-    assert ranked({"a": columns["good"]}, score, plain(80))[1] is None
-    with pytest.raises(DataError, match="expected a metric with values for answered queries, found none"):
-        ranked({}, score, plain(80))
 
 
 @given(st.integers(0, 10**6))
@@ -200,12 +152,7 @@ def test_names_and_orders_change_nothing(seed: int) -> None:
         {f"n{names[qid]}": run[qid] for qid in reversed(shuffled)},
         pl.DataFrame([(f"n{names[qid]}", score) for qid, score in rows], schema=["qid", "correct"], orient="row"),
     )
-    assert (after.shares, after.metrics, after.winner, after.refused) == (
-        before.shares,
-        before.metrics,
-        before.winner,
-        before.refused,
-    )
+    assert after.shares == before.shares
 
 
 def some(qids: Callable[[str], bool]) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -213,50 +160,40 @@ def some(qids: Callable[[str], bool]) -> Callable[[dict[str, Any]], dict[str, An
 
 
 FULL = (31, 3, 21, 27)
-# What happens to shares and what is told, by what is unusual: answers, oracle, refused, left out, text.
+# What happens to shares and what is told, by what is unusual: answers, oracle, absent shares, left out, text.
 JOINTS: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], set[str], dict[str, int], str]] = {
-    "unknown ids": (FULL, {"more": {"zz": 1, "zy": 0}}, {"excess"}, {"unknown": 2}, "31 of 34"),
-    "no answer": (FULL, {"fewer": 4}, {"excess"}, {"unanswered": 4}, "27 of 30"),
-    "no judgment": (FULL, {"more": {"q0": None}}, {"excess"}, {"unjudged": 1, "unanswered": 1}, "30 of 33"),
-    "several answers": (FULL, {"more": {"q0": [1, 0, 0, 0]}}, {"excess"}, {}, "answers score 0.890 (34 queries)"),
-    "scores": (FULL, {"more": {"q0": 0.25}}, {"excess"}, {}, "answers score 0.890 (34 queries)"),
-    "truth values": (FULL, {"more": {"q0": True, "q1": np.bool_(True)}}, {"excess"}, {}, "31 of 34"),
-    "all correct": ((20, 0, 20, 0), {}, {"wrong", "excess", "metrics"}, {}, "20 of 20"),
-    "all wrong": ((0, 20, 0, 20), {}, {"correct", "excess", "metrics"}, {}, "0 of 20"),
-    "few complete": ((2, 2, 10, 20), {}, {"complete", "excess"}, {}, "2 of 4"),
-    "few incomplete": ((20, 10, 2, 2), {}, {"incomplete", "excess"}, {}, "2 of 4"),
-    "five a side": ((3, 2, 5, 10), {}, {"excess"}, {}, "3 of 5"),
-    "seven in a class": ((3, 10, 4, 10), {}, {"excess", "metrics"}, {}, "3 of 13"),
-    "always complete": ((20, 10, 0, 0), {}, {"incomplete", "excess"}, {}, "complete at 10 for every answered query"),
-    "never complete": ((0, 0, 20, 10), {}, {"complete", "excess"}, {}, "incomplete at 10 for every answered query"),
-    "enough for the excess": ((60, 6, 20, 20), {}, set(), {}, "60 of 66"),
-    "wrong and complete too few": ((60, 4, 20, 20), {}, {"excess"}, {}, "60 of 64"),
-    "oracle": (FULL, {"oracle": lambda answers: dict.fromkeys(answers, 1)}, {"excess"}, {}, "upper bound"),
-    "oracle on failures alone": (
-        FULL,
-        {"oracle": lambda answers: {qid: 1 for qid, score in answers.items() if not score}},
-        {"excess", "net"},
-        {},
-        "found it tried on 30 of 30 wrong and 0 of 52 correct answers",
-    ),
-    "oracle on few": (FULL, {"oracle": some(lambda qid: qid in ("q0", "q81"))}, {"excess", "gross", "net"}, {}, ""),
+    "unknown ids": (FULL, {"more": {"zz": 1, "zy": 0}}, set(), {"unknown": 2}, "31 of 34"),
+    "no answer": (FULL, {"fewer": 4}, set(), {"unanswered": 4}, "27 of 30"),
+    "no judgment": (FULL, {"more": {"q0": None}}, set(), {"unjudged": 1, "unanswered": 1}, "30 of 33"),
+    "several answers": (FULL, {"more": {"q0": [1, 0, 0, 0]}}, set(), {}, "answers score 0.890 (34 queries)"),
+    "scores": (FULL, {"more": {"q0": 0.25}}, set(), {}, "answers score 0.890 (34 queries)"),
+    "truth values": (FULL, {"more": {"q0": True, "q1": np.bool_(True)}}, set(), {}, "31 of 34"),
+    "all correct": ((20, 0, 20, 0), {}, {"wrong"}, {}, "20 of 20"),
+    "all wrong": ((0, 20, 0, 20), {}, set(), {}, "0 of 20"),
+    "few complete": ((2, 2, 10, 20), {}, set(), {}, "2 of 4"),
+    "one a side": ((1, 0, 0, 1), {}, set(), {}, "1 of 1"),
+    "always complete": ((20, 10, 0, 0), {}, {"incomplete"}, {}, "complete at 10 for every answered query"),
+    "never complete": ((0, 0, 20, 10), {}, {"complete"}, {}, "incomplete at 10 for every answered query"),
+    "oracle": (FULL, {"oracle": lambda answers: dict.fromkeys(answers, 1)}, set(), {}, "accuracy with gold context"),
+    "oracle on few": (FULL, {"oracle": some(lambda qid: qid in ("q0", "q81"))}, set(), {}, "with gold context"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_joints(name: str) -> None:
-    counts, changes, refused, left_out, said = JOINTS[name]
+    counts, changes, absent, left_out, said = JOINTS[name]
     truth, run, answers = data(counts)
     oracle = changes["oracle"](answers) if "oracle" in changes else None
     answers = dict(list(answers.items())[changes.get("fewer", 0) :]) | changes.get("more", {})
     found = groupgt.outcomes(truth, run, answers, oracle=oracle)
-    assert (set(found.refused), dict(found.left_out)) == (refused, left_out)
+    assert {"complete", "incomplete", "wrong"} - found.shares.keys() == absent
+    assert dict(found.left_out) == left_out
     assert said in str(found)
-    assert found.shares.keys() | refused >= {"complete", "incomplete", "wrong", "correct", "excess"}
     for share in found.shares.values():
         assert share.interval[0] <= share.value <= share.interval[1]
+        assert share.interval[0] < share.interval[1]
     assert re.findall(CAUSAL, found.text("github") + json.dumps(found.to_dict()), re.IGNORECASE) == []
-    assert len(found.csv_rows()[1]) == 4 + len(found.shares) + len(found.metrics)
+    assert len(found.csv_rows()[1]) == 4 + len(found.shares)
 
 
 def test_queries_without_a_complete_ranking_to_speak_of() -> None:
@@ -386,9 +323,7 @@ def test_planted_shares_are_in_their_intervals() -> None:
         own, gold = (read_answers(each) for each in make["answers"](complete, seed))
         for name, share in outcomes_of(evaluation, make["K"], own, gold).shares.items():
             hits[name].append(share.interval[0] <= planted[name] <= share.interval[1])
-    # The excess is refused where fewer than five answers are wrong although retrieval is complete.
-    assert {name for name, each in hits.items() if len(each) < 200} == {"excess"}
-    assert len(hits["excess"]) >= 180
+    assert {len(each) for each in hits.values()} == {200}
     coverage = {name: sum(each) / len(each) for name, each in hits.items()}
     assert min(coverage.values()) >= 0.93, coverage
 
@@ -437,9 +372,9 @@ def test_answers_in_an_experiment(tmp_path: Path) -> None:
     parts = {name: outcome.answered[name]["golden"].shares["complete"].part for name in ("one", "two")}
     assert parts == {"one": 31, "two": 30}
     golden = outcome.answered["one"]["golden"]
-    assert golden.shares["net"].value == 1
-    assert golden.shares["net"].interval[0] < 1
-    alone = groupgt.outcomes(truth, run, answers, ["recall@2", "mrr@1"], k=2)
+    # Of 82 answers, gold context has all right, 52 were.
+    assert golden.shares["gold"].value == pytest.approx(30 / 82)
+    alone = groupgt.outcomes(truth, run, answers, k=2)
     assert outcome.answered["one"]["plain"].shares == alone.shares
     assert str(outcome).count("When retrieval is complete at 2") == 3
     assert outcome.folder is not None

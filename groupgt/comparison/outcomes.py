@@ -1,0 +1,270 @@
+"""Sets judged answers beside retrieval: how often they are correct where it is complete, and where it is not.
+
+All of it is association over queries. Several answers of a query are averaged, and so is completeness over trials. With
+z = (part − p · whole) ÷ Σ whole for each query, a share p = Σ part ÷ Σ whole has Wilson's interval at
+
+    p (1 − p) ÷ Σ z² queries: at most the answers if each is 0 or 1, and at least n = (Σ whole)² ÷ Σ whole²
+
+(n if p is 0 or 1, or if each query has one answer that is 0 or 1). A difference has Newcombe's
+interval, with the correlation of the z if queries are on both sides. What gold context would gain is a difference of
+two systems like any other.
+
+Sources: Wilson 1927; Newcombe 1998; Korn & Graubard 1998; Zou & Donner 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+import numpy as np
+from typing_extensions import Doc
+
+from groupgt.comparison.intervals import delta_intervals
+from groupgt.comparison.tests import infer
+from groupgt.errors import ConfigError, DataError, display
+from groupgt.evaluation.estimates import normal_quantile
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
+from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.trials import means_per_query
+from groupgt.formats.answers import Answers, read_answers
+from groupgt.metrics.language import parse_metric
+from groupgt.metrics.values import values_of
+from groupgt.model.hits import Floats, Ints
+from groupgt.model.values import Budget, summed
+from groupgt.render.results import Result
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
+
+COMPLETE = "complete.coverage"
+# A query whose mean score is at least this counts as correct where queries are listed.
+CORRECT = 0.5
+# How often signs are flipped for the interval of a difference, and the seed.
+RESAMPLES, SEED = 10_000, 0
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its confidence interval, or a difference of two.
+
+    A share is `part` ÷ `whole`, sums over queries.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    part: float | None = None
+    whole: float | None = None
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A query with the mean score of its answers, and of those from gold context, if it has any."""
+
+    qid: str
+    complete: bool
+    score: float
+    oracle: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes(Result):
+    """Answers beside retrieval, over the queries that have both; retrieval is complete or not within `cutoff`.
+
+    `shares` has correct answers where retrieval is `complete` and `incomplete`, and the `difference`; wrong answers
+    with incomplete retrieval (`wrong`); and with an oracle run, its accuracy minus that of the answers (`gold`). A
+    share of nothing is left out. `left_out` counts what is in no share. `is_plain` is True if each query has one
+    answer, which is correct or not, and one ranking.
+    """
+
+    run: str
+    cutoff: str
+    confidence: float
+    is_plain: bool
+    shares: Mapping[str, Share]
+    left_out: Mapping[str, int]
+    queries: tuple[Answered, ...] = field(repr=False)
+
+    def plot(self) -> Figure:
+        """Plot the shares of correct answers where retrieval is complete, and where it is not."""
+        return self._teller.plot("means")
+
+
+@takes_options(OneRunOptions, corpus="A path or `{id: text}`, for the labeller.")
+def outcomes(
+    truth: Truth,
+    run: OneRun,
+    answers: Annotated[
+        Any, Doc("Judged answers: a path or a frame with `qid` and `correct` (0 to 1), or `{qid: score}`.")
+    ],
+    *,
+    k: Annotated[int, Doc("Cutoff of completeness.")] = 10,
+    oracle: Annotated[Any, Doc("Judged answers to the same queries from gold context.")] = None,
+    confidence: Annotated[float, Doc("Confidence level.")] = 0.95,
+    **options: Unpack[OneRunOptions],
+) -> Outcomes:
+    """Set judged answers beside retrieval: how often they are correct where it is complete, and where it is not.
+
+    Raises `DataError` or `ConfigError`.
+
+    >>> truth = {f"q{n}": [[f"a{n}"]] for n in range(20)}
+    >>> run = {f"q{n}": [f"a{n}" if n < 12 else "x"] for n in range(20)}
+    >>> found = outcomes(truth, run, {f"q{n}": n < 10 for n in range(20)})
+    >>> [(found.shares[side].part, found.shares[side].whole) for side in ("complete", "incomplete")]
+    [(10.0, 12.0), (0.0, 8.0)]
+    """
+    request = Request.of([COMPLETE], k=k, **options)
+    evaluation = evaluate_run(request, request.truth_of(truth), run)
+    gold = None if oracle is None else read_answers(oracle, title="oracle")
+    return outcomes_of(evaluation, k, read_answers(answers), gold, confidence)
+
+
+def outcomes_of(
+    evaluation: Evaluation,
+    cutoff: int | Budget | None,
+    answers: Answers,
+    oracle: Answers | None = None,
+    confidence: float = 0.95,
+) -> Outcomes:
+    """Set answers beside a run that is already evaluated."""
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence: expected a number above 0 and below 1, found {display(confidence)}")
+    truth = evaluation.truth
+    complete = completeness(evaluation, cutoff)
+    places = answers.places(truth)
+    score, counts = _by_query(places, answers.scores, len(truth))
+    answered, valued = counts > 0, ~np.isnan(complete)
+    used = np.flatnonzero(answered & valued)
+    if not len(used):
+        raise DataError(f"{answers.title}: expected answers to queries with ground truth and results, found none")
+    score, counts, complete, scores = score[used], counts[used], complete[used], answers.scores
+    gold = np.full(len(used), np.nan)
+    if oracle is not None:
+        gold, again = (each[used] for each in _by_query(oracle.places(truth), oracle.scores, len(truth)))
+        counts, scores = np.maximum(counts, again), np.concatenate([scores, oracle.scores])
+    level = Level(confidence, counts, bool(np.isin(scores, (0, 1)).all() and np.isin(complete, (0, 1)).all()))
+    shares = _shares(score, complete, score * complete, None if oracle is None else gold, level)
+    left_out = {
+        "unanswerable": int((answered & evaluation.populations.unanswerable).sum()),
+        "undefined": int((answered & ~valued & ~evaluation.populations.unanswerable).sum()),
+        "unknown": int((places < 0).sum()),
+        "unjudged": answers.unjudged,
+        "unanswered": int((valued & ~answered).sum()),
+    }
+    golden = [None if math.isnan(each) else each for each in gold.tolist()]
+    rows = zip([truth.qids[place] for place in used.tolist()], (complete >= CORRECT).tolist(), score.tolist(), golden)
+    return Outcomes(
+        evaluation.name,
+        "" if cutoff is None else str(cutoff),
+        confidence,
+        level.is_plain,
+        shares,
+        {name: count for name, count in left_out.items() if count},
+        tuple(Answered(*row) for row in rows),
+    )
+
+
+def completeness(evaluation: Evaluation, cutoff: int | Budget | None) -> Floats:
+    """Return whether retrieval is complete for each query, shape (Q,): the share of the trials if there are several."""
+    metric = replace(parse_metric(COMPLETE), cutoff=cutoff)
+    trials = evaluation.trials or (evaluation,)
+    columns = [values_of({"": metric}, each.labelled.hits, each.labelled.present, each.policy)[""] for each in trials]
+    return means_per_query(np.stack(columns))
+
+
+def _by_query(places: Ints, scores: Floats, size: int) -> tuple[Floats, Ints]:
+    """Return the mean score of each query, NaN without an answer, and the number of its answers, shape (Q,) each."""
+    order = np.lexsort((scores, places))  # the order of rows does not change sums
+    order = order[places[order] >= 0]
+    counts = np.bincount(places[order], minlength=size)
+    sums = np.bincount(places[order], weights=scores[order], minlength=size)
+    return np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0), counts
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """What intervals depend on beside values: confidence, answers per query, and whether all of them are 0 or 1."""
+
+    confidence: float
+    answers: Ints
+    binary: bool = True
+
+    @property
+    def is_plain(self) -> bool:
+        """True if every query has one answer, which is 0 or 1."""
+        return self.binary and bool((self.answers <= 1).all())
+
+
+def _shares(score: Floats, complete: Floats, both: Floats, oracle: Floats | None, level: Level) -> dict[str, Share]:
+    """Return every share of something by name, from arrays of shape (Q,); `both` is score · complete."""
+    parts = {"complete": (both, complete), "incomplete": (score - both, 1 - complete)}
+    parts["wrong"] = 1 - score - complete + both, 1 - score
+    shares = {name: share_of(*part, level) for name, part in parts.items() if summed(part[1]) > 0}
+    if {"complete", "incomplete"} <= shares.keys():
+        shares["difference"] = difference_of(parts["complete"], parts["incomplete"], level)
+    if oracle is not None and not np.isnan(oracle).all():
+        shares["gold"] = gold_of(score, oracle, level.confidence)
+    return {name: shares[name] for name in ("complete", "incomplete", "difference", "wrong", "gold") if name in shares}
+
+
+def share_of(part: Floats, whole: Floats, level: Level) -> Share:
+    """Return Σ part ÷ Σ whole, where the whole is above 0.
+
+    >>> share = share_of(np.array([1.0] * 9 + [0.0]), np.ones(10), Level(0.95, np.ones(10, dtype=int)))
+    >>> share.value, [round(end, 4) for end in share.interval]  # Wilson's interval of 9 of 10
+    (0.9, [0.5958, 0.9821])
+    """
+    top, total = summed(part), summed(whole)
+    value, queries = min(top / total, 1.0), total**2 / summed(whole**2)
+    variance = summed(_centred(part, whole) ** 2)
+    if not level.is_plain and variance > 0 and 0 < value < 1:
+        most = float(level.answers[whole > 0].sum()) if level.binary else math.inf
+        queries = max(min(value * (1 - value) / variance, most), queries)
+    c = normal_quantile(level.confidence) ** 2 / queries
+    middle, half = (value + c / 2) / (1 + c), math.sqrt(c * value * (1 - value) + c * c / 4) / (1 + c)
+    return Share(value, (min(max(middle - half, 0.0), value), max(min(middle + half, 1.0), value)), top, total)
+
+
+def _centred(part: Floats, whole: Floats) -> Floats:
+    """Return z, what each query adds to the error of a share."""
+    z: Floats = (part - summed(part) / summed(whole) * whole) / summed(whole)
+    return z
+
+
+def difference_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats], level: Level) -> Share:
+    """Return the difference of two shares, each given as its part and its whole."""
+    one, other = share_of(*first, level), share_of(*second, level)
+    z_one, z_other = _centred(*first), _centred(*second)
+    scale = math.sqrt(summed(z_one**2) * summed(z_other**2))
+    correlation = summed(z_one * z_other) / scale if scale else 0.0
+
+    def reach(up: float, down: float) -> float:
+        return math.sqrt(max(up**2 + down**2 - 2 * correlation * up * down, 0.0))
+
+    below = reach(one.value - one.interval[0], other.interval[1] - other.value)
+    above = reach(one.interval[1] - one.value, other.value - other.interval[0])
+    delta = one.value - other.value
+    return Share(delta, (delta - below, delta + above))
+
+
+def gold_of(score: Floats, oracle: Floats, confidence: float) -> Share:
+    """Return accuracy with gold context minus accuracy, over the queries that have both (an oracle of NaN has none).
+
+    The interval is that of two systems compared by a randomization test.
+
+    >>> share = gold_of(np.array([1.0] * 12 + [0.0] * 8), np.array([1.0] * 18 + [0.0] * 2), 0.95)
+    >>> share.value, share.part, share.whole  # 18 of 20 instead of 12 of 20
+    (0.3, 6.0, 20.0)
+    """
+    both, alpha = ~np.isnan(oracle), np.array([1 - confidence])
+    differences = (oracle - score)[both][:, np.newaxis]
+    inference = infer("randomization", differences, RESAMPLES, SEED, float(alpha[0]))
+    rejected = inference.p_values <= alpha
+    bounds = [(-1.0, 1.0)]
+    (low, high), *_ = delta_intervals(differences, bounds, inference, alpha, rejected, RESAMPLES, SEED).tolist()
+    gained, count = summed(differences[:, 0]), float(both.sum())
+    return Share(gained / count, (low, high), gained, count)
