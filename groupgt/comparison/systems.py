@@ -360,8 +360,11 @@ class Systems:
 
     @cached_property
     def headroom(self) -> list[Headroom]:
-        """Scores that a perfect choice among the systems, or a union of their results, would reach for each metric."""
-        if self.failures is None or self.basis:
+        """Scores that a perfect choice among the systems, or a union of their results, would reach for each metric.
+
+        None with trials: their union grows with every trial.
+        """
+        if self.failures is None or self.basis or any(each.trials for each in self.every):
             return []
         return headroom_of(self.evaluations, self.failures, list(self._compared))
 

@@ -3,9 +3,10 @@
 With r trials on a side, of which s²_q is the variance (÷ r − 1) of a query's values, a difference of the means over n
 queries is within noise if it is at most
 
-    z · √(Σ s²_q ÷ r + c ÷ r  +  the same of the other side) ÷ n,   c = 1 ÷ r for metrics that are 0 or 1, otherwise 0
+    t · √(W ÷ r  +  the same of the other side) ÷ n
 
-A side with a single run borrows Σ s²_q and c of the other.
+with W and the degrees of freedom of t as in `groupgt.evaluation.trials`, those of both sides together. A side with a
+single run borrows W of the other.
 
 If trials are declared to be builds, which move all queries together, the variance of a difference of means D_q is
 
@@ -24,25 +25,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groupgt.evaluation.estimates import normal_quantile, student_quantile, student_within
+from groupgt.evaluation.estimates import student_quantile, student_within
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.trials import Spread, mean_squares, values_in_trials
 from groupgt.model.hits import Floats
 
 
-def noise_of_difference(sides: Sequence[Floats], level: float = 0.95) -> float | None:
+def noise_of_difference(sides: Sequence[Floats], level: float = 0.95, *, bounded: bool = True) -> float | None:
     """Return how far the means of two sides, shape (r, n) each, may differ by noise alone; None without trials.
 
     >>> noise_of_difference([np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0]])])
-    1.200227919088827
+    2.6348259320698357
     """
     counting = np.all([~np.isnan(side).all(axis=0) for side in sides], axis=0)
-    spreads = [Spread.of(side[:, counting]) for side in sides]
-    borrowed = next((spread.total + spread.unseen for spread in spreads if spread is not None), None)
+    spreads = [Spread.of(side[:, counting], bounded=bounded) for side in sides]
+    borrowed = next((spread.of_run for spread in spreads if spread is not None), None)
     if borrowed is None:
         return None
     variance = sum(borrowed if spread is None else spread.of_mean for spread in spreads)
-    return normal_quantile(level) * math.sqrt(variance) / int(counting.sum())
+    degrees = sum(spread.degrees for spread in spreads if spread is not None)
+    return student_quantile(level, degrees) * math.sqrt(variance) / int(counting.sum())
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,17 @@ needs to know nothing of trials. Identical trials give the values of a single ru
 `Noise` says how much of a mean is chance. With m_q and s²_q the mean and variance (÷ r − 1) of a query's values in r
 trials, over n queries:
 
-    these queries, other trials: mean ± z · √((Σ s²_q + c) ÷ r) ÷ n
-    noise floor: z · √(2 (Σ s²_q + c)) ÷ n
-    flip rate: mean of 2 c_q (r − c_q) ÷ (r (r − 1)), where c_q of r trials succeed
-    ICC: (A − B) ÷ (A + (r − 1) B),   A = r · variance of m_q,   B = mean of s²_q
-    standard error with endless trials: √((variance of m_q − B ÷ r) ÷ n)
+    W = Σ s²_q + c
+    these queries, other trials: mean ± t · √(W ÷ r) ÷ n
+    noise floor, by which two runs on these queries may differ: t · √(2 W) ÷ n, at most the metric's range
+    queries that change: the mean number of queries whose values differ in two trials
 
-c is 1 ÷ r for metrics that are 0 or 1, otherwise 0. It stands for one flip that was not seen: trials that agree do not
-prove that others would. Trials that differ as a whole are found by an F test, of the variance between trials and of
-what is left after the means of queries and trials.
+t has n (r − 1) degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷ 4r for others between 0 and 1, otherwise
+0. It stands for one flip that was not seen: trials that agree do not prove that others would. Trials that differ as a
+whole are found by an F test, of the variance between trials and of what is left after the means of queries and trials.
 
-Sources: Cochran 1977 (the interval); Shrout & Fleiss, Psychological Bulletin 1979 (ICC); Chen et al. 2021, arXiv
-2107.03374 (pass_at); Yao et al. 2024, arXiv 2406.12045 (pass_all); Paulson, Annals of Mathematical Statistics 1942
-(quantiles of F).
+Sources: Cochran 1977 (the interval); Chen et al. 2021, arXiv 2107.03374 (pass_at); Yao et al. 2024, arXiv 2406.12045
+(pass_all); Paulson, Annals of Mathematical Statistics 1942 (quantiles of F).
 """
 
 from __future__ import annotations
@@ -26,13 +24,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import comb
 from statistics import NormalDist
 
 import numpy as np
 
 from groupgt.errors import MetricError
-from groupgt.evaluation.estimates import normal_quantile
+from groupgt.evaluation.estimates import student_quantile
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
@@ -104,10 +103,8 @@ class Noise:
     """How one metric of a system varies over its trials, over the queries with a value.
 
     `interval` is that of the mean for these queries and other trials. Two runs of the same system differ by more than
-    `floor` in 5% of cases (at a confidence of 95%). `flip_rate` is the probability that two trials differ for a query,
-    for metrics that are 0 or 1. `icc` is the share of the variance that lies between queries. `error` is the standard
-    error of the mean for other queries and trials, and `endless_error` what endless trials would leave of it.
-    `whole_p_value` tests whether trials differ as a whole.
+    `floor` in 5% of cases (at a confidence of 95%). `changing` is the mean number of queries whose values differ in two
+    trials. `whole_p_value` tests whether trials differ as a whole.
     """
 
     trials: int
@@ -115,10 +112,7 @@ class Noise:
     mean: float
     interval: tuple[float, float]
     floor: float
-    flip_rate: float
-    icc: float
-    error: float
-    endless_error: float
+    changing: float
     whole_p_value: float
 
 
@@ -134,28 +128,32 @@ def noise_of(evaluation: Evaluation, text: str, confidence: float = 0.95, among:
 def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True) -> Noise | None:
     """Return the noise of values of shape (r, Q), of a metric that may be `bounded` by 0 and 1."""
     values = values[:, ~np.isnan(values).all(axis=0)]
-    spread, queries = Spread.of(values), values.shape[1]
+    spread, queries = Spread.of(values, bounded=bounded), values.shape[1]
     if spread is None or queries < 2:
         return None
-    z, means = normal_quantile(confidence), means_per_query(values)
-    mean, trials = mean_of(means), len(values)
-    reach = z * math.sqrt(spread.of_mean) / queries
-    between, within = float(means.var(ddof=1)), spread.total / queries
-    total = trials * between + (trials - 1) * within
-    successes, counts = np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0)
-    pairs = np.maximum(counts * (counts - 1), 1)
+    mean, trials = mean_of(means_per_query(values)), len(values)
+    t = student_quantile(confidence, spread.degrees)
+    reach, floor = t * math.sqrt(spread.of_mean) / queries, t * math.sqrt(2 * spread.of_run) / queries
     return Noise(
         trials=trials,
         queries=queries,
         mean=mean,
         interval=(max(mean - reach, 0.0), min(mean + reach, 1.0)) if bounded else (mean - reach, mean + reach),
-        floor=z * math.sqrt(2 * (spread.total + spread.unseen)) / queries,
-        flip_rate=float((2 * successes * (counts - successes) / pairs).mean()) if spread.unseen else math.nan,
-        icc=(trials * between - within) / total if total > 0 else math.nan,
-        error=math.sqrt(between / queries),
-        endless_error=math.sqrt(max(0.0, between - within / trials) / queries),
+        floor=min(floor, 1.0) if bounded else floor,
+        changing=changing_queries(values),
         whole_p_value=p_of_f([values]),
     )
+
+
+def changing_queries(values: Floats) -> float:
+    """Return the mean number of queries whose values, shape (r, Q), differ between two trials that have both.
+
+    >>> changing_queries(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))  # 1, 2 and 1 queries
+    1.3333333333333333
+    """
+    pairs = list(combinations(values, 2))
+    differing = [int((one != other)[~np.isnan(one) & ~np.isnan(other)].sum()) for one, other in pairs]
+    return sum(differing) / len(pairs)
 
 
 def values_in_trials(evaluation: Evaluation, text: str) -> Floats | None:
@@ -167,17 +165,17 @@ def values_in_trials(evaluation: Evaluation, text: str) -> Floats | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """Variances over trials, summed over queries: of single values (`total`) and of means over trials (`of_mean`).
+    """Variances over trials, summed over queries: of single values (`of_run`) and of means over trials (`of_mean`).
 
-    `unseen` is the term for a flip that was not seen, which `of_mean` includes.
+    Both include the term for a flip that was not seen. There are `degrees` of freedom.
     """
 
-    total: float
+    of_run: float
     of_mean: float
-    unseen: float
+    degrees: int
 
     @classmethod
-    def of(cls, values: Floats) -> Spread | None:
+    def of(cls, values: Floats, *, bounded: bool) -> Spread | None:
         """Return the spread of values of shape (r, n); None if no query has two values.
 
         A query with a value in only one trial borrows the variance of the others.
@@ -190,8 +188,10 @@ class Spread:
         variances = (deviations**2).sum(axis=0) / np.maximum(counts - 1, 1)
         variances[~several] = variances[several].mean()
         given = values[~np.isnan(values)]
-        unseen = 1 / len(values) if bool(((given == 0) | (given == 1)).all()) else 0.0
-        return cls(float(variances.sum()), float((variances / counts).sum()) + unseen / len(values), unseen)
+        is_binary = bool(((given == 0) | (given == 1)).all())
+        unseen = (1.0 if is_binary else 0.25 if bounded else 0.0) / len(values)
+        of_mean = math.fsum((variances / counts).tolist()) + unseen / len(values)
+        return cls(math.fsum(variances.tolist()) + unseen, of_mean, int((counts - 1).clip(min=0).sum()))
 
 
 def mean_squares(values: Floats) -> tuple[float, float]:

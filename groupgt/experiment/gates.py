@@ -157,8 +157,9 @@ def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | Non
     """Return how much two evaluations may differ by noise, over the queries of a gate; None without trials."""
     inside = members(gate, evaluation.truth)
     qids = [qid for place, qid in enumerate(evaluation.truth.qids) if inside[place] and qid in other.truth.index]
+    text = evaluation.text_of(gate.metric)
     sides = [in_trials(each, each.text_of(gate.metric), qids) for each in (evaluation, other)]
-    return noise_of_difference(sides)
+    return noise_of_difference(sides, bounded=evaluation.metrics[text].definition.bounded)
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:

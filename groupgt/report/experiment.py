@@ -20,8 +20,8 @@ from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, markdown
-from groupgt.report import across as datasets
 from groupgt.report import (
+    across,
     comparison,
     contrasts,
     curves,
@@ -36,7 +36,7 @@ from groupgt.report import (
 )
 from groupgt.report.decision import Decision, decisions
 from groupgt.report.results import means_grid, results_of
-from groupgt.report.sentences import enumerated, every, grouped, sentence_of, typeset, warning
+from groupgt.report.sentences import enumerated, grouped, sentence_of, typeset, warning
 from groupgt.report.stages import items as staged
 from groupgt.report.tracking import tracked
 
@@ -107,9 +107,9 @@ def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
 def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     several = len(outcome.evaluations) > 1
     yield from verdicts(outcome, timed=timed)
-    yield from datasets.blocks(outcome.experiment, outcome.evaluations)
+    yield from across.blocks(outcome.experiment, outcome.evaluations)
     if outcome.across is not None:
-        yield from datasets.tables(outcome.across)
+        yield from across.tables(outcome.across)
     for dataset, decision in decisions(outcome).items():
         if several:
             yield f"dataset {dataset}"
@@ -125,7 +125,7 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 def summary(outcome: Outcome) -> str:
     """Summarizes gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
-    parts: list[Item] = [Heading(outcome.experiment.title), Verdict(list(across(outcome, timed=True)))]
+    parts: list[Item] = [Heading(outcome.experiment.title), Verdict(list(across.verdict_of(outcome)))]
     for dataset, decision in decisions(outcome).items():
         evaluations = outcome.evaluations[dataset]
         if len(outcome.evaluations) > 1:
@@ -138,7 +138,7 @@ def summary(outcome: Outcome) -> str:
             parts += comparison.changed(outcome.systems[dataset], decision, judged)
             parts += previous.blocks(outcome, dataset)
     if outcome.across is not None:
-        parts += datasets.tables(outcome.across)
+        parts += across.tables(outcome.across)
     if note := times.reused(outcome):
         parts.append(note)
     if outcome.folder is not None and (outcome.folder / "report.html").is_file():
@@ -156,8 +156,8 @@ def failure_summary(title: str, why: str) -> str:
 
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Yield the best system overall, and the decision on every data set with what goes with it."""
-    yield Verdict(list(across(outcome, timed=timed)))
+    """Yield what a test across data sets found, and the decision on every data set with what goes with it."""
+    yield Verdict(list(across.verdict_of(outcome)))
     for dataset, decision in decisions(outcome).items():
         yield headline(outcome, dataset)
         yield decision.card
@@ -199,21 +199,6 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
         yield from _best(outcome, dataset, timed=True)
     if note := times.reused(outcome, dataset):
         yield warning(note)
-
-
-def across(outcome: Outcome, *, timed: bool) -> Iterator[data.Sentence]:
-    """Names the best system over all data sets and, if they share queries, the best corpus for each system."""
-    count = len({name for by_system in outcome.evaluations.values() for name in by_system})
-    leaders = outcome.overall_leaders
-    if count > 1 and leaders and (timed or outcome.experiment.rule.is_timeless):
-        sets = every(len(outcome.evaluations), "data set").lower()
-        over = f"over {sets} by {outcome.experiment.rule.words}, by mean over data sets."
-        if len(leaders) == count:
-            yield sentence_of("best", f"{every(count, 'system')} are tied {over}")
-        else:
-            are = "is" if len(leaders) == 1 else "are tied as"
-            yield sentence_of("best", *enumerated(leaders, f" {are} the best {over}"))
-    yield from datasets.verdict_of(outcome)
 
 
 def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sentence]:
@@ -322,7 +307,7 @@ def page_of(outcome: Outcome) -> data.Page:
             ("seed", str(outcome.experiment.config.seed)),
             *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
         ],
-        "across": list(across(outcome, timed=False)),
+        "across": list(across.verdict_of(outcome)),
         "times": sure(_times(outcome)),
     }
 

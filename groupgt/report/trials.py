@@ -38,39 +38,32 @@ def blocks(
     rows: list[list[Any]] = []
     lines: list[str] = []
     level = f"{100 * settings.confidence:g}% CI"
-    headers = ["trials of", "metric", "mean", f"{level}, other queries", f"{level}, these queries", "noise floor"]
+    headers = ["trials of", "metric", "mean", level, "two runs differ by up to", "queries that change"]
     for name, evaluation in evaluations.items():
         of_metrics = noises(evaluation, settings.confidence)
         chosen = {text: of_metrics[text] for text in metrics if text in of_metrics}
         values = {name: {text: evaluation.values[text] for text in chosen}}
         intervals = mean_intervals(values, {text: evaluation.metrics[text] for text in chosen}, settings)
         for text, noise in chosen.items():
-            shares = map(fixed, (noise.floor, noise.flip_rate, noise.icc))
-            both = span(intervals[name, text]), span(noise.interval)
-            rows.append([name, evaluation.label_of(text), fixed(noise.mean), *both, *shares])
+            ends = noise.interval if settings.these_queries else intervals[name, text]
+            changing = f"{noise.changing:.1f} of {noise.queries:,}"
+            rows.append([name, evaluation.label_of(text), fixed(noise.mean), span(ends), fixed(noise.floor), changing])
         lines += [_in_words(evaluation, text, noise, settings) for text, noise in [*chosen.items()][:1]]
     if rows:
-        yield Table([*headers, "flip rate", "ICC"], rows, ("ICC", f"{level}, other queries"))
+        yield Table(headers, rows)
         if built := [name for name, each in evaluations.items() if each.run.is_build]:
             how = "t with Satterthwaite's degrees of freedom; in slices and among other pairs, of these builds only"
             lines.append(f"p-values and intervals of {shortlist(built)} are for other builds as well ({how})")
         yield "\n".join([*lines, "groups, ranks and missed queries of a system with trials are those of the first"])
 
 
-def over(noise: Noise, *, these_queries: bool = False) -> str:
-    """Say what a mean and its interval are over: `80 queries × 5 trials; interval over other queries and trials`."""
-    queries = f"{counted(noise.queries, 'query')} × {counted(noise.trials, 'trial')}"
-    return f"{queries}; interval over {'these queries, other trials' if these_queries else 'other queries and trials'}"
-
-
 def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:
-    chance = f"{100 * (1 - settings.confidence):.3g}%"
-    label = evaluation.label_of(text)
-    doubled = noise.error / math.sqrt(2)
+    """Say how far two runs of a system may differ by chance."""
+    queries = counted(noise.queries, "query")
     return (
-        f"{evaluation.name}: {over(noise, these_queries=settings.these_queries)}; two runs of it differ by more than "
-        f"{fixed(noise.floor)} in {label} in {chance} of cases; standard error {fixed(noise.error)}, "
-        f"{fixed(noise.endless_error)} with endless trials, {fixed(doubled)} with twice the queries"
+        f"Two runs of {evaluation.name} on these {queries} differ by up to {fixed(noise.floor)} "
+        f"in {evaluation.label_of(text)} in {100 * settings.confidence:.3g}% of cases: "
+        "a smaller change of one run is noise."
     )
 
 

@@ -20,6 +20,7 @@ import pytest
 import groupgt
 from groupgt.comparison.trials import in_trials, noise_of_difference
 from groupgt.errors import DataError, MetricError
+from groupgt.evaluation.estimates import student_quantile
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -263,16 +264,14 @@ def test_noise_by_hand() -> None:
     evaluation = groupgt.evaluate_runs(truth, {"a": runs}, ["complete@1"])["a"]
     noise = noise_of(evaluation, "complete@1")
     assert noise is not None
-    # The variances of the queries are 0, 1/4, 1/4 and 0, their means 1, 3/4, 1/4 and 0; c is 1/4.
-    z, between, within = 1.959964, 5 / 24, 1 / 8
+    # The variances of the queries are 0, 1/4, 1/4 and 0; c is 1/4; t has 4 · 3 degrees of freedom.
+    t = 2.178813
     assert (noise.trials, noise.queries, noise.mean) == (4, 4, 0.5)
-    reach = z * math.sqrt((0.5 + 0.25) / 4) / 4
+    reach = t * math.sqrt((0.5 + 0.25) / 4) / 4
     assert noise.interval == pytest.approx((0.5 - reach, 0.5 + reach))
-    assert noise.floor == pytest.approx(z * math.sqrt(2 * 0.75) / 4)
-    assert noise.flip_rate == pytest.approx((0 + 2 * 3 / 12 + 2 * 3 / 12 + 0) / 4)
-    assert noise.icc == pytest.approx((4 * between - within) / (4 * between + 3 * within))
-    assert noise.error == pytest.approx(math.sqrt(between / 4))
-    assert noise.endless_error == pytest.approx(math.sqrt((between - within / 4) / 4))
+    assert noise.floor == pytest.approx(t * math.sqrt(2 * 0.75) / 4)
+    # Of 6 pairs of trials, 3 differ on x (one trial against three) and 3 on y: a query on average.
+    assert noise.changing == 1
 
 
 def test_identical_trials_equal_the_single_run_to_the_bit() -> None:
@@ -288,7 +287,9 @@ def test_identical_trials_equal_the_single_run_to_the_bit() -> None:
         assert several.means == single.means
         noise = noise_of(several, "ndcg.coverage@5")
         assert noise is not None
-        assert (noise.floor, noise.icc) == (0.0, 1.0)
+        # Σ s² = 0 and c = 1/4r, over 40 queries.
+        assert noise.floor == pytest.approx(student_quantile(0.95, 40 * (times - 1)) * math.sqrt(0.5 / times) / 40)
+        assert noise.changing == 0
 
 
 @pytest.mark.parametrize(
@@ -356,9 +357,9 @@ def test_a_gate_within_noise(lost: int, passed: bool, words: str, tmp_path: Path
     single = {f"q{n}": [f"a{n}" if n > lost else "x"] for n in range(10)}
     evaluations = groupgt.evaluate_runs(truth, {"base": trials, "new": single}, ["recall@1"])
     sides = [in_trials(evaluations[name], "recall@1", list(truth)) for name in ("base", "new")]
-    # Two queries with a variance of 1/2; c is 1/2. The single run borrows 1.5.
+    # Two queries with a variance of 1/2; c is 1/2. The single run borrows 1.5; t(10).
     noise = noise_of_difference(sides)
-    assert noise == pytest.approx(1.959964 * math.sqrt((1 + 0.5) / 2 + 1.5) / 10)
+    assert noise == pytest.approx(2.228139 * math.sqrt((1 + 0.5) / 2 + 1.5) / 10)
     lines(tmp_path / "truth.jsonl", [{"qid": qid, "retrieval_gt": groups} for qid, groups in truth.items()])
     rows = [{"qid": qid, "retrieved_ids": ids, "trial": n} for n, run in enumerate(trials) for qid, ids in run.items()]
     lines(tmp_path / "base.jsonl", rows)
