@@ -13,7 +13,7 @@ FOLDERS = ("reference", "project")
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)")
 ENTRY = re.compile(r"^- \[([^\]]+)\]\(([^)\s]+)\):? *(.*)$", re.MULTILINE)
 # Pages for those who change groupgt or port it: reached by links, not from the contents.
-UNLISTED = ("testing", "conformance", "project/contributing")
+UNLISTED = ("testing", "project/contributing")
 # Where the generated pages are listed in `index.md`.
 MARK = "<!-- generated pages -->"
 

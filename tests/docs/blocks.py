@@ -48,7 +48,6 @@ ELSEWHERE = {
     "skills/groupgt/SKILL.md": dict.fromkeys(("sh", "python", "yaml"), "tests/docs/test_agents.py"),
     "docs/scale.md": {"python": "tests/docs/test_scale.py"},
     "docs/ray-and-dask.md": {"python": "tests/docs/test_ray_and_dask.py"},
-    "docs/conformance.md": {"python": "tests/docs/test_conformance.py", "console": "tests/docs/test_conformance.py"},
     "docs/benchmarks.md": {},
     "docs/formats.md": {},
     "docs/report.md": {},
