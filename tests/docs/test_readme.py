@@ -44,7 +44,7 @@ def test_every_command_is_named() -> None:
 
 def test_the_citation_has_the_version_of_the_package() -> None:
     assert f"\nversion: {groupgt.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"{{{groupgt.__version__}}}" in (ROOT / "docs" / "explanation" / "cite.md").read_text(encoding="utf-8")
+    assert f"{{{groupgt.__version__}}}" in (ROOT / "docs" / "how-to" / "paper.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_is_short() -> None:
