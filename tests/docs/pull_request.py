@@ -13,7 +13,9 @@ from groupgt.cli.main import main
 from tests.docs.blocks import DOCS, checkout
 
 PAGE = DOCS / "start" / "gate.md"
-SHOWN = re.compile(r"(```sh\n(groupgt run [^`]*?)\n```\n\n<!-- the summary -->\n).*?(?=\n<!-- ends here -->)", re.DOTALL)
+SHOWN = re.compile(
+    r"(```sh\n(groupgt run [^`]*?)\n```\n\n<!-- the summary -->\n).*?(?=\n<!-- ends here -->)", re.DOTALL
+)
 
 
 def page() -> dict[Path, str]:
