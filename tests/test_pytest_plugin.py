@@ -188,7 +188,7 @@ def test_the_page_shows_what_pytest_shows(pytester: pytest.Pytester, monkeypatch
         monkeypatch.delenv(name, raising=False)
     pytester.syspathinsert()
     shutil.copytree(blocks.ROOT / "examples/first", pytester.path / "examples/first")
-    page = blocks.blocks((blocks.DOCS / "start/pytest.md").read_text(encoding="utf-8"))
+    page = blocks.blocks((blocks.DOCS / "start/notebook.md").read_text(encoding="utf-8"))
     for block in page:
         if block.note == "file":
             (pytester.path / block.told).write_text(block.text, encoding="utf-8")

@@ -16,7 +16,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from docs.generate import conformance, figures, notebooks, same_word, screenshot
+from docs.generate import figures, notebooks, same_word, screenshot
 from groupgt.experiment.json_schema import schema_text
 from tests import browser, snapshots
 from tests.docs import blocks, pull_request, tables
@@ -54,7 +54,6 @@ class Derived:
 
 DERIVED: dict[str, Derived] = {
     "schema of experiment files": Derived(lambda: {ROOT / "configs" / "groupgt.schema.json": schema_text()}),
-    "conformance cases": Derived(conformance.files),
     "page of other tools": Derived(lambda: {same_word.PATH: same_word.text()}, slow=True),
     "tables of commands": Derived(tables.commands),
     "table of the quickstart": Derived(tables.quickstart),

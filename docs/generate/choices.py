@@ -16,12 +16,12 @@ from groupgt.plugins import KINDS, Plugin, find, ours
 
 SAYS = {
     "labeller": "A labeller decides which result hits which alternative. "
-    "[When chunk ids change](../labellers.md) shows them at work.",
+    "[Labellers](../labellers.md) shows them at work.",
     "retriever": "Retrievers that an experiment can use, under `systems.NAME.use`. "
     "[Experiments](../experiments.md) shows them at work.",
     "tokenizer": "A tokenizer counts the tokens of results, for budgets such as `@2000tokens`.",
     "engine": "An engine labels results: in memory, as a stream of files, or on Spark. "
-    "[Results by the billion](../scale.md) says which to choose.",
+    "[Very large runs and clusters](../how-to/large.md) says which to choose.",
 }
 
 
@@ -69,7 +69,7 @@ def _policies() -> str:
         "Policies",
         "How undefined, missing and doubtful data is treated. A line below the table names what differs from the "
         "default. "
-        "[Policies](../explanation/policies.md) says why.",
+        "[Policies](../metrics.md#policies) says why.",
         docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
         table(["field", "choices", "default", "meaning"], rows),
         "## Presets",

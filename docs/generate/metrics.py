@@ -85,7 +85,7 @@ def _formula(definition: Definition, formula: dict[str, Any]) -> list[str]:
     parts = [f"## {name}", f"$$\n{tex}\n$$" if tex else "", f"As `groupgt explain` prints it: `{formula['formula']}`"]
     if formula["source"]:
         is_paper = re.search(r"(19|20)\d\d", formula["source"])
-        paper = " ([full reference](../../explanation/references.md#metrics))" if is_paper else ""
+        paper = " ([full reference](../../references.md#metrics))" if is_paper else ""
         parts.append(f"Source: {plain(formula['source'])}{paper}.")
     if formula["parameters"]:
         rows = [[code(one["name"]), cell(one["expected"]), code(one["default"])] for one in formula["parameters"]]

@@ -12,8 +12,8 @@ from docs.generate.project import PROJECT
 FOLDERS = ("reference", "project")
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)")
 ENTRY = re.compile(r"^- \[([^\]]+)\]\(([^)\s]+)\):? *(.*)$", re.MULTILINE)
-# Pages for those who change groupgt or port it: reached by links, not from the contents.
-UNLISTED = ("testing", "conformance", "project/contributing")
+# Pages for those who change groupgt: reached by links, not from the contents.
+UNLISTED = ("project/contributing",)
 # Where the generated pages are listed in `index.md`.
 MARK = "<!-- generated pages -->"
 

@@ -32,26 +32,22 @@ from groupgt.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FOLDERS = ("start", "how-to", "coming-from", "explanation")
-NAMES = ("index", "metrics", "commands", "compare", "labellers", "experiments")
+FOLDERS = ("start", "how-to")
+NAMES = ("index", "metrics", "commands", "compare", "labellers", "experiments", "coming-from", "glossary", "references")
 PAGES = [
     ROOT / "README.md",
     *(DOCS / f"{name}.md" for name in NAMES),
     *sorted(path for folder in FOLDERS for path in (DOCS / folder).glob("*.md")),
 ]
 # Pages whose blocks run whole experiments.
-SLOW = ("own-retriever", "ci", "ground-truth", "paper", "gate", "chunk-size")
+SLOW = ("own-data", "gate", "paper", "chunk-size")
 # The other pages with blocks, and what runs theirs.
 ELSEWHERE = {
     "CONTRIBUTING.md": {"sh": ".ci/run"},
     "AGENTS.md": {"sh": ".ci/run"},
     "skills/groupgt/SKILL.md": dict.fromkeys(("sh", "python", "yaml"), "tests/docs/test_agents.py"),
-    "docs/scale.md": {"python": "tests/docs/test_scale.py"},
-    "docs/ray-and-dask.md": {"python": "tests/docs/test_ray_and_dask.py"},
-    "docs/conformance.md": {"python": "tests/docs/test_conformance.py", "console": "tests/docs/test_conformance.py"},
     "docs/benchmarks.md": {},
     "docs/formats.md": {},
-    "docs/report.md": {},
     "SECURITY.md": {},
     "examples/python_stdlib/README.md": {},
 }

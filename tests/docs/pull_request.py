@@ -12,8 +12,10 @@ from pathlib import Path
 from groupgt.cli.main import main
 from tests.docs.blocks import DOCS, checkout
 
-PAGE = DOCS / "how-to" / "pull-request.md"
-SHOWN = re.compile(r"(```sh\n(groupgt run .*?)\n```\n\n<!-- the summary -->\n).*?(?=\n<!-- ends here -->)", re.DOTALL)
+PAGE = DOCS / "start" / "gate.md"
+SHOWN = re.compile(
+    r"(```sh\n(groupgt run [^`]*?)\n```\n\n<!-- the summary -->\n).*?(?=\n<!-- ends here -->)", re.DOTALL
+)
 
 
 def page() -> dict[Path, str]:

@@ -67,8 +67,8 @@ def sweep() -> dict[Path, str]:
 
 
 def chunkings() -> dict[Path, str]:
-    """Return the page of labellers with the means of one ground truth under three chunkings."""
-    path = DOCS / "labellers.md"
+    """Return the page of chunks with the means of one ground truth under three chunkings."""
+    path = DOCS / "how-to" / "chunk-size.md"
     with tempfile.TemporaryDirectory() as folder:
         outcome = run("rechunk", Path(folder))
     rows = {name: own["bm25"] for name, own in outcome.evaluations.items()}

@@ -15,10 +15,10 @@ PATTERNS = {
     "the noun before its name: 'the option `-k`'": (rf"(?i)\b(?:the|an?|with|of|under) (?:{NOUNS}|convention) `", 1),
     "a blank before a percent sign": (r"\d %", 0),
     "a decimal without its zero": (r"(?<![\d\w.`/])\.\d\d?\b", 0),
-    "a semicolon": (r";", 14),
-    "a colon within a sentence": (r":\s+[a-z]", 199),
-    "'here' or 'there' for a tool or a file": (r"(?i)\b(?:here|there)\b(?! (?:is|are|was|were)\b)", 2),
-    "'figures' or 'texts'": (r"(?i)\b(?:figures|texts)\b", 17),
+    "a semicolon": (r";", 7),
+    "a colon within a sentence": (r":\s+[a-z]", 151),
+    "'here' or 'there' for a tool or a file": (r"(?i)\b(?:here|there)\b(?! (?:is|are|was|were)\b)", 1),
+    "'figures' or 'texts'": (r"(?i)\b(?:figures|texts)\b", 11),
 }
 
 

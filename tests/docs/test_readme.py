@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import runpy
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,7 +46,7 @@ def test_every_command_is_named() -> None:
 
 def test_the_citation_has_the_version_of_the_package() -> None:
     assert f"\nversion: {groupgt.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"{{{groupgt.__version__}}}" in (ROOT / "docs" / "explanation" / "cite.md").read_text(encoding="utf-8")
+    assert f"{{{groupgt.__version__}}}" in (ROOT / "docs" / "how-to" / "paper.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_is_short() -> None:
@@ -88,14 +90,18 @@ def test_every_config_runs(config: Path, tmp_path: Path, again: bool) -> None:
     if "groupgt[retrieval]" in config.read_text(encoding="utf-8"):
         pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
         pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
-    cache = f"cache={tmp_path / 'cache'}"
-    outcome = run_experiment(config, output=tmp_path, changes=[cache], allow_code=True)
+    changes = [f"cache={tmp_path / 'cache'}"]
+    if config.stem == "python_stdlib":
+        corpus = tmp_path / "corpus.jsonl"
+        subprocess.run([sys.executable, ROOT / "examples" / "python_stdlib" / "build.py", corpus], check=True)
+        changes.append(f"datasets.stdlib.corpus={corpus}")
+    outcome = run_experiment(config, output=tmp_path, changes=changes)
     assert outcome.retrieved > 0
     assert outcome.passed
     assert outcome.folder is not None
     assert (outcome.folder / "manifest.json").is_file()
     if again or config.stem == "quickstart":
-        assert run_experiment(config, output=tmp_path, changes=[cache], allow_code=True).retrieved == 0
+        assert run_experiment(config, output=tmp_path, changes=changes).retrieved == 0
 
 
 # Those of other frameworks, and the server, are run by tests of their own.

@@ -74,7 +74,7 @@ def test_links_of_generated_pages_lead_somewhere() -> None:
 def test_pages_of_the_project_are_pages_of_the_site() -> None:
     assert all((ROOT / path).is_file() for path in PROJECT)
     assert "](project/contributing.md)" in text_of("index.md")
-    assert "](../testing.md)" in pages()["project/contributing.md"]
+    assert "](project/contributing.md#how-it-is-tested)" in text_of("metrics.md")
 
 
 def test_llms_txt_names_every_section_and_page() -> None:

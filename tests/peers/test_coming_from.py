@@ -1,4 +1,4 @@
-"""The tables of the pages for those who come from another tool, against that tool's own code."""
+"""The tables of the page for those who come from another tool, against that tool's own code."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ import groupgt
 from tests.peers.test_peers import REASON, data, qrels_of
 
 pytestmark = pytest.mark.peers
-PAGES = Path(__file__).parents[2] / "docs" / "coming-from"
+PAGE = Path(__file__).parents[2] / "docs" / "coming-from.md"
 ROW = re.compile(r"^\| (.*?) \| (.*?) \|$", re.MULTILINE)
 
 
-def rows(page: str) -> list[tuple[list[str], list[str], str]]:
-    """Return what each row names there and here, and its second cell, without what is listed as absent."""
-    text = (PAGES / page).read_text(encoding="utf-8").partition("Not in groupgt, and why:")[0]
-    return [(re.findall("`(.*?)`", there), re.findall("`(.*?)`", here), here) for there, here in ROW.findall(text)]
+def section(tool: str) -> str:
+    """Return what the page says about a tool."""
+    return PAGE.read_text(encoding="utf-8").partition(f"\n## {tool}\n")[2].partition("\n## ")[0]
+
+
+def rows(tool: str) -> list[tuple[list[str], list[str], str]]:
+    """Return what each row names there and here, and its second cell, without what is not available."""
+    cells = [(there, here) for there, here in ROW.findall(section(tool)) if not here.startswith("not available")]
+    return [(re.findall("`(.*?)`", there), re.findall("`(.*?)`", here), here) for there, here in cells]
 
 
 def test_every_measure_of_trec_eval() -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval", reason=REASON.format("pytrec_eval"))
-    table = rows("trec-eval.md")
+    table = rows("trec_eval")
     listed = {name for there, _, _ in table for name in there}
     roots = {re.sub(r"_[0-9.]+$", "", name) for name in listed}
     assert pytrec_eval.supported_measures <= roots | listed
@@ -49,7 +54,7 @@ def test_every_measure_of_trec_eval() -> None:
 def test_options_of_trec_eval(flag: str) -> None:
     """The means that the policies of the page give are those of trec_eval's options."""
     pytrec_eval = pytest.importorskip("pytrec_eval", reason=REASON.format("pytrec_eval"))
-    cells = ROW.findall((PAGES / "trec-eval.md").read_text(encoding="utf-8"))
+    cells = ROW.findall(section("trec_eval"))
     first = "without `-c`" if flag == "without" else f"`trec_eval {flag}`"
     policy = next(here for there, here in cells if there == first).strip("`").removeprefix("--policy ")
     truth, run = data(8, graded=True)
@@ -71,7 +76,7 @@ def test_every_measure_of_ir_measures() -> None:
     ir_measures = pytest.importorskip("ir_measures", reason=REASON.format("ir_measures"))
     truth, run = data(9, graded=True)
     pairs: dict[str, str] = {}
-    for there, here, text in rows("ir-measures.md"):
+    for there, here, text in rows("ir_measures and PyTerrier"):
         if text.startswith("the same"):
             pairs |= {name: name for name in there}
         elif there and len(here) >= len(there) and re.fullmatch(r"[A-Za-z]+(\(.*\))?(@\d+)?", there[0]):
