@@ -177,7 +177,7 @@ def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
     if not batch:
         return []
     qid = rng.choice(list(batch))
-    cases, query = at(metrics, (None, 5)), {qid: batch[qid]}
+    cases, query = at([metric for metric in metrics if not metric.reads_all], (None, 5)), {qid: batch[qid]}
     position = list(batch).index(qid)
     together = {metric: column[position:] for metric, column in values(batch, cases, None).items()}
     others = {other: rows for other, rows in batch.items() if other != qid}

@@ -98,6 +98,7 @@ def compare(seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "d
     harmful = {qid: rejected(groups) for qid, (groups, _) in batch.items()}
     truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()}, harmful_ids=harmful)
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
+    highest = max(truth.grade.tolist(), default=1)
     found: list[str] = []
     compared = 0
     for duplicates in policies:
@@ -117,6 +118,7 @@ def compare(seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "d
                     metric.cutoff,
                     duplicates,
                     harmful=harmful[qid],
+                    highest=highest,
                 )
                 value = values[position]
                 compared += 1

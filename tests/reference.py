@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -42,6 +43,8 @@ class Query:
     level: float | None = None
     # Whether each result of the top is harmful, repeats too; None where the query names no harmful document.
     harmful: list[bool] | None = None
+    # The highest grade of any query.
+    highest: float = 1
 
     @property
     def depth(self) -> int:
@@ -503,12 +506,12 @@ def err(q: Query) -> float:
 
 
 def rbp(q: Query) -> float:
-    """(1 - p) times the sum over relevant r of p^(r-1)."""
+    """(1 - p) times the sum over relevant r of p^(r-1); if graded, each counts its share of the highest grade."""
     p = q.params["p"]
     total = 0.0
     for rank, document in enumerate(q.top, start=1):
         if document in q.relevant:
-            total += p ** (rank - 1)
+            total += p ** (rank - 1) * (q.relevant[document] / q.highest if q.params["graded"] == "True" else 1)
     return float((1 - p) * total)
 
 
@@ -559,8 +562,15 @@ def redundancy(q: Query) -> float | None:
 
 
 def iprec(q: Query) -> float:
-    """The largest precision at a rank by which floor(recall R + 0.9) relevant documents are found."""
-    needed = math.floor(q.params["recall"] * len(q.relevant) + 0.9)
+    """The largest precision at a rank by which enough relevant documents are found.
+
+    For trec_eval 9 floor(recall R + 0.9) are enough, for trec_eval 10 recall R rounded, and halves up.
+    """
+    exact = q.params["recall"] * len(q.relevant)
+    if q.params["version"] == "9":
+        needed = math.floor(exact + 0.9)
+    else:
+        needed = int(Decimal(exact).quantize(Decimal(1), ROUND_HALF_UP))
     best = 0.0
     found = 0
     for rank, document in enumerate(q.top, start=1):
@@ -882,12 +892,14 @@ def read_params(name: str, convention: str | None, given: Mapping[str, Any]) -> 
         params["max_grade"] = 4
     if name in ("rbp", "rbp_residual"):
         params["p"] = 0.8
+    if name == "rbp":
+        params["graded"] = "False"
     if name == "rbp_resid":
         params["p"] = 0.9
     if name == "compat":
         params.update(p=0.95, normalize="True")
     if name == "iprec":
-        params["recall"] = 0
+        params.update(recall=0, version="9")
     if name == "judged":
         params["negative"] = "False"
     if name in ("alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp"):
@@ -936,11 +948,13 @@ def reference(
     unmeetable: bool = False,
     zero: bool = False,
     harmful: Collection[str] = (),
+    highest: float | None = None,
 ) -> float | None:
     """The value of one metric for one query, or None where it is undefined.
 
     Relevant is a grade above 0, or from ``level`` on; ``unmeetable`` groups without a relevant alternative count; with
-    ``zero`` a query whose documents are all irrelevant is not undefined.
+    ``zero`` a query whose documents are all irrelevant is not undefined. ``highest`` is the highest grade of all
+    queries, where there are others.
 
     A group is a list of ids or ``{"alternatives": [id or {"id": …, "grade": …}], "weight": …}``, free of blank ids.
     ``convention`` belongs to the metrics of the first table alone and is ``autorag`` where left out.
@@ -963,7 +977,8 @@ def reference(
     results = apply_duplicates(ranking, duplicates)
     names = list(dict.fromkeys(ranking)) if duplicates == "drop" else ranking
     flags = [document in harmful for document in names[:k]] if harmful else None
-    query = Query(kept, grades, results, results[:k], k, filled, level, flags)
+    most = max(grades.values(), default=1) if highest is None else highest
+    query = Query(kept, grades, results, results[:k], k, filled, level, flags, most)
     # Without a group all that is wanted is 0 of 0; these look at what else was judged, and at the length of the list.
     further = {"judged", "redundancy", "dcg", "num_ret", "rbp_residual", "rbp_resid", "unj", "harmful", "clean"}
     looks_further = name in further or (name, in_force) == ("ndcg", "trec")

@@ -67,7 +67,8 @@ TEX: dict[str, tuple[str, str]] = {
         r"\frac{1}{n} \sum_{r=1}^{n} [\, y_r \ge 0 \,]",
     ),
     "iprec": (
-        "largest of n ÷ rank of the n-th relevant result over n ≥ ⌊recall·R + 0.9⌋ (0 if none)",
+        "largest of n ÷ rank of the n-th relevant result over n ≥ ⌊recall·R + 0.9⌋ (0 if none), as in trec_eval 9; "
+        "with `version=10` over n ≥ recall·R rounded, halves up",
         r"\max_{r \,:\, c(r) \ge \lfloor \mathrm{recall} \cdot R + 0.9 \rfloor} \frac{c(r)}{r}, \quad "
         r"c(r) = \sum_{s=1}^{r} \mathrm{rel}_s",
     ),
@@ -150,7 +151,7 @@ TEX: dict[str, tuple[str, str]] = {
     ),
     "rbp": (
         "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), and a user looks at 1/(1−p) "
-        "results on average",
+        "results on average. With `graded=True` rel_r is the grade ÷ the highest grade in the ground truth",
         r"(1 - p) \sum_{r=1}^{n} p^{r-1} \, \mathrm{rel}_r",
     ),
     "alpha_ndcg": (

@@ -113,23 +113,36 @@ def check_condensed(labeller: Labeller) -> None:
 
 def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
     """Remove unjudged results, but keep the original hits. Raises `ConfigError` if this would be misleading."""
-    if truth.is_relevant.all():
+    if not truth.judgments.rejected.any():
         raise ConfigError(
             "unjudged=drop: no document of the ground truth is judged non-relevant, so only relevant results would "
             "remain, and precision and MRR would be 1; choose unjudged=nonrelevant"
         )
     hits = labelled.hits
-    starts = changes(hits.query, hits.rank)
-    length = np.bincount(hits.query[starts], minlength=hits.size)
+    judged = np.flatnonzero(truth.judgments.is_judged[hits.alternative])
+    query, rank = hits.query[judged], hits.rank[judged]
+    starts = changes(query, rank)
+    length = np.bincount(query[starts], minlength=hits.size)
     before = np.cumsum(length) - length
     width = int(hits.length.max(initial=0)) + 1
-    places = (hits.query * width + hits.rank)[starts]
+    places = (query * width + rank)[starts]
     tied = labelled.tie_query
     first = np.searchsorted(places, tied * width + labelled.tie_first)
     last = np.searchsorted(places, tied * width + labelled.tie_last, side="right")
+    # A single result that is left of equal scores ties with none.
+    still = last > first + 1
+    tied, first, last = tied[still], first[still], last[still]
     return replace(
         labelled,
-        hits=replace(hits, rank=np.cumsum(starts) - before[hits.query], length=length),
+        hits=replace(
+            hits,
+            query=query,
+            rank=np.cumsum(starts) - before[query],
+            alternative=hits.alternative[judged],
+            repeat=hits.repeat[judged],
+            length=length,
+        ),
+        tie_query=tied,
         tie_first=first - before[tied] + 1,
         tie_last=last - before[tied],
         uncondensed=hits,
@@ -140,7 +153,7 @@ def condensed_flat(flat: Flat, truth: GroundTruth, policy: Policy) -> Flat:
     """Return only the rows of judged results if the policy drops unjudged results, otherwise all rows."""
     if policy.unjudged != "drop":
         return flat
-    judged = np.array([name in truth.id_sets[at] for at, name in zip(flat.query.tolist(), flat.ids)], dtype=np.bool_)
+    judged = np.array([name in truth.judged_ids[at] for at, name in zip(flat.query.tolist(), flat.ids)], dtype=np.bool_)
     fields = {name: _chosen(column, judged) for name, column in flat.fields.items()}
     return Flat(flat.query[judged], _chosen(flat.ids, judged), fields)
 
@@ -150,7 +163,7 @@ def condensed_ranking(ranking: Ranking, truth: GroundTruth, qid: str, policy: Po
     if policy.unjudged != "drop":
         return ranking
     ids, scores = ranking
-    judged = [name in truth.id_sets[truth.index[qid]] for name in ids]
+    judged = [name in truth.judged_ids[truth.index[qid]] for name in ids]
     return list(compress(ids, judged)), None if scores is None else list(compress(scores, judged))
 
 

@@ -37,12 +37,21 @@ CUTOFFS |= dict.fromkeys((15, 30, 50, 200, 500), 0.6)
 ODD = dict.fromkeys((2, 4, 6, 7, 8, 9, 25, 40), 1.2)
 WITHOUT_CUTOFF = {"map", "mrr", "bpref", "r_precision", "rbp", "err", "gm_map", "completion_rr", "iprec"}
 WITHOUT_CUTOFF |= {"nrbp", "nnrbp", "map_ia"}
+_RECALLS = [round(0.1 * step, 1) for step in range(1, 11)]
 PARAMETERS: dict[str, list[tuple[tuple[str, float | str], ...]]] = {
     "ndcg": [(("gain", "exp"),)],
     "dcg": [(("gain", "exp"),)],
-    "rbp": [(("p", 0.5),), (("p", 0.95),)],
+    "rbp": [
+        *[(("p", p),) for p in (0.5, 0.9, 0.95)],
+        *[(("graded", "True"), ("p", p)) for p in (0.5, 0.9, 0.95)],
+        (("graded", "True"),),
+    ],
     "err": [(("max_grade", grade),) for grade in (1, 2, 3)],
-    "iprec": [(("recall", round(0.1 * step, 1)),) for step in range(1, 11)],
+    "iprec": [
+        *[(("recall", recall),) for recall in _RECALLS],
+        # Without a recall, and for a recall of 1, the versions are the same.
+        *[(("recall", recall), ("version", "10")) for recall in _RECALLS[:-1]],
+    ],
 }
 # Metrics that are not in 0 to 1, or that need texts.
 LEFT_OUT = ("num_ret", "num_rel", "hits")
@@ -288,9 +297,12 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
                 columns[f"ndcg@{k} {words}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
     if "rbp" in requested:
         rows = views.relevant_documents(hits)
-        for p in (0.5, 0.8, 0.95):
-            gains = rows.grade * (1 - p) * p ** (rows.rank - 1)
-            columns[f"rbp(p={p}) times grades"] = _Column(total(rows.query, gains, hits.size), 0.9)
+        highest = np.zeros(hits.size)
+        np.maximum.at(highest, hits.judgments.document_query, hits.judgments.document_grade)
+        for p in (0.5, 0.8, 0.9, 0.95):
+            gains = total(rows.query, rows.grade * (1 - p) * p ** (rows.rank - 1), hits.size)
+            columns[f"rbp(p={p}) times grades"] = _Column(gains, 0.9)
+            columns[f"rbp(p={p}) times grades ÷ each query's highest"] = _Column(gains / np.maximum(highest, 1), 0.9)
     return columns
 
 

@@ -61,13 +61,17 @@ Function = Callable[..., Floats]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A metric parameter: its default, its valid range as text and as a test, and `choices` if it takes a word."""
+    """A metric parameter: its default, its valid range as text and as a test, and `choices` if it takes a word.
+
+    If it `reads_all`, any other value than the default reads the ground truth of all queries.
+    """
 
     name: str
     default: float | str
     expected: str
     holds: Callable[[float], bool] = field(default=lambda value: True)
     choices: tuple[str, ...] = ()
+    reads_all: bool = False
 
 
 @dataclass(frozen=True)

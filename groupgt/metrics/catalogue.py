@@ -30,6 +30,10 @@ ALIASES: dict[str, str] = {
     "ap": "map",
     "success": "hit_rate",
     "full_recall": "complete",
+    "recall_all": "complete",
+    "hit_all": "complete",
+    "recall_any": "hit_rate",
+    "hit_any": "hit_rate",
     "strec": "recall.coverage",
     "s_recall": "recall.coverage",
     "strecall": "recall.coverage",
@@ -61,7 +65,16 @@ MEANT: dict[str, str] = {
     "prec": "precision",
     "rec": "recall",
     "coverage": "recall.coverage",
+    "rbp_p5": "rbp(graded=True, p=0.5)",
 }
+
+# Names in other tools that stand for no metric of groupgt: the reason, and what to use instead.
+ABSENT: dict[str, str] = dict.fromkeys(
+    ("recall_micro", "micro_recall"),
+    "a micro-average pools the documents of all queries, so no query has a value to test or slice; write "
+    "recall.trec{at}, whose mean is over queries, or divide the mean of hits{at} by the mean of num_rel, which is the "
+    "micro-average",
+)
 
 # trec_eval's names that end in a cutoff, such as P_5 or P.5: only these imply its convention.
 TREC_EVAL: dict[str, str] = {

@@ -10,7 +10,7 @@ from itertools import chain
 
 from groupgt.errors import Faults, MetricError, listed, near_names, warn
 from groupgt.metrics.base import AUTO, CONVENTIONS, Cut, Definition, Formula, Parameter
-from groupgt.metrics.catalogue import ALIASES, CATALOGUE, MEANT, SETS, TREC_EVAL, definition_of
+from groupgt.metrics.catalogue import ABSENT, ALIASES, CATALOGUE, MEANT, SETS, TREC_EVAL, definition_of
 from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Bools, Floats, Hits
 from groupgt.model.populations import Populations
@@ -33,7 +33,9 @@ _TEXT = re.compile(
 )
 IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})[_.](?P<k>[0-9]+)", re.IGNORECASE)
 # Interpolated precision in ir_measures and trec_eval: IPrec@0.1, iprec_at_recall_0.10.
-_IPREC = re.compile(r"iprec(?:@|_at_recall[_.])(?P<recall>[0-9]*\.?[0-9]+)", re.IGNORECASE)
+_IPREC = re.compile(
+    r"iprec(?:\((?P<parameters>[^()]+)\))?(?:@|_at_recall[_.])(?P<recall>[0-9]*\.?[0-9]+)", re.IGNORECASE
+)
 _CONTINUED = re.compile(rf"(?P<name>(?:{'|'.join(TREC_EVAL)}|iprec_at_recall)\.)[0-9.]+", re.IGNORECASE)
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 # A cutoff that is joined to a name, as in other tools: mrr_at_10, recall5.
@@ -80,6 +82,11 @@ class Metric:
     def higher_is_better(self) -> bool:
         """True if higher values are better."""
         return self.definition.higher_is_better
+
+    @property
+    def reads_all(self) -> bool:
+        """True if a query's value depends on the ground truth of other queries."""
+        return any(self.formula.by_name[name].reads_all for name, _ in self.parameters)
 
     def worth(self, mean: float) -> float:
         """Return a sort key for means: higher is better, and undefined is lowest."""
@@ -355,9 +362,11 @@ class _Parser:
         )
 
     def hint(self, name: str, cutoff: str | None) -> str:
-        """Suggests what an unknown name means in other tools, or similar names."""
+        """Say what an unknown name means in other tools, or suggest similar names."""
         joined = _JOINED.fullmatch(name)
         for base, k in ((name, cutoff), (joined["name"], cutoff or joined["k"]) if joined else ("", None)):
+            if base in ABSENT:
+                return f"; {ABSENT[base].format(at=f'@{k}' if k else '')}"
             if meant := MEANT.get(base) or (base if base in ALIASES or base in CATALOGUE else ""):
                 suggestion = f"{meant}@{k}" if k else meant
                 return f" (did you mean {suggestion!r}?)"
@@ -372,7 +381,7 @@ class _Parser:
         if ranx:
             return f"rbp(p=0.{ranx[2]}){ranx[3] or ''}"
         if iprec:
-            return f"iprec(recall={iprec['recall']})"
+            return f"iprec({', '.join(filter(None, (iprec['parameters'], 'recall=' + iprec['recall'])))})"
         while True:
             match = re.match(r"[A-Za-z][A-Za-z0-9_-]*", text)
             if match is None:

@@ -12,7 +12,7 @@ from groupgt.metrics.covering import LIMITS, coverage_ideal, explain_share_of_be
 from groupgt.metrics.ideals import share_of
 from groupgt.metrics.sets import weighted_mean
 from groupgt.metrics.worksheet import Sheet, number, over, plus, rank_share, times
-from groupgt.model.hits import Floats, Hits
+from groupgt.model.hits import Floats, Hits, Ints
 from groupgt.model.values import total
 
 
@@ -64,14 +64,21 @@ def completion_rr(hits: Hits, cut: Cut) -> Floats:
     return value
 
 
-def iprec(hits: Hits, cut: Cut, recall: float = 0) -> Floats:
+def iprec(hits: Hits, cut: Cut, recall: float = 0, version: str = "9") -> Floats:
     rows = views.relevant_results(hits)
-    # trec_eval's rounding of recall · R to a number of documents.
-    needed = np.floor(recall * hits.judgments.relevant + 0.9)
+    needed = _documents_at(recall, hits.judgments.relevant, version)
     deep_enough = rows.nth >= needed[rows.query]
     value = np.zeros(hits.size)
     np.maximum.at(value, rows.query[deep_enough], (rows.nth / rows.rank)[deep_enough])
     return value
+
+
+def _documents_at(recall: float, relevant: Ints, version: str) -> Floats:
+    """Round recall · R to a number of documents as this version of trec_eval does, shape (Q,)."""
+    exact: Floats = recall * relevant.astype(np.float64)
+    # Adding 0.5 and cutting would round up the largest number below a half.
+    rounded: Floats = np.floor(exact + 0.9) if version == "9" else np.floor(exact) + (exact - np.floor(exact) >= 0.5)
+    return rounded
 
 
 def gm_map(hits: Hits, cut: Cut) -> Floats:
@@ -110,8 +117,8 @@ def _explain_completion_rr(sheet: Sheet) -> str:
     return f"1/{max(group.first or 0 for group in sheet.covered)}"
 
 
-def _explain_iprec(sheet: Sheet, recall: float = 0) -> str:
-    needed = int(recall * sheet.relevant + 0.9)
+def _explain_iprec(sheet: Sheet, recall: float = 0, version: str = "9") -> str:
+    needed = float(_documents_at(recall, np.array([sheet.relevant]), version)[0])
     points = [(nth, rank) for nth, (rank, _) in enumerate(sheet.results, 1) if nth >= needed]
     nth, rank = max(points, key=lambda point: point[0] / point[1], default=(0, 1))
     return f"{nth}/{rank}" if nth else "0"
@@ -180,10 +187,12 @@ OF_TREC_EVAL = (
         "iprec",
         "Interpolated precision: the highest precision at any rank that reaches a recall.",
         iprec,
-        "largest of n ÷ rank of the n-th relevant result over n ≥ ⌊recall·R + 0.9⌋ (0 if none)",
+        "largest of n ÷ rank of the n-th relevant result over n ≥ ⌊recall·R + 0.9⌋ (0 if none), as in trec_eval 9; "
+        "with `version=10` over n ≥ recall·R rounded, halves up",
         _explain_iprec,
-        "trec_eval iprec_at_recall",
+        "trec_eval 9 iprec_at_recall",
         Parameter("recall", 0, "a number from 0 to 1", lambda value: 0 <= value <= 1),
+        Parameter("version", "9", "9 or 10", choices=("9", "10")),
         takes_cutoff=False,
     ),
     one_meaning(

@@ -17,6 +17,7 @@ from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
 
+GRADED = Parameter("graded", "False", "True or False", choices=("False", "True"), reads_all=True)
 P = Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1)
 
 
@@ -47,8 +48,9 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
     return total(rows.query[within], terms[within], hits.size)
 
 
-def rbp(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
-    return _biased(hits, cut, p, views.relevant_results(hits))
+def rbp(hits: Hits, cut: Cut, p: float = 0.8, graded: str = "False") -> Floats:
+    highest = hits.judgments.highest_grade if graded == "True" else None
+    return _biased(hits, cut, p, views.relevant_results(hits), highest)
 
 
 def rbp_residual(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
@@ -86,9 +88,11 @@ def compat(hits: Hits, cut: Cut, p: float = 0.95, normalize: str = "True") -> Fl
     return ratio(reached * (1 - p), 1 - ideals.power(p, depth))
 
 
-def _biased(hits: Hits, cut: Cut, p: float, rows: views.GainRows) -> Floats:
+def _biased(hits: Hits, cut: Cut, p: float, rows: views.GainRows, highest: float | None = None) -> Floats:
+    """Return (1−p) Σ p^(rank−1), shape (Q,); each term counts grade ÷ `highest` times, if that is given."""
     rows = rows.within(cut)
-    return (1 - p) * total(rows.query, ideals.power(p, rows.rank - 1), hits.size)
+    terms = ideals.power(p, rows.rank - 1)
+    return (1 - p) * total(rows.query, terms if highest is None else rows.gain / highest * terms, hits.size)
 
 
 def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
@@ -101,12 +105,13 @@ def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
     return plus(terms)
 
 
-def _explain_rbp(sheet: Sheet, p: float = 0.8) -> str:
-    return _weights(p, [rank for rank, _ in sheet.results])
+def _explain_rbp(sheet: Sheet, p: float = 0.8, graded: str = "False") -> str:
+    highest = sheet.judgments.highest_grade if graded == "True" else None
+    return _weights(p, sheet.results, highest)
 
 
 def _explain_residual(sheet: Sheet, p: float = 0.8) -> str:
-    return f"1 - {_weights(p, [rank for rank, grade in sheet.judged if grade >= 0])}"
+    return f"1 - {_weights(p, [(rank, grade) for rank, grade in sheet.judged if grade >= 0])}"
 
 
 def _explain_resid(sheet: Sheet, p: float = 0.9) -> str:
@@ -135,9 +140,15 @@ def _explain_compat(sheet: Sheet, p: float = 0.95, normalize: str = "True") -> s
     return over(plus(map(shared, reached)), plus(map(shared, best)))
 
 
-def _weights(p: float, ranks: Sequence[int]) -> str:
-    powers = plus(f"{number(p)}**{rank - 1}" if rank > 1 else "1" for rank in ranks)
-    return f"(1-{number(p)}) * ({powers})" if ranks else "0"
+def _weights(p: float, results: Sequence[tuple[int, float]], highest: float | None = None) -> str:
+    terms = (
+        times(
+            1 if highest in (None, grade) else f"{number(grade)}/{number(highest)}",
+            f"{number(p)}**{rank - 1}" if rank > 1 else 1,
+        )
+        for rank, grade in results
+    )
+    return f"(1-{number(p)}) * ({plus(terms)})" if results else "0"
 
 
 DEFINITIONS = (
@@ -155,10 +166,12 @@ DEFINITIONS = (
         "Rank-biased precision: the user continues to the next result with probability p.",
         rbp,
         "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), "
-        "and a user looks at 1/(1−p) results on average",
+        "and a user looks at 1/(1−p) results on average. With `graded=True` rel_r is the grade ÷ the highest grade in "
+        "the ground truth",
         _explain_rbp,
-        "Moffat & Zobel, TOIS 2008",
+        "Moffat & Zobel, TOIS 2008; TREC-COVID's rbp_p5 is rbp(graded=True, p=0.5)",
         P,
+        GRADED,
     ),
     one_meaning(
         "rbp_residual",

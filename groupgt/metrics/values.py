@@ -81,6 +81,8 @@ def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     if policy.missing == "error" or policy.extra == "error":
         raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
     check_aggregates(metrics, "a batch")
+    if texts := [text for text, metric in metrics.items() if metric.reads_all]:
+        raise ConfigError(f"a batch does not have the grades of all queries: omit {', '.join(texts)}")
     if policy.unjudged == "drop":
         raise ConfigError("values of a batch: expected the unjudged=nonrelevant policy; use groupgt.evaluate for drop")
     if policy.importance:

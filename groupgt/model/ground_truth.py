@@ -46,7 +46,7 @@ class GroundTruth(Written):
     alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each
     alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of the file that begin
     with `#` and are no row. If the policy selects groups by importance, `judged` marks the queries that have
-    alternatives in any group.
+    alternatives in any group. `highest` is the highest grade of the ground truth that these queries were selected from.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -211,7 +211,8 @@ class GroundTruth(Written):
         chosen = self.from_rows(qids, [self[qid] for qid in qids], self.policy, texts=texts, columns=columns)
         excluded, harmful = (ids and [ids[position] for position in positions] for ids in (self.excluded, self.harmful))
         judged = None if self.judged is None else self.judged[positions]
-        return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded, harmful=harmful, judged=judged)
+        facts: dict[str, Any] = {"keys": self.keys, "shape": self.shape, "highest": self.judgments.highest_grade}
+        return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, **facts)
 
     def under(self, policy: Policy) -> GroundTruth:
         """Apply another policy, which decides which grades are relevant and which groups count.
@@ -318,6 +319,14 @@ class GroundTruth(Written):
         return [BLANK_IDS.union(islice(rest, size)) for size in self.per_query.tolist()]
 
     @cached_property
+    def judged_ids(self) -> list[frozenset[str]]:
+        """Names in `id_sets` without the documents that count as unjudged, because their grade is negative."""
+        unjudged: dict[int, set[str]] = {}
+        for at in np.flatnonzero(~self.judgments.is_judged).tolist():
+            unjudged.setdefault(int(self.query_of[at]), set()).add(self.ids[at])
+        return [ids - unjudged.get(query, set()) for query, ids in enumerate(self.id_sets)]
+
+    @cached_property
     def compiled(self) -> bytes | None:
         """Id index for the compiled module; None if the module is missing or an id is not plain."""
         return native.index_of(self.qids, self.ids, np.concatenate(([0], np.cumsum(self.per_query))).tolist())
@@ -398,6 +407,7 @@ class GroundTruth(Written):
             unanswerable=self.unanswerable if self.unanswerable.any() else None,
             harmful=self.is_harmful if self.harmful else None,
             with_level=self._at_level,
+            highest=self.highest,
         )
 
     def _at_level(self, level: float) -> Judgments:

@@ -50,7 +50,8 @@ class Judgments(_Remembering):
     queries that are declared to have no answer, shape (Q,); only a few metrics are defined for them, and these metrics
     are undefined for all other queries. `harmful` marks alternatives that must not be retrieved, shape (A,), if there
     are any. `with_level` makes the judgments of the same ground truth at another level;
-    their alternatives are the same, in the same order.
+    their alternatives are the same, in the same order. `highest` is the highest grade of a ground truth of which these
+    are only some queries.
     """
 
     size: int
@@ -69,6 +70,7 @@ class Judgments(_Remembering):
     unanswerable: Bools | None = None
     harmful: Bools | None = None
     with_level: Callable[[float], Judgments] | None = None
+    highest: float | None = None
 
     def at_level(self, level: float) -> Judgments:
         """Return the judgments in which documents are relevant from this grade on."""
@@ -126,6 +128,17 @@ class Judgments(_Remembering):
         grade = np.full(self.documents, -np.inf)
         np.maximum.at(grade, self.alternative_document, self.alternative_grade)
         return grade
+
+    @cached_property
+    def highest_grade(self) -> float:
+        """Highest grade in the ground truth; −inf without documents."""
+        return float(self.document_grade.max(initial=-np.inf)) if self.highest is None else self.highest
+
+    @cached_property
+    def is_judged(self) -> Bools:
+        """Mask of the alternatives whose document is judged: its highest grade is at least 0, shape (A,)."""
+        judged: Bools = self.document_grade[self.alternative_document] >= 0
+        return judged
 
     @cached_property
     def document_query(self) -> Ints:

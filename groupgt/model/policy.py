@@ -75,8 +75,8 @@ class Policy:
     unjudged: Annotated[
         Literal["nonrelevant", "drop"],
         Doc(
-            "A result that is not judged: counts as non-relevant, or is removed and closes the gap (drop: condensed "
-            "lists, trec_eval's -J, with the id labeller)."
+            "A result that is not judged, or with a negative grade: counts as non-relevant, or is removed and closes "
+            "the gap (drop: condensed lists, trec_eval's -J, with the id labeller)."
         ),
     ] = "nonrelevant"
     ties: Annotated[

@@ -45,6 +45,7 @@ class Written:
     set_of: Ints | None = None
     comments: int = 0
     judged: Bools | None = None
+    highest: float | None = None
 
     def __len__(self) -> int:
         return len(self.qids)

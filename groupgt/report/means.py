@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -297,13 +298,28 @@ def _counts(evaluation: Evaluation, *, is_named: bool = True) -> tuple[str, ...]
 
 
 def _rules(evaluation: Evaluation) -> list[str]:
-    """Return any policy or labeller that is not the default, and the origin of results and judgments."""
+    """Return what is not the default or not the same for all metrics, and the origin of results and judgments."""
     return [
+        *_differing_parameters(evaluation.metrics.values()),
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
         *_traced(evaluation.run.traces),
         *_judged_how(evaluation.truth.columns),
     ]
+
+
+def _differing_parameters(metrics: Iterable[Metric]) -> Iterator[str]:
+    """Report each parameter whose default depends on the metric, such as p, if it differs between these metrics."""
+    found: dict[str, dict[str, tuple[float | str, float | str]]] = {}
+    for metric in metrics:
+        for parameter in metric.formula.parameters:
+            value = dict(metric.parameters).get(parameter.name, parameter.default)
+            found.setdefault(parameter.name, {})[str(replace(metric, cutoff=None))] = value, parameter.default
+    for name, values in found.items():
+        texts_of = grouped((value, text) for text, (value, _) in values.items())
+        if len(texts_of) > 1 and len({default for _, default in values.values()}) > 1:
+            parts = [f"{value} in {' and '.join(texts)}" for value, texts in texts_of.items()]
+            yield f"{name} is {', '.join(parts)}"
 
 
 def _traced(traces: Traces | None) -> Iterator[str]:

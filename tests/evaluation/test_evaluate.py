@@ -182,3 +182,12 @@ def test_ground_truth_is_reused() -> None:
     first, second = (groupgt.evaluate(truth, run, ["ndcg.coverage@3"]) for run in (RUN, {"q1": ["c"]}))
     assert first.truth is second.truth is truth
     assert second["ndcg.coverage@3"] == pytest.approx((1 / (1 + 1 / math.log2(3))) / 2)
+
+
+def test_a_parameter_that_differs_between_metrics_is_told() -> None:
+    """trec_eval's rbp_resid has another p than rbp: the table names both, and neither where they are the same."""
+    truth, run = {"q": [["a"], ["b"]]}, {"q": ["a", "x"]}
+    told = str(groupgt.evaluate(truth, run, ["rbp", "rbp@5", "rbp_residual", "rbp_resid", "recall"]))
+    assert "\np is 0.8 in rbp and rbp_residual, 0.9 in rbp_resid" in told
+    for metrics in (["rbp(p=0.9)", "rbp_resid"], ["rbp", "rbp(p=0.5)"], ["ndcg.trec(gain=exp)", "dcg"]):
+        assert " is " not in str(groupgt.evaluate(truth, run, metrics)).partition("query:")[2]

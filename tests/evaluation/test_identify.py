@@ -39,6 +39,15 @@ def test_what_other_tools_compute_is_known() -> None:
     assert "F1 of the mean precision@3 and the mean recall@3" in [each.metric for each in means.matches]
 
 
+def test_graded_rbp_is_tried() -> None:
+    """With p = .5 and the highest grade 3: 1/3 · 1/2 + 2/3 · 1/8, 1/3 · 1/4, 0 and 3/3 · 1/16 make .0990."""
+    graded = groupgt.identify(TRUTH, RUN, ".0990", ["rbp"]).matches[0]
+    assert graded.metric == "rbp(graded=True, p=0.5)"
+    # Over the highest grade of each query they are 1/2 · 1/2 + 1/8, 1/4, 0 and 1/16: .1719
+    own = groupgt.identify(TRUTH, RUN, ".1719", ["rbp"]).matches
+    assert "rbp(p=0.5) times grades ÷ each query's highest" in [each.metric for each in own]
+
+
 def test_policies_are_tried() -> None:
     """Without unjudged results e is first: (1 + 1 + 0 + 1) / 4; over the queries that are in the run, 3 of 4."""
     truth = {qid: {**own, "n": 0} for qid, own in TRUTH.items()}

@@ -250,7 +250,8 @@ def test_unjudged_results_are_dropped(cli: Cli, tmp_path: Path, size: str) -> No
     kept = measured(cli, tmp_path, JUDGED, run, "mrr.trec,precision.trec@4,num_ret")[0]
     assert kept == {"mrr.trec": 1 / 2, "precision.trec@4": 1 / 4, "num_ret": 6}
     dropped = measured(cli, tmp_path, JUDGED, run, "mrr.trec,precision.trec@4,num_ret", unjudged="drop")[0]
-    assert dropped == {"mrr.trec": 1, "precision.trec@4": 2 / 4, "num_ret": 4}
+    # x and y have no grade, and m has a negative one: all three count as unjudged.
+    assert dropped == {"mrr.trec": 1, "precision.trec@4": 2 / 4, "num_ret": 3}
     # A repeat keeps its place among judged results, unless the policy drops it before.
     twice = {"q1": ["a", "x", "a", "b"]}
     for duplicates, place in (("penalize", 3), ("drop", 2)):
@@ -263,11 +264,15 @@ def test_ties_of_condensed_lists_are_counted_at_their_cutoff() -> None:
     for k, ties in ((1, 0), (2, 1), (3, 0)):
         result = groupgt.evaluate(JUDGED, run, [f"recall@{k}"], policy="unjudged=drop")
         assert result.counts["ties"] == ties
+    # One result is left of those with a score of 2.0, and ties with none.
+    run = {"q1": {"x": 2.0, "a": 2.0, "m": 2.0, "b": 1.0}}
+    for policy, ties in (("unjudged=nonrelevant", 1), ("unjudged=drop", 0)):
+        assert groupgt.evaluate(JUDGED, run, ["recall"], policy=policy).counts["ties"] == ties
 
 
 def test_budgets_count_judged_results_alone() -> None:
-    run = {"q1": ["x", "a", "n", "b"]}
-    lengths = {"tokens": {"x": 50, "a": 10, "n": 10, "b": 10}}
+    run = {"q1": ["x", "a", "m", "n", "b"]}
+    lengths = {"tokens": {"x": 50, "a": 10, "m": 50, "n": 10, "b": 10}}
     for policy, share in (({}, 0), ({"unjudged": "drop"}, 1 / 2)):
         result = groupgt.evaluate(JUDGED, run, ["recall.trec@25tokens"], policy=policy, lengths=lengths)
         assert result["recall.trec@25tokens"] == share
@@ -283,13 +288,15 @@ def test_judged_only_is_the_policy(snapshot: Snapshot) -> None:
     snapshot(str(spelled))
     assert "judged@3 0.6667\n" in str(groupgt.evaluate(JUDGED, run, ["nDCG@3"], convention="trec")) + "\n"
     assert "judged@" not in str(groupgt.evaluate(AB, run, ["nDCG@3"]))
-    assert [row["id"] for row in policy.explain_dict("q1")["results"]] == ["a", "n", "m", "b"]
+    assert [row["id"] for row in policy.explain_dict("q1")["results"]] == ["a", "n", "b"]
 
 
 @pytest.mark.parametrize(
     ("truth", "metrics", "options", "words"),
     [
         (AB, ["mrr"], {"policy": "unjudged=drop"}, "no document of the ground truth is judged non-relevant"),
+        # A document with a negative grade is not judged.
+        ({"q1": [["a"], [{"id": "m", "grade": -1}]]}, ["mrr"], {"policy": "unjudged=drop"}, "is judged non-relevant"),
         (JUDGED, ["mrr"], {"policy": "unjudged=drop", "labeller": "text", "corpus": {"a": "a", "b": "b"}}, "labeller"),
         (JUDGED, ["P(judged_only=True)@3", "mrr"], {}, "but not for mrr"),
     ],

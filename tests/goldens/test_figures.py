@@ -148,6 +148,9 @@ JUDGED = [
         (["x", "a", "c", "y"], "iprec", 2 / 3),  # 1/2 at rank 2, 2/3 at rank 3
         (["x", "a", "c", "y"], "iprec@1", 0),  # b, the third of R = 3, is not found
         (["a", "x", "c", "y"], "iprec@0.7", 2 / 3),  # ⌊0.7·3 + 0.9⌋ = 2 documents are enough
+        (["a", "x", "y", "c"], "iprec@0.4", 2 / 4),  # ⌊0.4·3 + 0.9⌋ = 2 documents are needed
+        (["a", "x", "y", "c"], "iprec(version=10)@0.4", 1),  # 1.2 is rounded to 1 document
+        (["a", "x", "y", "c"], "iprec(recall=0.5, version=10)", 2 / 4),  # and 1.5 to 2
         (["a", "n1", "u", "x"], "num_ret", 4),
         (["a", "n1", "u", "x"], "num_rel", 3),
         (["a", "u", "n1", "x"], "rbp_residual(p=0.5)@3", 1 - 0.5 * (1 + 0.25)),  # a and n1 are judged
@@ -170,6 +173,7 @@ JUDGED = [
         # R = (2¹ − 1)/2⁴ at ranks 1 and 2: 1/16 + (15/16)(1/16)/2
         (["a", "b"], "err", 1 / 16 + (15 / 16) * (1 / 16) / 2),
         (["a", "x", "b"], "rbp(p=0.5)", 0.5 * (1 + 0.25)),
+        (["a", "x", "b"], "rbp(graded=True, p=0.5)", 0.5 * (1 + 0.25)),  # all grades are 1, which is the highest
         # a: 1; b: ½/log2 3; c: 3/log2 4. Ideal: c 3, then a 1/log2 3, then b ½/log2 4
         (["a", "b", "c"], "alpha_ndcg", (1 + 0.5 / log2(3) + 3 / 2) / (3 + 1 / log2(3) + 0.25)),
         # the total weight is 4
@@ -216,6 +220,24 @@ def test_contents(metric: str, expected: float) -> None:
     texts = {"a": "The cat sat down", "x": "the cat sat", "y": "cat sat down, here.", "z": "a dog barks"}
     found = groupgt.evaluate(truth, {"q": ["x", "y", "z"]}, [metric], corpus=texts, labeller="text")
     assert found[metric] == pytest.approx(expected, abs=EXACT)
+
+
+def test_graded_rbp_divides_by_the_highest_grade_of_all_queries() -> None:
+    truth: Any = {
+        "q1": [[{"id": "a", "grade": 1}, {"id": "b", "grade": 2}, {"id": "n", "grade": -1}]],
+        "q2": [[{"id": "c", "grade": 4}]],
+    }
+    metrics = ["rbp(graded=True, p=0.5)", "rbp(graded=True, p=0.5)@2", "rbp(graded=True, p=0.5, level=2)"]
+    run = {"q1": ["a", "n", "b"], "q2": ["x", "c"]}
+    found = groupgt.evaluate(truth, run, metrics)
+    # 1/4 at rank 1 and 2/4 at rank 3; 4/4 at rank 2
+    assert found.values[metrics[0]].tolist() == [0.5 * (1 / 4 + 2 / 4 * 1 / 4), 0.5 * 1 / 2]
+    assert found.values[metrics[1]].tolist() == [0.5 * 1 / 4, 0.5 * 1 / 2]
+    # a is not relevant from grade 2 on
+    assert found.values[metrics[2]].tolist() == [0.5 * 2 / 4 * 1 / 4, 0.5 * 1 / 2]
+    # A grade counts the same where only some of the queries are evaluated.
+    one = groupgt.evaluate(groupgt.GroundTruth.of(truth).select([0]).select([0]), run, metrics)
+    assert [one[metric] for metric in metrics] == [found.values[metric][0] for metric in metrics]
 
 
 def test_the_geometric_mean_of_average_precision() -> None:

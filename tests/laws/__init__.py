@@ -44,6 +44,17 @@ def registered(*, texts: bool = True) -> list[Metric]:
     return [Metric(each.name, convention) for each in known for convention in each.formulas]
 
 
+def with_words() -> list[Metric]:
+    """Every metric of ours with each word that a parameter takes instead of its default."""
+    return [
+        Metric(metric.name, metric.convention, ((parameter.name, word),))
+        for metric in registered()
+        for parameter in metric.formula.parameters
+        for word in parameter.choices
+        if word != parameter.default
+    ]
+
+
 def always_bounded(
     batch: Batch, rng: random.Random, metrics: list[Metric], values: Values = values_of, *, shared: bool = False
 ) -> list[str]:
@@ -70,6 +81,24 @@ def removing_harm(batch: Batch, rng: random.Random, values: Values = values_of) 
         out = rng.choice(places) if places else len(ranking)
         less[qid] = (groups, [*ranking[:out], *ranking[out + 1 :]])
     return no_better(batch, less, at([parse_metric("clean")], (None, 1, 3)), values, slack=0.0)
+
+
+def condensed(batch: Batch, values: Values = values_of) -> list[str]:
+    """Dropping unjudged results equals a run without them: those of no grade, and those of negative grades alone."""
+    judged = {"judged": ([["a"], [{"id": "n", "grade": 0}]], ["n", "a"])}
+    whole: dict[str, Any] = {**judged, **batch}
+    left: dict[str, Any] = {}
+    for qid, (groups, ranking) in whole.items():
+        names = {name for group in groups for name, grade in alternatives(group) if grade >= 0}
+        left[qid] = (groups, [name for name in ranking if name in names])
+    metrics = at(registered(texts=False), (None, 3))
+    dropped, without = values(whole, metrics, {"unjudged": "drop"}), values(left, metrics, None)
+    rows = list(whole.values())
+    return [
+        f"{metric} = {dropped[metric][place]!r}, and {without[metric][place]!r} without them: {rows[place]}"
+        for metric in metrics
+        for place in np.flatnonzero(np.nan_to_num(dropped[metric], nan=-1) != np.nan_to_num(without[metric], nan=-1))
+    ]
 
 
 def relevant_no_worse(batch: Batch, rng: random.Random, values: Values = values_of) -> list[str]:
@@ -198,4 +227,4 @@ def broken(rng: random.Random, batch: Batch) -> list[str]:
     found += removing_harm(batch, rng)
     for law in (order, repeats, appending, alone):
         found += law(batch, rng, metrics)
-    return found + singletons(batch) + alpha_one(batch) + ideals(few)
+    return found + singletons(batch) + alpha_one(batch) + ideals(few) + condensed(few)

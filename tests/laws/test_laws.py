@@ -27,6 +27,18 @@ def test_what_any_metric_obeys(name: str, batch: Batch, rng: random.Random) -> N
     assert LAWS[name].broken(batch, rng, laws.registered()) == []
 
 
+@pytest.mark.parametrize("name", list(LAWS))
+@given(batch=BATCHES, rng=RNGS)
+def test_what_any_metric_obeys_with_other_words(name: str, batch: Batch, rng: random.Random) -> None:
+    metrics = [metric for metric in laws.with_words() if LAWS[name].applies(metric.definition)]
+    assert LAWS[name].broken(batch, rng, metrics) == []
+
+
+@given(BATCHES)
+def test_dropping_unjudged_results_equals_a_run_without_them(batch: Batch) -> None:
+    assert laws.condensed(batch) == []
+
+
 @given(BATCHES)
 def test_ideal_rankings_score_one(batch: Batch) -> None:
     assert laws.ideals(batch) == []

@@ -6,7 +6,7 @@ import pytest
 
 import groupgt
 from groupgt.metrics.base import Definition
-from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
+from groupgt.metrics.catalogue import ABSENT, ALIASES, CATALOGUE, MEANT, TREC_EVAL
 from groupgt.metrics.description import as_dict, details
 from groupgt.metrics.language import parse_metric, parse_metrics
 from groupgt.metrics.values import check_batch, check_policy
@@ -32,7 +32,18 @@ def test_every_definition_is_whole(definition: Definition) -> None:
 def test_aliases_lead_somewhere() -> None:
     for alias in (*ALIASES, *(f"{name}_10" for name in TREC_EVAL)):
         assert groupgt.parse_metric(alias).name in CATALOGUE
+    for meant in MEANT.values():
+        assert groupgt.parse_metric(meant).name in CATALOGUE
     assert not set(ALIASES) & set(CATALOGUE)
+    assert not set(ABSENT) & {*ALIASES, *MEANT, *CATALOGUE}
+
+
+def test_a_micro_average_is_the_ratio_of_two_means() -> None:
+    """The way out that the refusal of recall_micro names: 2 of 4 relevant documents, and a mean recall of 2/3."""
+    truth, run = {"q1": [["a"], ["b"], ["c"]], "q2": [["d"]]}, {"q1": ["a"], "q2": ["d"]}
+    found = groupgt.evaluate(truth, run, ["hits@5", "num_rel", "recall.trec@5"])
+    assert found["hits@5"] / found["num_rel"] == 2 / 4
+    assert found["recall.trec@5"] == (1 / 3 + 1) / 2
 
 
 def test_the_same_hits_serve_all_metrics() -> None:
@@ -72,6 +83,7 @@ def test_a_policy_that_does_not_go_with_a_metric() -> None:
     [
         ("recall@5tokens", Policy(), "recall@5tokens"),
         ("token_f1", Policy(), "token_f1"),
+        ("rbp(graded=True)@5", Policy(), r"does not have the grades of all queries: omit rbp\(graded=True\)@5"),
         ("recall", Policy(missing="error"), "missing=zero or skip, and extra=ignore"),
         ("recall", Policy(extra="error"), "missing=zero or skip, and extra=ignore"),
         ("recall.trec", Policy(duplicates="keep"), "not recall.trec"),

@@ -344,6 +344,7 @@ def test_every_metric_agrees_with_the_slow_reference(policy: dict[str, Any]) -> 
         "level": policy["level"],
         "unmeetable": policy.get("empty_groups") == "unmeetable",
         "zero": policy.get("undefined") == "zero",
+        "highest": max(result.truth.grade.tolist()),
     }
     for text, metric in result.metrics.items():
         for value, (groups, ranking) in zip(result.values[text].tolist(), batch.values()):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,9 @@ SETS = sorted(path.parent for path in Path(FOLDER).glob("*/golden.json")) if FOL
 
 # trec_eval's own tests: its folder `test`, of a release from 9.0.8 on.
 TREC_EVAL = Path(FOLDER or ".", "trec_eval", "test")
+
+# The judgments of TREC-COVID's last round, two of its topics with negative grades, and runs as submitted.
+COVID = Path(FOLDER or ".", "trec_covid_r5")
 
 pytestmark = pytest.mark.extra_data
 
@@ -69,6 +74,58 @@ def test_trec_eval_on_its_own_files_with_comments() -> None:
     for name, metric in names.items():
         assert result[metric] == pytest.approx(printed[name], abs=5.1e-5), name
     assert printed["map"] == 0.2689
+
+
+@pytest.fixture
+def covid() -> Path:
+    if not FOLDER or not (COVID / "qrels.txt.gz").is_file():
+        pytest.skip("GROUPGT_EXTRA_DATA names no folder with trec_covid_r5/qrels.txt.gz")
+    return COVID
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    return [line.split() for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+
+
+def test_condensed_runs_of_trec_covid(covid: Path) -> None:
+    """unjudged=drop is trec_eval's -J, which drops documents with a negative grade as well."""
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is in the extra groupgt[peers]")
+    judged: dict[str, dict[str, int]] = defaultdict(dict)
+    for topic, _, document, grade in rows_of(covid / "qrels.txt.gz"):
+        judged[topic][document] = int(grade)
+    assert sum(min(own.values()) < 0 for own in judged.values()) == 2
+    asked = {
+        "P.5,10,20",
+        "recall.5,100",
+        "ndcg_cut.10,20",
+        "map",
+        "recip_rank",
+        "Rprec",
+        "bpref",
+        "num_ret",
+        "success.1",
+    }
+    for path in sorted(covid.glob("*.gz")):
+        if path.name == "qrels.txt.gz":
+            continue
+        run: dict[str, dict[str, float]] = defaultdict(dict)
+        for topic, _, document, _, score, _ in rows_of(path):
+            run[topic][document] = float(score)
+        evaluator = pytrec_eval.RelevanceEvaluator(dict(judged), asked, judged_docs_only_flag=True)
+        theirs = evaluator.evaluate(dict(run))
+        names = {name: {"map": "map.trec"}.get(name, name) for name in next(iter(theirs.values()))}
+        ours = groupgt.evaluate(covid / "qrels.txt.gz", path, list(names.values()), policy="unjudged=drop")
+        for name, metric in names.items():
+            expected = [theirs[topic][name] for topic in ours.truth.qids]
+            assert ours.values[metric].tolist() == pytest.approx(expected, abs=1e-9), (path.name, name)
+
+
+def test_published_rbp_of_trec_covid(covid: Path) -> None:
+    """The track reports rbp_p5 .8657 for UIowaS_Run1: grades 2 and 1 count 1 and 1/2, and p is .5."""
+    files = covid / "qrels.txt.gz", covid / "UIowaS_Run1.gz"
+    assert round(groupgt.evaluate(*files, ["rbp(graded=True, p=0.5)"])["rbp(graded=True, p=0.5)"], 4) == 0.8657
+    matches = groupgt.identify(*files, ".8657").matches
+    assert "rbp(graded=True, p=0.5)" in [text for match in matches for text in (match.metric, *match.also)]
 
 
 @pytest.mark.skipif(not SETS, reason="GROUPGT_EXTRA_DATA names no folder with data")
