@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from urllib.parse import unquote
 
@@ -221,6 +222,7 @@ _ENDING = re.compile(r"\.(csv|docx?|epub|html?|jsonl?|md|mdx|odt|pdf|pptx?|rst|r
 _SUFFIX = re.compile(r"[#:_/|@. -]{1,2}[0-9]+$")
 
 
+@lru_cache(maxsize=1 << 16)
 def _key(name: str) -> str:
     """Normalize an id as `fold` does, and ignore slashes around it, escapes such as `%20` and the ending of a file."""
     text = fold(unquote(name) if "%" in name else name)
