@@ -156,7 +156,7 @@ def as_run(
             else:
                 streamed = how.name == "streaming"
                 qids = truth.qids if qids is None else qids
-                value = detect.read_run(
+                value = detect.unread_run(
                     value,
                     format,
                     parts=True,
