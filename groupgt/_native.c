@@ -904,7 +904,7 @@ static inline int take_line(scanner *self, const text *cells, int count, size_t 
         if (!is_clean(cells[cell])) return 1;
     if (count < 6 || count > 10 || !is_rank(cells[3]) || decimal(self, cells[4], &score) < 1 || id.size > LONGEST_ID ||
         qid.size > LONGEST_ID || (count > 6 && decimal(self, cells[5], &other)) ||
-        (self->closely && decimal(self, cells[3], &rank) < 1))
+        (self->closely && (!decimal(self, cells[3], &rank) || self->failed)))
         return self->failed ? -1 : 1;
     if ((qid.size != self->qid.size || memcmp(qid.data, self->qid.data, qid.size)) && begin_segment(self, qid))
         return -1;
