@@ -5,7 +5,6 @@ All other operations read the lines as columns, and a careful reader reports inv
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, islice, pairwise
@@ -26,6 +25,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.ranking import Ranking
 from groupgt.model.run import Block, Lines, Run
+from groupgt.runtime import processors
 
 T = TypeVar("T")
 # Bytes scanned at a time: few if the lines of a query are contiguous, more if each part contains every query.
@@ -257,7 +257,7 @@ def _side_by_side(scan: Callable[[tuple[int, int]], T], spans: Sequence[tuple[in
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    workers = os.cpu_count() or 1
+    workers = processors()
     with ThreadPoolExecutor(workers) as threads:
         waiting = [threads.submit(scan, span) for span in spans[: 2 * workers]]
         try:
