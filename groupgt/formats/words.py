@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
+from itertools import islice
 
 from groupgt.formats import trec
 from groupgt.formats.format import Format
@@ -26,9 +27,10 @@ def are_words(source: Source) -> bool:
 
 def first_lines(source: Source) -> list[bytes]:
     """Return the first lines that are not blank and no comments."""
-    lines = [line for line in source.head().split(b"\n") if line.strip()]
+    lines = source.head().split(b"\n")
     # Ids may begin with #, but a file of comments has no data.
-    return ([line for line in lines if not line.startswith(b"#")] or list(filter(_is_row, lines)))[:50]
+    rows = (line for line in lines if line.strip() and not line.startswith(b"#"))
+    return list(islice(rows, 50)) or list(islice(filter(_is_row, lines), 50))
 
 
 def _is_row(line: bytes) -> bool:
