@@ -271,10 +271,12 @@ class Inputs:
         """Lengths of results according to --corpus and --tokenizer, for commands that support budgets."""
         if not self.takes_budgets:
             return Lengths()
+        name = self.tokenizer or (self.reopened.tokenizer if self.reopened is not None else None)
+        if name is None and self.corpus is None:
+            return Lengths()
         from groupgt.formats.corpus import read_lengths
         from groupgt.formats.tokenizers import tokenizer_named
 
-        name = self.tokenizer or (self.reopened.tokenizer if self.reopened is not None else None)
         count = None if name is None else tokenizer_named(name, allow_code=self.allow_code)
         return Lengths(count=count) if self.corpus is None else read_lengths(self.corpus, count)
 

@@ -14,10 +14,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import TOP, Flat, Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
+from groupgt.engines.base import TOP, Flat, InvalidRowError, Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
-from groupgt.engines.columns.carrier import row_carrier_of
-from groupgt.engines.columns.reader import InvalidRowError
 from groupgt.errors import SHOWN
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
@@ -45,6 +43,8 @@ class LineCarrier(LocalCarrier):
     @cached_property
     def columns(self) -> LocalCarrier:
         """The carrier for the same results as columns or lists."""
+        from groupgt.engines.columns.carrier import row_carrier_of
+
         return row_carrier_of(self.run.loaded)
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
@@ -52,6 +52,8 @@ class LineCarrier(LocalCarrier):
         try:
             ranked = self._ranked_hits(truth, matches, policy)
         except InvalidRowError:
+            from groupgt.engines.columns.carrier import row_carrier_of
+
             _ = self.lines.checked
             return row_carrier_of(self.run).label(truth, labeller, policy, engine)
         if ranked is None:
