@@ -99,6 +99,45 @@ def files(count: int, depth: int) -> Files:
     return found
 
 
+def runs(count: int, depth: int, systems: int, *, judged: int, style: str) -> tuple[Path, list[Path]]:
+    """Writes qrels and runs of several systems, unless they are there; `style` is plain or submitted.
+
+    A third of the results is judged. Submitted runs have the marks of real ones: tabs, scores of 17 digits, ranks from
+    zero, and equal scores whose ranks are not in the order of the lines.
+    """
+    folder = FOLDER / f"runs-{count}x{depth}x{systems}-{judged}-{style}-{SEED}"
+    qrels, paths = folder / "qrels.trec", [folder / f"system{number:02d}.run" for number in range(systems)]
+    if (folder / "done").exists():
+        return qrels, paths
+    print(f"writing {folder}", flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = random.Random(f"{SEED} {folder.name}")
+    pools = {f"q{number}": rng.sample(range(DOCUMENTS), judged + depth) for number in range(1, count + 1)}
+    _write(
+        qrels, [f"{qid} 0 {_name(each)} {rng.choice((0, 0, 1, 2))}\n" for qid in pools for each in pools[qid][:judged]]
+    )
+    for path in paths:
+        lines: list[str] = []
+        for qid, pool in pools.items():
+            relevant = rng.sample(pool[:judged], min(judged, depth // 3))
+            names = [_name(each) for each in relevant + rng.sample(pool[judged:], depth - len(relevant))]
+            rng.shuffle(names)
+            scores = sorted((rng.random() for _ in names), reverse=True)
+            if style == "plain":
+                rows = enumerate(zip(names, scores, strict=True), 1)
+                lines += [f"{qid} Q0 {name} {rank} {30 * score:.4f} {path.stem}\n" for rank, (name, score) in rows]
+                continue
+            places = list(range(depth))
+            for at in range(0, depth - 1, 10):
+                scores[at + 1] = scores[at]
+                places[at], places[at + 1] = places[at + 1], places[at]
+            rows = zip(places, zip(names, scores, strict=True), strict=True)
+            lines += [f"{qid}\tQ0\t{name}\t{rank}\t{score!r}\t{path.stem}\n" for rank, (name, score) in rows]
+        _write(path, lines)
+    (folder / "done").touch()
+    return qrels, paths
+
+
 def _write(path: Path, lines: list[str]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(lines)

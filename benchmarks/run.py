@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import environment
 
-PARTS = ("lists", "dicts", "trec", "imports", "compare", "labellers", "ideals", "score")
+PARTS = ("lists", "dicts", "runs", "trec", "imports", "compare", "labellers", "ideals", "score")
 # By name alone: they make some gigabytes of data.
 LARGE = ("parquet", "carriers", "many", "growth")
 
@@ -50,6 +50,10 @@ def main(argv: Sequence[str]) -> int:
         import dicts
 
         agreed &= dicts.measure(options.rounds, options.size or 10_000)
+    if "runs" in options.parts:
+        import runs
+
+        agreed &= runs.measure(options.rounds)
     if "trec" in options.parts:
         import trec
 

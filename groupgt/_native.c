@@ -128,6 +128,45 @@ static PyObject *bytes_of(const pile *all) {
     return PyBytes_FromStringAndSize(all->data, (Py_ssize_t)all->size);
 }
 
+/* The hashes that came before; `size` is a power of two, or 0. */
+typedef struct { uint64_t *slots; size_t size, count; } hashes;
+
+static inline uint64_t *slot_of(const hashes *self, uint64_t hash) {
+    size_t at = hash >> 32 & (self->size - 1);
+    while (self->slots[at] && self->slots[at] != hash)
+        at = (at + 1) & (self->size - 1);
+    return self->slots + at;
+}
+
+/* Takes a hash: 1 where it came before; 0 where it did not; −1 without memory. */
+static inline int is_seen(hashes *self, uint64_t hash) {
+    if (2 * self->count >= self->size) {
+        hashes wider = {NULL, self->size ? 2 * self->size : 64, self->count};
+        if (!(wider.slots = calloc(wider.size, 8))) return -1;
+        for (size_t at = 0; at < self->size; at++)
+            if (self->slots[at])
+                *slot_of(&wider, self->slots[at]) = self->slots[at];
+        free(self->slots);
+        *self = wider;
+    }
+    uint64_t *slot = slot_of(self, hash | 1);
+    if (*slot) return 1;
+    self->count++;
+    *slot = hash | 1;
+    return 0;
+}
+
+/* Makes ready for another query: memory that many hashes needed is not cleared for few. */
+static void forget(hashes *self) {
+    if (self->size > 64 * (self->count + 64)) {
+        free(self->slots);
+        *self = (hashes){0};
+    } else if (self->count) {
+        memset(self->slots, 0, self->size * 8);
+    }
+    self->count = 0;
+}
+
 /* A row of what is returned. */
 static inline int keep_row(pile *out, int64_t one, int64_t two, int64_t three, int64_t four, int64_t five) {
     int64_t row[] = {one, two, three, four, five}, *to = more(out, sizeof row);
@@ -561,35 +600,17 @@ typedef struct {
     int64_t number;
     int distinct;
     reader names;
-    pile seen;
+    hashes seen;
     ranking own;
 } probe;
 
-/* Makes room for the hashes of this many results, where ids must be distinct; returns −1 if out of memory. */
-static int begin_seen(probe *self, size_t results) {
-    size_t slots = 16;
-    self->seen.size = 0;
-    if (!self->distinct || !results) return 0;
-    while (slots < 2 * results)
-        slots *= 2;
-    void *table = more(&self->seen, slots * 8);
-    return table ? (memset(table, 0, slots * 8), 0) : -1;
-}
-
-/* Whether a result may be a repeat: one before it has its hash. */
-static inline int is_seen(probe *self, uint64_t hash) {
-    uint64_t *table = (uint64_t *)self->seen.data, last = self->seen.size / 8 - 1, at = hash >> 32 & last;
-    while (table[at] && table[at] != (hash | 1))
-        at = (at + 1) & last;
-    return table[at] || (table[at] = hash | 1, 0);
-}
-
 /* Compares one result with the keys of its query: 1; 0 where it is not plain; −1 with an exception, or without memory. */
-INLINE int compare(probe *self, PyObject *name, int64_t place, const double *score) {
+INLINE int compare(probe *self, PyObject *name, int64_t place, const double *score, int distinct) {
     text id;
     uint64_t hash;
     int done = read_id(&self->names, name, self->index.top->seed, &id, &hash);
-    if (done <= 0 || (self->seen.size && is_seen(self, hash))) return done < 0 ? -1 : 0;
+    if (done <= 0) return done;
+    if (distinct && (done = is_seen(&self->seen, hash))) return done < 0 ? -1 : 0;
     const text_row *row = key_of(&self->index, self->query, hash, id);
     if (score)
         done = take(&self->own, (result){*score, name, OBJECT, place}, self->number, row ? (int64_t)row->number : -1);
@@ -632,7 +653,8 @@ INLINE int take_results(probe *self, PyObject *ranking, PyObject *scores, size_t
         PyObject *number = numbers[place % AHEAD];
         if (kind != IDS && (kind != PAIRS || number != Py_None) && !number_of(number, &score)) return 0;
         /* Pairs are ranked in the order given, whatever their scores. */
-        int done = compare(self, names[place % AHEAD], (int64_t)place, kind >= BESIDE ? &score : NULL);
+        int done = compare(self, names[place % AHEAD], (int64_t)place, kind >= BESIDE ? &score : NULL,
+                           kind != DICT && self->distinct);
         if (done <= 0) return done;
     }
     return 1;
@@ -647,7 +669,7 @@ static int64_t take_ranking(probe *self, PyObject *ranking, PyObject *scores) {
     if (size < 0 || (scores && (!PyList_CheckExact(scores) || PyList_Size(scores) != size))) return -2;
     if (kind == IDS && size && !PyUnicode_CheckExact(item(ranking, 0)))
         kind = PAIRS;
-    if (begin_seen(self, kind == DICT ? 0 : (size_t)size)) return -3;
+    forget(&self->seen);
     taken = kind == IDS      ? take_results(self, ranking, NULL, (size_t)size, IDS)
             : kind == PAIRS  ? take_results(self, ranking, NULL, (size_t)size, PAIRS)
             : kind == BESIDE ? take_results(self, ranking, scores, (size_t)size, BESIDE)
@@ -717,21 +739,34 @@ static PyObject *native_probe(PyObject *module, PyObject *args) {
 end:
     PyBuffer_Release(&given);
     free(self.names.copy.data);
-    free(self.seen.data);
+    free(self.seen.slots);
     free_ranking(&self.own);
     free(sizes.data);
     return done || PyErr_Occurred() ? done : PyErr_NoMemory();
 }
 
 /* ---------------------------------------------------------------- TREC runs */
-enum { WHOLE, FIRST, SECOND };
+enum { WHOLE, FIRST, SECOND, CLOSELY };
 /* Of each query, in the first pass how many lines it has; in the second where its hits begin, and their least score. */
 typedef struct { int64_t count; double least; } tally;
+
+/* What is noticed of the lines of a query: a hash that comes twice; a rank that is better than another, of a result with
+   a lower score; or that neither ranks nor scores are in order, so that somebody must compare them all. */
+enum { REPEATS = 1, CONTRADICTED = 2, UNORDERED = 4 };
+
+/* The lines of a query as far as they are in order. Of scores that never rise: the highest rank so far, and the highest
+   of those with a score above the last; of ranks that never fall: the lowest score, and the lowest of lower ranks. */
+typedef struct {
+    int scores_rise, ranks_fall, contradicted;
+    double rank, score, highest, highest_above, lowest, lowest_before;
+} order;
 
 typedef struct {
     const byte *data;
     index_view index;
-    int mode, failed;
+    int mode, closely, repeats, failed;
+    order order;
+    hashes seen;
     int64_t base, lines;
     text qid;
     const query_row *query;
@@ -823,14 +858,34 @@ static inline int is_rank(text given) {
     return digits && at == end;
 }
 
+/* Takes the rank and the score of the next line of a query. */
+static inline void look_at(order *self, double rank, double score) {
+    if (score < self->score)
+        self->highest_above = self->highest;
+    if (rank > self->rank)
+        self->lowest_before = self->lowest;
+    self->scores_rise |= score > self->score;
+    self->ranks_fall |= rank < self->rank;
+    self->contradicted |= (!self->scores_rise && rank < self->highest_above) ||
+                          (!self->ranks_fall && score > self->lowest_before);
+    self->highest = rank > self->highest ? rank : self->highest;
+    self->lowest = score < self->lowest ? score : self->lowest;
+    self->rank = rank;
+    self->score = score;
+}
+
 /* Lines of one query have ended, and those of another begin. */
 static int begin_segment(scanner *self, text qid) {
     int64_t number = self->query ? self->query->own.number - (int64_t)1 : -1, at = self->qid.data - self->data;
+    int noticed = (self->repeats ? REPEATS : 0) | (self->order.contradicted ? CONTRADICTED
+                                                   : self->order.scores_rise && self->order.ranks_fall ? UNORDERED : 0);
     if (self->mode == WHOLE && self->qid.size &&
-        (keep_row(&self->segments, number, self->lines, at, (int64_t)self->qid.size, 0) || settle(&self->own)))
+        (keep_row(&self->segments, number, self->lines, at, (int64_t)self->qid.size, noticed) || settle(&self->own)))
         return -1;
     self->qid = qid;
-    self->lines = 0;
+    self->lines = self->repeats = 0;
+    self->order = (order){0, 0, 0, -HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL, HUGE_VAL, HUGE_VAL};
+    forget(&self->seen);
     self->query = qid.size ? query_of(&self->index, qid) : NULL;
     if (self->mode != FIRST || self->query || !qid.size) return 0;
     /* A query without ground truth whose lines are scattered is told once, as long as it is remembered. */
@@ -843,16 +898,19 @@ static int begin_segment(scanner *self, text qid) {
 
 /* One line: 0; 1 where it is not surely a result; −1 where there is no memory. */
 static inline int take_line(scanner *self, const text *cells, int count, size_t start, int strange) {
-    double score, other;
+    double score, other, rank;
     text qid = cells[0], id = cells[2];
     for (int cell = 0; strange && cell < count; cell++)
         if (!is_clean(cells[cell])) return 1;
     if (count < 6 || count > 10 || !is_rank(cells[3]) || decimal(self, cells[4], &score) < 1 || id.size > LONGEST_ID ||
-        qid.size > LONGEST_ID || (count > 6 && decimal(self, cells[5], &other)))
+        qid.size > LONGEST_ID || (count > 6 && decimal(self, cells[5], &other)) ||
+        (self->closely && (!decimal(self, cells[3], &rank) || self->failed)))
         return self->failed ? -1 : 1;
     if ((qid.size != self->qid.size || memcmp(qid.data, self->qid.data, qid.size)) && begin_segment(self, qid))
         return -1;
     self->lines++;
+    if (self->closely)
+        look_at(&self->order, rank, score);
     if (!self->query) return 0;
     int64_t query = self->query->own.number - (int64_t)1, bits;
     tally *own = self->tallies + query;
@@ -865,6 +923,9 @@ static inline int take_line(scanner *self, const text *cells, int count, size_t 
     uint64_t odd, hash = digest(id, self->index.top->seed, &odd);
     const text_row *key = key_of(&self->index, self->query, hash, id);
     if (self->mode == WHOLE) {
+        int seen = self->closely ? is_seen(&self->seen, hash) : 0;
+        if (seen < 0) return -1;
+        self->repeats |= seen;
         row.position = self->own.count;
         return take(&self->own, row, query, key ? (int64_t)key->number : -1);
     }
@@ -958,6 +1019,9 @@ static PyObject *native_scan(PyObject *module, PyObject *args) {
         goto end;
     self.data = data.buf;
     self.base = base;
+    self.closely = self.mode == CLOSELY;
+    if (self.closely)
+        self.mode = WHOLE;
     if (self.mode == SECOND && take_hits(&self, &before)) {
         PyErr_SetString(PyExc_ValueError, "expected hits of this index");
         goto end;
@@ -977,6 +1041,7 @@ end:
     free_ranking(&self.own);
     free(self.segments.data);
     free(self.hits.data);
+    free(self.seen.slots);
     free(self.tallies);
     return done || PyErr_Occurred() ? done : PyErr_NoMemory();
 }

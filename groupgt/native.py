@@ -21,12 +21,14 @@ score, sorted by query and rank.
 `scan(data, index, mode, by_id, base, hits)` compares the lines of a TREC run, which begin at file offset `base`, with
 the index. It returns two tables with five columns, and the offset of the first line that may not be a result (−1 if
 there is none). Mode `WHOLE` is for queries with contiguous lines. It returns hits as in `probe`, and for each block the
-query (−1 without ground truth), the number of lines, the offset and size of the query id, and 0. Mode `FIRST` is for
-scattered lines. It returns hits as query, key, offset, score bits and a position in the index, and for each query its
-number, its lines and three zeros, or without ground truth −1, 0, the offset and size of its id, and 0. Mode `SECOND`
-takes these hits from all parts of a file. For each hit, in order, it returns its position among the hits, the number of
-lines before it, the numbers of lines with a higher score and with an equal score, and 0. A line that counts for several
-hits of a query is counted only for the first hit.
+query (−1 without ground truth), the number of lines, the offset and size of the query id, and 0; in mode `CLOSELY`, the
+last column says what was noticed: `REPEATS` if a judged query may have a repeated result, `CONTRADICTED` if a better
+rank has a lower score, `UNORDERED` if neither ranks nor scores are in order, so that this is not known. Mode `FIRST` is
+for scattered lines. It returns hits as query, key, offset, score bits and a position in the index, and for each query
+its number, its lines and three zeros, or without ground truth −1, 0, the offset and size of its id, and 0. Mode
+`SECOND` takes these hits from all parts of a file. For each hit, in order, it returns its position among the hits, the
+number of lines before it, the numbers of lines with a higher score and with an equal score, and 0. A line that counts
+for several hits of a query is counted only for the first hit.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ from pathlib import Path
 from types import ModuleType
 
 SOURCE = Path(__file__).with_name("_native.c")
-WHOLE, FIRST, SECOND = range(3)
+WHOLE, FIRST, SECOND, CLOSELY = range(4)
+REPEATS, CONTRADICTED, UNORDERED = 1, 2, 4
 NO_RANKING, NOT_PLAIN = -1, -2
 # Hashes differ from process to process.
 SEED = int.from_bytes(os.urandom(8), "little")
@@ -74,9 +77,12 @@ def has_plain_ends(rankings: object) -> bool:
     return built is not None and bool(built.plain(rankings, True))
 
 
-def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> bytes | None:
-    """Build a key index (query q begins at `starts[q]`); return None without the module, or if a key is not plain."""
+def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> tuple[bytes, bytes] | None:
+    """Return the first position of each key in its query, which begins at `starts[q]`, and a key index.
+
+    Returns None without the module, or if a key is not plain.
+    """
     if built is None:
         return None
     index = built.index(qids, [[keys[low:high]] if low < high else [] for low, high in pairwise(starts)], SEED)
-    return None if index is None else index[-1]
+    return None if index is None else index[-2:]

@@ -49,6 +49,14 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
+def processors() -> int:
+    """Return how many threads may work at a time: the limit that is set for polars, or the available processors."""
+    limit = os.environ.get("POLARS_MAX_THREADS", "")
+    if limit.isdigit() and int(limit) > 0:
+        return int(limit)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def users_code() -> AbstractContextManager[Any]:
     """Run user code with its output sent to standard error."""
     return redirect_stdout(sys.stderr)

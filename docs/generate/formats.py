@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import getdoc
 
 from docs.generate.markdown import bullets, code, docstring, page, table
-from groupgt.formats.detect import FORMATS
+from groupgt.formats.known import FORMATS
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS
 
 HOLDS = ("groups", "grades", "weights", "importance", "columns", "texts")

@@ -28,12 +28,10 @@ from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.detect import column_names, require_columns, require_paths
 from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
 from groupgt.formats.source import Source
-from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.formats.trec import tag_of
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import AUTO, OF_SHAPE, ConventionChoice, ConventionName
@@ -274,6 +272,11 @@ class Inputs:
         if not self.takes_budgets:
             return Lengths()
         name = self.tokenizer or (self.reopened.tokenizer if self.reopened is not None else None)
+        if name is None and self.corpus is None:
+            return Lengths()
+        from groupgt.formats.corpus import read_lengths
+        from groupgt.formats.tokenizers import tokenizer_named
+
         count = None if name is None else tokenizer_named(name, allow_code=self.allow_code)
         return Lengths(count=count) if self.corpus is None else read_lengths(self.corpus, count)
 
@@ -285,6 +288,8 @@ class Inputs:
     @cached_property
     def texts(self) -> dict[str, str]:
         """Passage texts from the corpus by id, for display or comparison."""
+        from groupgt.formats.corpus import read_corpus
+
         return {} if self.corpus is None else read_corpus(self.corpus)
 
     @property

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ContextDecorator, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,12 +22,14 @@ from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
 from groupgt.private import Hide
 from groupgt.render import tables
-from groupgt.render.document import Item, document
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
 from groupgt.render.layout import Screen, painted, wrapped
 from groupgt.render.results import Result
 from groupgt.render.tables import Table
 from groupgt.store.files import write_atomically
+
+if TYPE_CHECKING:
+    from groupgt.render.document import Item
 
 
 def show(text: str) -> None:
@@ -66,6 +68,8 @@ def show_beside(text: str, style: str) -> None:
 
 def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "") -> None:
     """Print a document with the terminal's width and colors; details are included on request."""
+    from groupgt.render.document import document
+
     _echo(document(items, style, title, screen()), color=True)
 
 

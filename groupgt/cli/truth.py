@@ -32,7 +32,8 @@ from groupgt.curation.review import HEADERS, accepted, rows_of
 from groupgt.engines.calls import in_call_order, rankings_to_write
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.inputs import as_ground_truth
-from groupgt.formats.detect import RUNS, TRUTHS, kind_of, read_run, require_paths
+from groupgt.formats.detect import kind_of, read_run, require_paths
+from groupgt.formats.known import RUNS, TRUTHS
 from groupgt.formats.pairing import matched
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run

@@ -100,6 +100,10 @@ class RankedHits:
         )
 
 
+class InvalidRowError(Exception):
+    """Raised if a row may be invalid; the slow reader then checks, and reports the invalid row."""
+
+
 def warn_if_empty(ranked: RankedHits, title: str) -> None:
     """Warn if a file has no results at all."""
     if not ranked.extra and not ranked.length.any():

@@ -22,7 +22,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools
 from groupgt.model.policy import Policy
 from groupgt.model.ranking import Ranking
-from groupgt.model.run import Columns, Lines, Lists, Run
+from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import plain
 from groupgt.runtime import pl
 
@@ -40,7 +40,8 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
             "remove them in Spark, or write the results to parquet and name the files"
         )
     left_out = {qid: ids for qid, ids in zip(truth.qids, truth.excluded) if ids}
-    contents = run.contents.columns.contents if isinstance(run.contents, Lines) else run.contents
+    run = run.loaded
+    contents = run.contents
     if isinstance(contents, Lists):
         kept, count = _of_lists(contents, left_out)
         return replace(run, contents=kept, excluded=run.excluded + count)

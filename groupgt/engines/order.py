@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -40,7 +40,8 @@ def with_distances(run: Run) -> Run:
         return run
     if run.is_remote:
         raise ConfigError(f"{run.title}: scores=ascending is not supported on a cluster; negate the scores in Spark")
-    contents = run.contents.columns.contents if isinstance(run.contents, Lines) else run.contents
+    run = run.loaded
+    contents = run.contents
     negated = _negated_lists(run, contents) if isinstance(contents, Lists) else _negated_columns(contents)  # type: ignore[arg-type]  # what is left
     return run if negated is None else replace(run, contents=negated, ascending=True)
 
@@ -100,8 +101,10 @@ def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
     Contradictions(rising_scores=1, contradicted_ranks=0)
     """
     run = run.by_original_ids.resolved
-    if thorough and isinstance(run.contents, Lines):
-        run = replace(run, contents=run.contents.columns.contents)
+    if isinstance(run.contents, Lines) and run.contents.blocks:
+        return Contradictions(contradicted_ranks=sum(_contradicted(run.contents)))
+    if thorough or run.in_memory:
+        run = run.loaded
     if isinstance(run.contents, Lists):
         carrier = ListCarrier(run, run.contents)
         return Contradictions(_rising(carrier), _of_ranks(*_ranked_rows(run.contents)))
@@ -122,6 +125,16 @@ def _rising(carrier: ListCarrier) -> int:
     rows = [carrier.listed_scores(key) or () for key in carrier.lists.rankings if key not in scored]
     query, (scores,) = _flattened([rows])
     return len(np.unique(query[rises(query, scores)]))
+
+
+def _contradicted(lines: Lines) -> Iterator[bool]:
+    """Yield for each query whether a rank contradicts a score; reads the lines that are in no order at all."""
+    for block in lines.blocks.values():
+        if block.unordered:
+            rank, score = (np.array(list(map(float, lines.column(block, at)))) for at in (3, 4))
+            yield bool(_of_ranks(np.zeros(len(rank), dtype=np.int64), rank, score))
+        else:
+            yield block.contradicted
 
 
 def _of_ranks(query: Ints, rank: Floats, score: Floats) -> int:

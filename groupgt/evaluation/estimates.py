@@ -38,7 +38,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
@@ -51,6 +50,8 @@ MANY_DEGREES = 1000
 
 def normal_quantile(level: float) -> float:
     """Return the z such that a standard normal variable lies within ±z with probability `level`."""
+    from statistics import NormalDist
+
     return NormalDist().inv_cdf((1 + level) / 2)
 
 

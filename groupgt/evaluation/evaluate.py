@@ -28,7 +28,6 @@ from groupgt.evaluation.slices import check_columns
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.trials import check_trials, over_trials
 from groupgt.evaluation.unknown_ids import warn_of_mismatch
-from groupgt.formats.detect import require_columns
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import check_sets
@@ -39,7 +38,7 @@ from groupgt.model.populations import Populations
 from groupgt.model.run import Run
 from groupgt.model.sample import SAMPLE, sample_fault
 from groupgt.model.values import Budget, Lengths
-from groupgt.runtime import no_garbage_collection, pl
+from groupgt.runtime import no_garbage_collection, processors
 
 
 @takes_options(EvaluateOptions)
@@ -68,6 +67,8 @@ def evaluate(
         request = Request.of(metrics, **options)
         refuse_swapped(truth, run)
         if columns := request.options["run_columns"]:
+            from groupgt.formats.detect import require_columns
+
             require_columns(columns, [run])
         return evaluate_run(request, request.truth_of(truth), run)
 
@@ -189,7 +190,10 @@ def evaluate_each(
     """
     named = list(runs)
     check_directions(request.options["scores"], [name for name, _ in named])
-    require_columns(request.options["run_columns"], [run for _, run in named])
+    if columns := request.options["run_columns"]:
+        from groupgt.formats.detect import require_columns
+
+        require_columns(columns, [run for _, run in named])
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
         evaluation = evaluate_run(request, truth, pair[1], pair[0])
@@ -198,13 +202,12 @@ def evaluate_each(
 
     paths = [run for _, run in named if isinstance(run, (str, os.PathLike))]
     alone = len(paths) < len(named) or len(named) < 2 or request.labeller.name == "code"
-    if alone or sum(map(_size, paths)) <= SMALL:
+    if alone or max(map(_size, paths)) <= SMALL:
         return list(map(evaluated, named))
     from concurrent.futures import ThreadPoolExecutor
 
     first = evaluated(named[0])
-    workers = min(os.cpu_count() or 1, MOST_AT_ONCE, pl.thread_pool_size())
-    with ThreadPoolExecutor(workers) as threads:
+    with ThreadPoolExecutor(min(processors(), MOST_AT_ONCE)) as threads:
         return [first, *_in_order(threads.map(evaluated, named[1:]), threads.shutdown)]
 
 

@@ -15,10 +15,9 @@ from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.engines.order import Direction, with_distances
 from groupgt.errors import ConfigError, DataError
-from groupgt.formats import detect, frames
+from groupgt.formats import frames
 from groupgt.formats.fields import TRIAL
 from groupgt.formats.pairing import matched
-from groupgt.formats.parts import refuse_many
 from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -43,11 +42,15 @@ def as_ground_truth(
         qrels = None if format is not None else frames.dataset_named(value)
         if qrels is not None:
             return GroundTruth.of(qrels, policy).under(policy)
+        from groupgt.formats import detect
+
         ceiling = (engine or Engine()).ceiling
         truth = detect.read_ground_truth(value, format, policy, columns=columns, ceiling=ceiling)
     elif isinstance(value, Mapping):
         truth = GroundTruth.of(value, policy)
     elif frames.is_frame(value):
+        from groupgt.formats import detect
+
         truth = detect.read_ground_truth(value, format, policy, columns=columns)
     elif isinstance(value, GroundTruth):
         truth = value
@@ -133,6 +136,8 @@ def as_run(
         read = partial(as_run, truth=truth, format=format, name=name, parts=parts, qids=qids, engine=engine)
         return Run.of_trials([read(each, columns=columns, scores=scores, tool_spans=tool_spans) for each in value])
     if columns:
+        from groupgt.formats import detect
+
         names = detect.column_names(value) or ()
         columns = {role: name for role, name in columns.items() if name in names}
     if isinstance(value, Mapping):
@@ -144,6 +149,9 @@ def as_run(
         run = Run.of(value)
     else:
         if is_in_files(value):
+            from groupgt.formats import detect
+            from groupgt.formats.parts import refuse_many
+
             how = engine or Engine()
             if not parts:
                 refuse_many(value)
@@ -156,7 +164,7 @@ def as_run(
             else:
                 streamed = how.name == "streaming"
                 qids = truth.qids if qids is None else qids
-                value = detect.read_run(
+                value = detect.unread_run(
                     value,
                     format,
                     parts=True,

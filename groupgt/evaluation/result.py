@@ -32,7 +32,6 @@ from groupgt.model.values import summed
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
 from groupgt.runtime import pl
-from groupgt.store.files import write_bytes
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -351,6 +350,8 @@ class Evaluation(Result):
 
     def to_html(self, path: str | os.PathLike[str], *, corpus: Mapping[str, str] | None = None) -> None:
         """Write the page for this run as one HTML file; `corpus` maps ids to texts that are shown next to the ids."""
+        from groupgt.store.files import write_bytes
+
         write_bytes(Path(path), self._teller.page(corpus or {}))
 
     def __repr__(self) -> str:

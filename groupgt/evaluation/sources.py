@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from groupgt.errors import ConfigError, DataError, display
-from groupgt.formats.corpus import read_chunks, read_corpus, read_parents
 from groupgt.labellers.base import Labeller
 from groupgt.model.validity import id_text
 from groupgt.model.values import Chunks
 from groupgt.options import chosen
-from groupgt.store.verdicts import Verdicts, VerdictStore
+
+if TYPE_CHECKING:
+    from groupgt.store.verdicts import Verdicts, VerdictStore
 
 
 def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = False) -> Labeller:
@@ -57,6 +58,8 @@ class Sources:
             raise ConfigError(f"{option}: expected a path or {{id: text}}, found {display(chosen)}")
         path = Path(chosen) if _is_absent(source) else self._path(chosen, option)
         if path not in self._read:
+            from groupgt.formats.corpus import read_corpus
+
             self._read[path] = read_corpus(path)
         return self._read[path]
 
@@ -65,8 +68,14 @@ class Sources:
         if not _is_absent(source):
             if isinstance(source, Chunks):
                 return source
-            return Chunks.of(source) if isinstance(source, Mapping) else read_chunks(self._path(source, option))
+            if isinstance(source, Mapping):
+                return Chunks.of(source)
+            from groupgt.formats.corpus import read_chunks
+
+            return read_chunks(self._path(source, option))
         if isinstance(self.corpus, (str, os.PathLike)):
+            from groupgt.formats.corpus import read_chunks
+
             return read_chunks(self.corpus, optional=True)
         return None
 
@@ -74,6 +83,8 @@ class Sources:
         """Return `{id: parent}` from a file or a mapping."""
         if isinstance(source, Mapping):
             return _texts(source, "mapping", numbers=True)
+        from groupgt.formats.corpus import read_parents
+
         return read_parents(self._path(source, "mapping"), column)
 
     def vectors(self, source: Any, option: str) -> Mapping[str, Any]:
@@ -108,6 +119,8 @@ class Sources:
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
         """Return the stored verdicts of a judge."""
+        from groupgt.store.verdicts import Verdicts
+
         return Verdicts() if self.judged is None else self.judged.verdicts(judge, vouched=vouched)
 
     def _path(self, source: Any, option: str) -> Path:

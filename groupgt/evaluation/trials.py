@@ -26,7 +26,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from statistics import NormalDist
 
 import numpy as np
 
@@ -214,4 +213,6 @@ def p_of_f(systems: Sequence[Floats]) -> float:
     first = sum(len(values) - 1 for values in systems)
     second = sum((len(values) - 1) * ((~np.isnan(values).any(axis=0)).sum() - 1) for values in systems)
     root, of_first, of_second = (between / rest) ** (1 / 3), 2 / (9 * first), 2 / (9 * second)
+    from statistics import NormalDist
+
     return 1 - NormalDist().cdf(((1 - of_second) * root - (1 - of_first)) / math.sqrt(of_second * root**2 + of_first))

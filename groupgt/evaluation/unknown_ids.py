@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from functools import lru_cache
+from itertools import chain, pairwise
 from urllib.parse import unquote
 
 import numpy as np
@@ -149,11 +150,11 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
     if run.is_remote or not len(alternatives):
         return ""
     queries = truth.query_of[alternatives]
-    distinct = queries[np.flatnonzero(np.diff(queries, prepend=-1))]
-    last = distinct[:MOST_QUERIES][-1]
-    unmatched: dict[str, list[str]] = {}
-    for alternative, query in zip(alternatives[queries <= last].tolist(), queries.tolist()):
-        unmatched.setdefault(truth.qids[query], []).append(truth.ids[alternative])
+    starts = np.flatnonzero(np.diff(queries, prepend=-1))
+    distinct = queries[starts]
+    bounds = [*starts.tolist(), len(alternatives)][: MOST_QUERIES + 1]
+    names = list(map(truth.ids.__getitem__, alternatives[: bounds[-1]].tolist()))
+    unmatched = {truth.qids[query]: names[low:high] for query, (low, high) in zip(distinct.tolist(), pairwise(bounds))}
     sample = carrier_of(run).sample(FEW_RESULTS, unmatched)
     looked_at = [qid for qid, results in sample.items() if results and qid in unmatched]
     pairs = [pair for qid in looked_at for pair in _near_results(unmatched[qid], sample[qid])]
@@ -171,11 +172,11 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
 
 def _near_results(names: Sequence[str], results: Sequence[str]) -> list[tuple[str, str]]:
     """Pair ids with the results that nearly match them."""
-    keys = {_key(name): name for name in names}
+    keys = dict(zip(map(_key, names), names))
     # A result that nearly matches an id contains its key, which is quickly refuted for all results at once.
     text = "\n".join(results)
     text = _plain(unquote(text) if "%" in text else text)
-    if not [key for key in keys if key in text]:
+    if not any(map(text.__contains__, keys)):
         return []
     found: dict[str, str] = {}
     for result in results:
@@ -221,6 +222,7 @@ _ENDING = re.compile(r"\.(csv|docx?|epub|html?|jsonl?|md|mdx|odt|pdf|pptx?|rst|r
 _SUFFIX = re.compile(r"[#:_/|@. -]{1,2}[0-9]+$")
 
 
+@lru_cache(maxsize=1 << 16)
 def _key(name: str) -> str:
     """Normalize an id as `fold` does, and ignore slashes around it, escapes such as `%20` and the ending of a file."""
     text = fold(unquote(name) if "%" in name else name)

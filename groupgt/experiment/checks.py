@@ -16,7 +16,8 @@ from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerCon
 from groupgt.experiment.gate_checks import GateChecks
 from groupgt.experiment.systems import Families, UsersCode, some_of, stages_of
 from groupgt.experiment.yaml import Document, exists
-from groupgt.formats.detect import TRUTHS, read_ground_truth
+from groupgt.formats.detect import read_ground_truth
+from groupgt.formats.known import TRUTHS
 from groupgt.formats.source import neighbors
 from groupgt.formats.tokenizers import check_tokenizer
 from groupgt.metrics.base import OF_SHAPE, ConventionName

@@ -17,7 +17,7 @@ from groupgt.errors import ConfigError, GroupgtError, near_names
 from groupgt.evaluation.stages import cut_of
 from groupgt.experiment.config import Config, SystemConfig
 from groupgt.experiment.yaml import Document, as_yaml
-from groupgt.formats.detect import RUNS
+from groupgt.formats.known import RUNS
 from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
 from groupgt.options import KeyPath, options_of, read_options

@@ -28,8 +28,8 @@ from groupgt.errors import DataError, display, listed, warn
 from groupgt.formats import nuggetbank, trec
 from groupgt.formats.beir import split_of
 from groupgt.formats.fields import first_in, ids_at
+from groupgt.formats.format import Format
 from groupgt.formats.records import (
-    Format,
     Queries,
     folder_of,
     graded,

@@ -1,86 +1,30 @@
-"""Supported formats, and format detection based on file contents rather than file names."""
+"""Reads files in the format that their contents show, whatever their names.
+
+Most files are TREC files; other formats are imported when a file needs them.
+"""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, refuse, warn
-from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, roles, trec
+from groupgt.formats import frames, roles, trec, words
 from groupgt.formats import parts as run_parts
 from groupgt.formats.endings import ENDINGS, REMOVED_ENDINGS, ending_of
 from groupgt.formats.fields import collect
-from groupgt.formats.records import Format, keys_of
+from groupgt.formats.format import Format
 from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import is_number
 from groupgt.runtime import no_garbage_collection, pl
-
-
-def _in_parquet(source: Source) -> str | None:
-    if not source.is_parquet:
-        return None
-    # For unknown columns, the reader reports what is missing.
-    return roles.kind_of(parquet.names_of(source), source.columns) or "either"
-
-
-def _in_json_lines(source: Source) -> str | None:
-    if _first_lines(source)[0].lstrip()[:1] != b"{" and not jsonl.is_array(source):
-        return None
-    return roles.kind_of(keys_of(source), source.columns) or "either"
-
-
-def _in_csv(source: Source) -> str | None:
-    names = csv.header_of(source)
-    return roles.kind_of(names, source.columns) if len(names) > 1 and not any(map(is_number, names)) else None
-
-
-def _in_trec(source: Source) -> str | None:
-    # The majority of lines decides: a shorter or longer line is an error to report, not another format.
-    usual = Counter(min(len(line.split()), 6) for line in _first_lines(source)).most_common(1)[0][0]
-    if usual == 3 and trec.are_ranked(_first_lines(source)):
-        return "either"
-    if usual == 4 and trec.are_scored(_first_lines(source)):
-        return "run"
-    return "run" if usual >= 6 else "either" if usual == 5 else "truth" if usual in (3, 4) else None
-
-
-# All formats; the first that recognizes a file is used.
-FORMATS = (
-    *(replace(each, shape=each.shape or "subtopics") for each in benchmarks.FORMATS),
-    Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
-    # Data sets of RAG frameworks.
-    Format("ragas", *frameworks.RAGAS.readers, shape="flat"),
-    Format("ragas-texts", None, frameworks.RAGAS_TEXTS.read_ground_truth, shape="flat"),
-    Format("deepeval", *frameworks.DEEPEVAL.readers, shape="flat"),
-    Format("llama-index", frameworks.look_llama_index, frameworks.read_llama_index, shape="flat"),
-    # General formats.
-    Format("otlp", otlp.look, None, otlp.read_run),
-    Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
-    Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
-    Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
-    Format("trec-rag", frameworks.look_trec_rag, None, frameworks.read_trec_rag),
-    Format("journal", journals.look, journals.read_ground_truth),
-    Format("json", jsonl.look_mapped, jsonl.read_mapped_truth, jsonl.read_mapped_run),
-    Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
-    Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
-    Format("trec", _in_trec, trec.read_qrels, trec.read_run),
-    Format("trec-subtopics", None, partial(trec.read_qrels, columns=trec.SUBTOPICS)),
-    Format("trec-no-iter", None, partial(trec.read_qrels, columns=trec.WITHOUT_ITER)),
-)
-_BY_NAME = {entry.name: entry for entry in FORMATS}
-TRUTHS = {entry.name: entry.truth for entry in FORMATS if entry.truth is not None}
-RUNS = {entry.name: entry.run for entry in FORMATS if entry.run is not None}
 
 
 def read_ground_truth(
@@ -115,8 +59,9 @@ def read_ground_truth(
     source = replace(Source.at(path), ceiling=ceiling, columns=columns)
     if source.is_blank:
         raise DataError(f"{path}: the ground truth is empty; expected at least one query")
-    chosen = _format_of(source, format, TRUTHS)
-    read = trec.read_unnamed if format is None and chosen.name == "trec" else TRUTHS[chosen.name]
+    chosen = _format_of(source, format, is_truth=True)
+    read = trec.read_unnamed if format is None and chosen.name == "trec" else chosen.truth
+    assert read is not None  # noqa: S101  # detection chooses a format of ground truth
     with no_garbage_collection():
         truth = read(source, Policy.of(policy))
         return truth if chosen.shape is None else replace(truth, shape=chosen.shape)
@@ -147,10 +92,41 @@ def read_run(
         ceiling: Memory limit in bytes; 0 for none.
     """
 
+    run = unread_run(
+        path,
+        format,
+        parts=parts,
+        qids=qids,
+        columns=columns,
+        tool_spans=tool_spans,
+        streamed=streamed,
+        ceiling=ceiling,
+    )
+    return run.loaded if run.in_memory else run
+
+
+def unread_run(
+    path: AnyPath | Sequence[AnyPath],
+    format: str | None = None,
+    *,
+    parts: bool = False,
+    qids: list[str] | None = None,
+    columns: Declared = NO_COLUMNS,
+    tool_spans: Mapping[str, str] = NO_COLUMNS,
+    streamed: bool = False,
+    ceiling: int = 0,
+) -> Run:
+    """Return a run as `read_run` does, but leave the lines of a small TREC file to the evaluation as well."""
+
     def read(source: Source) -> Run:
         source = replace(source, ceiling=ceiling, columns=columns, tool_spans=tool_spans)
-        chosen = RUNS[_format_of(source, format, RUNS).name]
-        return parquet.read_run(source, qids) if chosen is parquet.read_run else chosen(source)
+        chosen = _format_of(source, format, is_truth=False)
+        if chosen.name in ("autorag", "parquet"):
+            from groupgt.formats import parquet
+
+            return parquet.read_run(source, qids)
+        assert chosen.run is not None  # noqa: S101  # detection chooses a format of results
+        return chosen.run(source)
 
     require_columns(columns, [path] if isinstance(path, (str, os.PathLike)) or frames.is_frame(path) else path)
     if frames.is_frame(path):
@@ -175,7 +151,11 @@ def column_names(value: Any) -> list[str] | None:
     if not isinstance(value, (str, os.PathLike)) or run_parts.is_url(value):
         return None
     path = Path(value)
-    return list(keys_of(Source.at(path))) or None if path.is_file() else None
+    if not path.is_file():
+        return None
+    from groupgt.formats.records import keys_of
+
+    return list(keys_of(Source.at(path))) or None
 
 
 def require_columns(columns: Declared, values: Iterable[Any]) -> None:
@@ -203,7 +183,8 @@ def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tup
         else:
             paths += [str(Source.at(file).path.resolve()) for file in run_parts.files_of(name) or [Path(name)]]
     title = os.fspath(names[0]) if len(names) == 1 else os.path.dirname(paths[0])
-    _check_name(format, RUNS)
+    if format is not None:
+        _named(format, is_truth=False)
     chosen = format or ENDINGS.get(ending_of(paths[0]))
     if chosen is None and not run_parts.is_url(paths[0]):
         chosen = _detect(Source.at(paths[0]), is_truth=False).name
@@ -254,7 +235,7 @@ def _is_run(path: Path) -> bool:
     if detected is None:
         return kind == EMPTY and ending_of(path.name) in REMOVED_ENDINGS
     # A line of prose can have as many words as results have columns.
-    return kind != "truth" and (detected.name != "trec" or any(map(trec.is_result, _first_lines(source))))
+    return kind != "truth" and (detected.name != "trec" or any(map(trec.is_result, words.first_lines(source))))
 
 
 def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False) -> list[AnyPath]:
@@ -285,22 +266,29 @@ def kind_of(path: AnyPath) -> str:
     detected, kind = _recognized(Source.at(path))
     if detected is None:
         return "run"
-    if kind == "either" and detected.name == "trec" and len(_first_lines(Source.at(path))[0].split()) == 3:
+    if kind == "either" and detected.name == "trec" and len(words.first_lines(Source.at(path))[0].split()) == 3:
         # Qrels and runs of three columns look alike where each query has one row.
-        queries = [line.split()[0] for line in _first_lines(Source.at(path))]
+        queries = [line.split()[0] for line in words.first_lines(Source.at(path))]
         return "run" if len(set(queries)) < len(queries) else "truth"
     return detected.usually if kind == "either" else kind
 
 
-def _check_name(format: str | None, readers: dict[str, Any]) -> None:
-    if format is not None and format not in readers:
-        raise ConfigError(f"format: expected {listed(readers)}, found {format!r}{near_names(format, readers)}")
+def _named(name: str, *, is_truth: bool) -> Format:
+    """Return the format with a name; raises `ConfigError` if there is none of this kind."""
+    for each in words.FORMATS:
+        if each.name == name and (each.truth if is_truth else each.run) is not None:
+            return each
+    from groupgt.formats import known
+
+    readers: dict[str, Any] = known.TRUTHS if is_truth else known.RUNS
+    if name not in readers:
+        raise ConfigError(f"format: expected {listed(readers)}, found {name!r}{near_names(name, readers)}")
+    return known.BY_NAME[name]
 
 
-def _format_of(source: Source, name: str | None, readers: dict[str, Any]) -> Format:
+def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
     """Return the named or detected format; raises `DataError` for a folder that lacks this format's layout."""
-    _check_name(name, readers)
-    chosen = _BY_NAME[name] if name is not None else _detect(source, is_truth=readers is TRUTHS)
+    chosen = _detect(source, is_truth=is_truth) if name is None else _named(name, is_truth=is_truth)
     if source.path.is_dir() and not (chosen.folder is not None and chosen.folder(source.path)):
         raise DataError(
             f"{source.path}: expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
@@ -311,13 +299,19 @@ def _format_of(source: Source, name: str | None, readers: dict[str, Any]) -> For
 def _detect(source: Source, *, is_truth: bool) -> Format:
     """Detect the format of a file; raises `DataError` if it has the wrong kind of content."""
     recognized, kind = _recognized(source)
-    if (recognized is None or recognized.name == "trec") and _is_table(source):
-        return _BY_NAME["csv"]
+    fits = kind in ("either", "truth" if is_truth else "run")
+    if fits and recognized is not None and words.are_words(source):
+        return recognized
+    from groupgt.formats import known
+    from groupgt.formats.records import keys_of
+
+    if (recognized is None or recognized.name == "trec") and known.is_table(source):
+        return known.BY_NAME["csv"]
     if recognized is None and (not is_truth or kind == EMPTY):
         # Text of unknown shape: the reader of TREC files reports the errors of each line.
-        return _BY_NAME["trec"]
-    if recognized is not None and kind in ("either", "truth" if is_truth else "run"):
-        return _BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
+        return known.BY_NAME["trec"]
+    if recognized is not None and fits:
+        return known.BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
     if not is_truth and recognized is not None and recognized.name == "trec" and len(source.first_line.split()) == 3:
         return recognized  # its reader says what ranks are expected
     if not (source.path.is_dir() or source.is_parquet) and b"\r" in source.first_line:
@@ -337,19 +331,6 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     raise DataError(f"{source.path}: expected {wanted}, but this looks like {other} ({name}). {swapped}{way}")
 
 
-def _is_table(source: Source) -> bool:
-    """Return whether text looks like a table: lines have the same number of cells, and the first contains no number."""
-    lines = _first_lines(source)
-    delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
-    names = csv.header_of(source)
-    if len(names) < 2 or len({line.count(delimiter) for line in lines[:-1] or lines}) > 1:
-        return False
-    # A TREC line has several words, some of them numbers; its ids and its tag may contain commas.
-    words = lines[0].decode("utf-8", "replace").split()
-    is_one_word = all(len(line.split()) == 1 for line in lines)
-    return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and is_one_word)
-
-
 # Endings that only results have.
 RUNS_ALONE = (".trec", ".run", ".res")
 EMPTY, COMMENTS = "empty", "only comments"
@@ -357,25 +338,16 @@ EMPTY, COMMENTS = "empty", "only comments"
 
 def _recognized(source: Source) -> tuple[Format | None, str]:
     """Return the format of a file and its kind of content, or None and its first line if no format matches."""
+    if words.are_words(source) and (kind := words.look(source)) is not None:
+        return words.FORMATS[0], kind
+    from groupgt.formats import known
+
     if source.path.is_dir():
-        matches = (candidate for candidate in FORMATS if candidate.folder is not None and candidate.folder(source.path))
-        return next(matches, _BY_NAME["beir"]), "truth"
-    if not source.is_parquet and not _first_lines(source):
+        folders = (each for each in known.FORMATS if each.folder is not None and each.folder(source.path))
+        return next(folders, known.BY_NAME["beir"]), "truth"
+    if not source.is_parquet and not words.first_lines(source):
         return None, EMPTY if not source.head().strip() or not source.data.strip() else COMMENTS
-    for candidate in FORMATS:
-        kind = None if candidate.look is None else candidate.look(source)
-        if kind is not None:
+    for candidate in known.FORMATS:
+        if candidate.look is not None and (kind := candidate.look(source)) is not None:
             return candidate, kind
-    return None, repr(_first_lines(source)[0][:60].decode("utf-8", "replace"))
-
-
-def _first_lines(source: Source) -> list[bytes]:
-    lines = [line for line in source.head().split(b"\n") if line.strip()]
-    # Ids may begin with #, but a file of comments has no data.
-    return ([line for line in lines if not line.startswith(b"#")] or list(filter(_is_row, lines)))[:50]
-
-
-def _is_row(line: bytes) -> bool:
-    return trec.is_result(line) or (
-        len(cells := line.split()) in (3, 4) and is_number(cells[-1].decode("utf-8", "replace"))
-    )
+    return None, repr(words.first_lines(source)[0][:60].decode("utf-8", "replace"))

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from groupgt.errors import DataError, Faults, display, first_of, warn
-from groupgt.formats.otlp import QUERY_IDS
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.model.values import normal_text
@@ -101,6 +100,8 @@ def _renamed(run: Run, names: Mapping[str, str]) -> Run:
 
 def _traces(run: Run, truth: GroundTruth) -> Run:
     """Match traces to queries by id, or otherwise by text."""
+    from groupgt.formats.otlp import QUERY_IDS
+
     traces = run.traces
     if traces is None or traces.count:
         return run

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeGuard, TypeVar
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
-from groupgt.formats import csv, frames, parquet, trec
+from groupgt.formats import frames, trec
 from groupgt.formats.endings import ENDINGS, ending_of, name_of
 from groupgt.formats.fields import collect
 from groupgt.formats.rows import RunBuilder
@@ -81,6 +81,8 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
     """Read many files, each with `read`, and join them into one run; raises `DataError` with all errors."""
     sources = [Source.at(file) for file in files]
     if all(source.is_parquet for source in sources):
+        from groupgt.formats import parquet
+
         run = parquet.read_parts(sources, title)
     else:
         faults = Faults()
@@ -160,7 +162,12 @@ def at_url(url: str, format: str | None = None) -> Run:
     contents: Any
     if chosen == "parquet":
         return replace(frames.run_of(pl.scan_parquet(url), url, guard=guard), name=name_of(url), source=url)
-    contents = csv.columns_at(url, guard, lines) if chosen == "csv" else trec.columns_at(url, lines)
+    if chosen == "csv":
+        from groupgt.formats import csv
+
+        contents = csv.columns_at(url, guard, lines)
+    else:
+        contents = trec.columns_at(url, lines)
     return Run(contents, name=name_of(url), source=url)
 
 

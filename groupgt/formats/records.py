@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,32 +18,11 @@ from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import Table, listed_in, truth_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Run
 from groupgt.model.validity import id_text, is_number
-from groupgt.model.written import Shape
 
 # Keys of groupgt's own formats: a record with one of them is not from a benchmark.
 OUR_KEYS = {"retrieval_gt", "retrieved_ids", "doc_id"}
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Format:
-    """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
-
-    `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
-    other file; `usually` replaces `either`. A format without `look` is never detected, but must be named. `folder`
-    checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
-    it.
-    """
-
-    name: str
-    look: Callable[[Source], str | None] | None = None
-    truth: Callable[[Source, Policy], GroundTruth] | None = None
-    run: Callable[[Source], Run] | None = None
-    usually: str = "run"
-    folder: Callable[[Path], bool] | None = None
-    shape: Shape | None = None
 
 
 def has_keys(source: Source, *keys: str) -> bool:

@@ -156,6 +156,12 @@ class Source:
 
     def _content(self, limit: int | None = None) -> bytes | None:
         """Return the full content, or None if it is larger than the limit."""
+        if not (self.is_pipe or self.is_compressed or self.ceiling or limit is not None):
+            with self._opened() as file:
+                try:
+                    return self._without_mark(file.read())
+                except OSError as error:
+                    raise _unreadable(self.path, error) from None
         pieces, size = [], 0
         for piece in self.pieces():
             size += len(piece)
@@ -336,7 +342,7 @@ class Source:
     @property
     def is_blank(self) -> bool:
         """True if every line of a file is blank."""
-        return not self.path.is_dir() and not any(piece.strip() for piece in self.pieces())
+        return not self.path.is_dir() and all(not piece or piece.isspace() for piece in self.pieces())
 
     def warn_if_empty(self, what: str) -> None:
         """Warn if every line is blank."""

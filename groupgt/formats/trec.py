@@ -11,7 +11,6 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats import csv
 from groupgt.formats.fields import ids_fault, score_fault
 from groupgt.formats.layout import layout_of
 from groupgt.formats.roles import roles_in
@@ -51,14 +50,14 @@ def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth
     Each subtopic is a group; without subtopics, each document is its own group. A header line may name the columns.
     """
     if not columns and _has_header(source):
-        return csv.read_ground_truth(source, policy, words=True)
+        return _with_header(source, policy)
     return _truth(source, policy, columns, _rows(source, columns))
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
     """Read qrels if the user named no format; raises `DataError` if the second column may contain subtopics."""
     if _has_header(source):
-        return csv.read_ground_truth(source, policy, words=True)
+        return _with_header(source, policy)
     rows = _rows(source, "")
     if rows.width == len(QRELS.split()) and len(set(rows.column(1))) > 1:
         judged(source, QRELS, rows)  # reports invalid lines first
@@ -67,6 +66,12 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
             "subtopics (groups), --truth-format trec if they mean nothing"
         )
     return _truth(source, policy, "", rows)
+
+
+def _with_header(source: Source, policy: Policy) -> GroundTruth:
+    from groupgt.formats import csv
+
+    return csv.read_ground_truth(source, policy, words=True)
 
 
 def _truth(source: Source, policy: Policy, columns: str, rows: _Rows) -> GroundTruth:
@@ -235,14 +240,6 @@ def are_ranked(lines: Iterable[bytes]) -> bool:
     return all(min(of_query) <= 1 and len(set(of_query)) == len(of_query) for of_query in ranks.values())
 
 
-def are_scored(lines: Iterable[bytes]) -> bool:
-    """Return whether lines are `qid pid rank score`: a run without a header, not qrels with ranks as ids."""
-    rows = [line.split() for line in lines]
-    if any(len(cells) != 4 for cells in rows) or not any(b"." in cells[3] for cells in rows):
-        return False
-    return are_ranked(b" ".join(cells[:3]) for cells in rows)
-
-
 def _read_ranks(source: Source) -> Run:
     """Read `qid pid rank`; raises `DataError` if the third column is no rank throughout."""
     lines = [line for line in source.lines() if line.strip()]
@@ -266,12 +263,14 @@ def read_run(source: Source) -> Run:
     if len(source.first_line.split()) == len(MARCO.split()) and source.first_line.split()[2].isdigit():
         return _read_ranks(source)
     if not source.is_large:
-        return _read_lines(source)
+        if native.built is None or source.is_blank:
+            return _read_lines(source)
+        return run_in(source, Lines(source.part, 0, len(source.data), partial(source.cached, _read_lines)))
     # Parts can be read separately if they are in memory, or stored uncompressed.
     has_parts = not (source.is_compressed and source.is_huge)
     if native.built is None or source.streamed or not has_parts:
         return _streamed(source)
-    lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_read_strictly, source))
+    lines = Lines(source.part, *source.extent, partial(_read_strictly, source), partial(_streamed, source))
     return run_in(source, lines)
 
 

@@ -170,7 +170,8 @@ class Matches:
         """Key index for the compiled module; None if the module is missing or a key is not plain."""
         if self.keys is self.truth.ids:
             return self.truth.compiled
-        return native.index_of(self.truth.qids, self.keys, self.bounds)
+        index = native.index_of(self.truth.qids, self.keys, self.bounds)
+        return None if index is None else index[-1]
 
 
 def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:

@@ -329,11 +329,17 @@ class GroundTruth(Written):
     @cached_property
     def compiled(self) -> bytes | None:
         """Id index for the compiled module; None if the module is missing or an id is not plain."""
+        return None if self._index is None else self._index[-1]
+
+    @cached_property
+    def _index(self) -> tuple[bytes, bytes] | None:
         return native.index_of(self.qids, self.ids, np.concatenate(([0], np.cumsum(self.per_query))).tolist())
 
     @cached_property
     def document_of(self) -> Ints:
         """Document number of each alternative: the position of the first alternative with the same id."""
+        if not self.forms and self._index is not None:
+            return np.frombuffer(self._index[0], dtype=np.int64)
         # Most queries repeat no id, and the sets are needed to match results.
         if not self.forms and sum(map(len, self.id_sets)) == len(self.ids) + len(BLANK_IDS) * len(self.qids):
             return np.arange(len(self.ids))

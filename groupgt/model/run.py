@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from groupgt.errors import DataError, printable, refuse
 from groupgt.model.validity import finite_number, id_text
 from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE
 from groupgt.runtime import pl
+
+# A result in a TREC file: qid Q0 doc rank score tag.
+TREC_COLUMNS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,24 +58,53 @@ class Columns:
         return self.recheck()
 
 
+class Block(NamedTuple):
+    """The lines of one query: their offsets in the file, their number, and what was noticed about them."""
+
+    begin: int
+    end: int
+    lines: int
+    repeats: bool
+    contradicted: bool
+    unordered: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Lines:
     """Results as lines of a TREC file, for the compiled module; `part` returns the bytes between two offsets.
 
-    Lines range from `begin` to `end`; `read` converts them to columns or lists. If any line may be invalid, `recheck`
-    reads the file again with the slow reader, which either reports each error with its location or returns rankings.
+    Lines range from `begin` to `end`; `read` converts them to columns. If any line may be invalid, `recheck` reads the
+    file again with the slow reader, which either reports each error with its location or returns rankings. A small file
+    is in memory and has no `read`: its slow reader is fast enough. The module fills in its `blocks` by query, in file
+    order, unless lines of a query are scattered.
     """
 
     part: Callable[[int, int], bytes | memoryview]
     begin: int
     end: int
-    read: Callable[[], Run]
     recheck: Callable[[], Run]
+    read: Callable[[], Run] | None = None
+    blocks: dict[str, Block] = field(default_factory=dict)
+
+    @property
+    def in_memory(self) -> bool:
+        """True for a small file."""
+        return self.read is None
 
     @cached_property
     def columns(self) -> Run:
-        """Results as columns, or as lists if the slow reader was needed."""
-        return self.read()
+        """Results as columns, or as lists if the file is small or the slow reader was needed."""
+        return self.checked if self.read is None else self.read()
+
+    def column(self, block: Block, at: int, most: int | None = None) -> list[bytes]:
+        """Return one column of the lines of a query, or of only the first of them."""
+        size = block.lines if most is None else min(block.lines, most)
+        rows = bytes(self.part(block.begin, block.end)).split(b"\n")
+        words = b"\n".join(rows[:size]).split()
+        if len(rows) <= block.lines + 1 and len(words) == TREC_COLUMNS * size:
+            return words[at::TREC_COLUMNS]
+        # Blank lines, or lines with more columns.
+        return [cells[at] for cells in islice(filter(None, map(bytes.split, rows)), size)]
 
     @cached_property
     def checked(self) -> Run:
@@ -174,14 +207,23 @@ class Run:
     @property
     def rankings(self) -> Mapping[Any, Any]:
         """Rankings by query; empty if the results are not in memory."""
-        return self.contents.rankings if isinstance(self.contents, Lists) else {}
+        return self.lists.rankings if self.in_memory else {}
 
     @property
     def lists(self) -> Lists:
         """Contents of a run in memory; raises `DataError` for any other run."""
-        if not isinstance(self.contents, Lists):
+        contents = self.loaded.contents
+        if not isinstance(contents, Lists):
             raise DataError(f"{self.title}: these results are not lists")
-        return self.contents
+        return contents
+
+    @property
+    def loaded(self) -> Run:
+        """This run, with its lines read as columns or lists."""
+        if not isinstance(self.contents, Lines):
+            return self
+        columns = self.contents.columns
+        return replace(self, contents=columns.contents, comments=columns.comments)
 
     @property
     def as_columns(self) -> Columns:
@@ -189,7 +231,7 @@ class Run:
         if isinstance(self.contents, Columns):
             return self.contents
         if isinstance(self.contents, Lines):
-            return self.contents.columns.as_columns
+            return self.loaded.as_columns
         rankings, scores = self.lists.rankings, self.lists.scores
         if scores is None:
             scores = {qid: [-float(place) for place in range(len(ids))] for qid, ids in rankings.items()}
@@ -205,6 +247,8 @@ class Run:
     def is_plain(self) -> bool:
         """True if results are in memory and have only ids, scores and calls."""
         contents = self.contents
+        if isinstance(contents, Lines):
+            return contents.in_memory
         return (
             isinstance(contents, Lists)
             and contents.lengths.keys() <= {CALLS}
@@ -218,8 +262,8 @@ class Run:
 
     @property
     def in_memory(self) -> bool:
-        """True if the contents are lists."""
-        return isinstance(self.contents, Lists)
+        """True if the contents are lists, or lines that are read as lists."""
+        return self.contents.in_memory if isinstance(self.contents, Lines) else isinstance(self.contents, Lists)
 
     @property
     def is_remote(self) -> bool:
@@ -236,7 +280,8 @@ class Run:
         """This run, or the slow reader's output if the slow reader was needed."""
         run = self
         while isinstance(run.contents, (Columns, Lines)) and "checked" in run.contents.__dict__:
-            run = replace(run, contents=run.contents.checked.contents)
+            checked = run.contents.checked
+            run = replace(run, contents=checked.contents, comments=checked.comments or run.comments)
         return run
 
     @property
@@ -258,5 +303,5 @@ class Run:
 
     def __repr__(self) -> str:
         contents = {Columns: "columns, not read yet", Lines: "lines, not read yet", Remote: "on a cluster"}
-        what = contents.get(type(self.contents), f"{len(self):,} queries")
+        what = contents.get(type(self.contents)) or f"{len(self):,} queries"
         return printable(f"Run({self.name or self.source or 'results'}: {what})")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from groupgt import gone
 from groupgt.errors import printable
 from groupgt.render import tables
-from groupgt.render.document import Item, bare, document, rendered
 from groupgt.render.exports import frame_of, nulls
 from groupgt.render.tables import Grid, Table
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:
+    from groupgt.render.document import Item
     from groupgt.render.drawing import Drawable, Figure
 
 
@@ -58,6 +58,8 @@ class Result:
 
     def text(self, style: str = tables.DEFAULT) -> str:
         """Return the full text in any tabulate format, as shown by `print`."""
+        from groupgt.render.document import document
+
         return document(self.blocks(), style, self.title)
 
     def to_polars(self) -> pl.DataFrame:
@@ -68,6 +70,7 @@ class Result:
         return printable(self.text())
 
     def _repr_html_(self) -> str:
+        from groupgt.render.document import bare, rendered
         from groupgt.render.drawing import has_converter
 
         teller = self._teller
@@ -166,4 +169,6 @@ class Teller(ABC, Generic[ResultT]):
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Return only the tables, in any tabulate format."""
+        from groupgt.render.document import document
+
         return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)

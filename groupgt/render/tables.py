@@ -136,7 +136,7 @@ class Table:
 
 def check_style(style: str, *others: str) -> None:
     """Raise `ConfigError` for an unknown format; `others` are valid in addition to tabulate's formats."""
-    if style in others:
+    if style in others or style == DEFAULT:
         return
     import tabulate
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from groupgt.cli.main import COMMANDS, main
-from groupgt.formats.detect import RUNS, TRUTHS
+from groupgt.formats.known import RUNS, TRUTHS
 from tests.snapshots import Snapshot
 
 

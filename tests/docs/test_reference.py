@@ -21,7 +21,7 @@ from docs.generate.markdown import code, docstring, plain
 from groupgt import plugins
 from groupgt.cli.main import COMMANDS, cli
 from groupgt.experiment.config import Config
-from groupgt.formats.detect import FORMATS
+from groupgt.formats.known import FORMATS
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE
 from groupgt.metrics.description import as_dict

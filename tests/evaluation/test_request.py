@@ -10,10 +10,10 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation import sources as module
 from groupgt.evaluation.depth import METRIC, depths_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
 from groupgt.evaluation.request import Request
+from groupgt.formats import corpus as module
 from groupgt.metrics.language import metrics_in
 from tests.snapshots import Snapshot
 

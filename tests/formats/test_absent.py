@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.formats.detect import RUNS, TRUTHS
+from groupgt.formats.known import RUNS, TRUTHS
 from tests.formats.test_otlp import span
 
 # Outcomes that are no error: read as a query of its own; read as a query that is undefined.

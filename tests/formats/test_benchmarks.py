@@ -18,7 +18,8 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.formats import detect, write
-from groupgt.formats.detect import TRUTHS, kind_of
+from groupgt.formats.detect import kind_of
+from groupgt.formats.known import TRUTHS
 from groupgt.formats.records import keys_of
 from groupgt.formats.source import Source
 

@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 SOURCE = Path(__file__).resolve().parents[2] / "groupgt" / "_native.c"
-WHOLE, FIRST, SECOND = range(3)
+WHOLE, FIRST, SECOND, CLOSELY = range(4)
+REPEATS, CONTRADICTED, UNORDERED = 1, 2, 4
 # Letters that readers tell apart: plain, beyond ASCII, blanks and controls of every kind, surrogates, the last one.
 PLAIN = "abz0189_-./:~!é한あ漢🦜\u200d\u202e"
 ODD = " \t\n\r\0\x0b\x0c\x1c\x1f\x7f\x80\x85\x9f\xa0\u1680\u2003\u2028\u2029\u3000\ufeff\ud800\udfff\udc80\U0010ffff"
@@ -273,10 +274,11 @@ def a_number(rng: random.Random) -> str:
     return f"{value}{rng.choice(('', 'e-5', 'e-17', 'e3', '.0'))}"
 
 
-def a_line(rng: random.Random, qid: str, name: str) -> bytes:
+def a_line(rng: random.Random, qid: str, name: str, rank: str = "", number: str = "") -> bytes:
     gap = rng.choice((" ", " ", " ", "\t", "  ", " \t"))
     tag = ["tag", rng.choice(("more", "more", "1", "1e999", "1_0")), "of it", "x"][: rng.choice((1, 1, 1, 2, 4))]
-    cells = [qid, "Q0", name, rng.choice(("1", "12", "3.0", "-1", "7.")), a_number(rng), *tag]
+    rank = rank or rng.choice(("0", "1", "12", "3.0", "-1", "7.", "+007", "9" * rng.choice((17, 30, 400))))
+    cells = [qid, "Q0", name, rank, number or a_number(rng), *tag]
     line = rng.choice(("", "", " ")) + gap.join(cells) + rng.choice(("", "", " "))
     return line.encode("utf-8", "surrogatepass") + rng.choice((b"\n", b"\n", b"\n", b"\r\n", b"\n\n"))
 
@@ -301,6 +303,23 @@ def cells_of(line: bytes) -> list[bytes] | None:
     return None if blank or max(len(cells[0]), len(cells[2])) > 1 << 16 else cells
 
 
+def an_order(rng: random.Random, count: int) -> Iterable[tuple[str, str]]:
+    """Ranks and scores of results: nothing for any, or in order but for a few."""
+    if rng.random() < 0.4:
+        return [("", "")] * count
+    digits = rng.choice((1, 1, 3))
+    scores = sorted((rng.choice((f"{rng.random():.{digits}f}", a_number(rng))) for _ in range(count)), key=float)
+    ranks = [str(rank // rng.choice((1, 1, 9))) for rank in range(rng.randrange(2), count + 2)][:count]
+    rows = list(zip(ranks, reversed(scores), strict=True))
+    for _ in range(rng.choice((0, 0, 1, 2)) if count else 0):
+        one, other = rng.randrange(count), rng.randrange(count)
+        if rng.random() < 0.5:
+            rows[one], rows[other] = rows[other], rows[one]
+        else:
+            rows[one] = (rows[other][0], rows[one][1])
+    return rows
+
+
 def check_scan(module: Any, rng: random.Random) -> None:
     """Lines of a run, in order and scattered, some of them damaged, against the same lines cut in Python."""
     pool = [name for name in (a_name(rng).replace(" ", "_") for _ in range(40)) if is_plain(name)]
@@ -313,7 +332,7 @@ def check_scan(module: Any, rng: random.Random) -> None:
     blocks = []
     for qid in (*qids, "other", "another"):
         names = rng.choices(pool, k=rng.choice((0, 1, 3, 40, 300)))
-        blocks.append([a_line(rng, qid, name) for name in names])
+        blocks.append([a_line(rng, qid, name, *order) for name, order in zip(names, an_order(rng, len(names)))])
         if rng.random() < 0.3:
             blocks[-1] = [line.replace(b" 0.", b" 1.") for line in blocks[-1]]
     lines = [line for block in blocks for line in block]
@@ -324,7 +343,7 @@ def check_scan(module: Any, rng: random.Random) -> None:
     if rng.random() < 0.3:
         data = damaged(rng, data)
     by_id = rng.random() < 0.5
-    results: list[tuple[str, str, float, int]] = []
+    results: list[tuple[str, str, float, int, float]] = []
     doubt, start = -1, 0
     for line in data.split(b"\n"):
         cells = cells_of(line)
@@ -332,7 +351,7 @@ def check_scan(module: Any, rng: random.Random) -> None:
             doubt = start
             break
         if cells:
-            results.append((cells[0].decode(), cells[2].decode(), float(cells[4]), start))
+            results.append((cells[0].decode(), cells[2].decode(), float(cells[4]), start, float(cells[3])))
         start += len(line) + 1
     number_of = {qid: number for number, qid in enumerate(qids)}
     if not scattered:
@@ -345,6 +364,8 @@ def compare_whole(
 ) -> None:
     hits, segments, told = module.scan(data, index, WHOLE, by_id, 0, b"")
     assert told == doubt, (told, doubt, data)
+    closely = module.scan(data, index, CLOSELY, by_id, 0, b"")
+    assert (closely[0], closely[2]) == (hits, told)
     if doubt >= 0:
         return
     blocks: list[tuple[str, list[Any]]] = []
@@ -361,6 +382,25 @@ def compare_whole(
     assert ints(hits) == expected
     got = [(row[0], row[1], data[row[2] : row[2] + row[3]].decode()) for row in ints(segments)]
     assert got == [(number_of.get(qid, -1), len(own), qid) for qid, own in blocks]
+    assert [row[:4] for row in ints(closely[1])] == [row[:4] for row in ints(segments)]
+    for (qid, own), (*_, noticed) in zip(blocks, ints(closely[1]), strict=True):
+        compare_noticed(own, noticed, judged=qid in number_of)
+
+
+def compare_noticed(own: list[Any], noticed: int, *, judged: bool) -> None:
+    """What was noticed of the lines of a query, against all of them sorted by rank, the best score first."""
+    names, scores, ranks = ([each[at] for each in own] for at in (1, 2, 4))
+    assert bool(noticed & REPEATS) == (judged and len(set(names)) < len(names))
+    by_rank = sorted(zip(ranks, (-score for score in scores), strict=True))
+    contradicted = any(one[1] > other[1] for one, other in pairwise(by_rank))
+    in_order = all(one >= other for one, other in pairwise(scores)) or all(
+        one <= other for one, other in pairwise(ranks)
+    )
+    if noticed & UNORDERED:
+        assert not in_order
+        assert not noticed & CONTRADICTED
+    else:
+        assert bool(noticed & CONTRADICTED) == contradicted
 
 
 def compare_scattered(
@@ -449,7 +489,7 @@ def check_hostile(module: Any, rng: random.Random) -> None:
         lambda: module.probe(rng.choice(junk), rng.choice(junk), rng.choice((qids, *junk)), index, False, False),
         lambda: module.plain(rng.choice(junk), rng.random() < 0.5),
         lambda: module.index(rng.choice((qids, *junk)), rng.choice((rows, *junk)), 3),
-        lambda: module.scan(data, index, rng.randrange(-1, 4), True, rng.randrange(-5, 5), rng.randbytes(80)),
+        lambda: module.scan(data, index, rng.randrange(-1, 5), True, rng.randrange(-5, 5), rng.randbytes(80)),
         lambda: module.scan(rng.randbytes(200), index, FIRST, True, 2**62, rng.randbytes(7)),
         lambda: module.scan(rng.choice(junk), index, SECOND, 2, 0, rng.choice(junk)),
         lambda: module.scan(data, index, SECOND, True, 0, np.array([[0, 0, 0, 0, 0]] * 3, np.int64).tobytes()),

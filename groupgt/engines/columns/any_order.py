@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from groupgt.engines.base import RankedHits
+from groupgt.engines.base import InvalidRowError, RankedHits
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.reader import Batches, InvalidRowError
+from groupgt.engines.columns.reader import Batches
 from groupgt.errors import SHOWN
 from groupgt.metrics.views import changes, nth
 from groupgt.model.ground_truth import GroundTruth

@@ -10,6 +10,7 @@ import numpy as np
 
 from groupgt.engines.base import (
     Flat,
+    InvalidRowError,
     Labelled,
     LocalCarrier,
     RankedHits,
@@ -19,7 +20,7 @@ from groupgt.engines.base import (
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.reader import Batches, InvalidRowError, results_by_query
+from groupgt.engines.columns.reader import Batches, results_by_query
 from groupgt.engines.lists import ListCarrier
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller

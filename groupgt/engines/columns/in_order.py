@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from groupgt.engines.base import RankedHits
+from groupgt.engines.base import InvalidRowError, RankedHits
 from groupgt.engines.columns.keys import Codes, Keys
-from groupgt.engines.columns.reader import Batches, InvalidRowError
+from groupgt.engines.columns.reader import Batches
 from groupgt.errors import SHOWN
 from groupgt.metrics.views import nth
 from groupgt.model.ground_truth import GroundTruth

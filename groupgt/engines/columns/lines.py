@@ -5,9 +5,7 @@ All other operations read the lines as columns, and a careful reader reports inv
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, islice, pairwise
 from types import ModuleType
@@ -16,17 +14,16 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
+from groupgt.engines.base import TOP, Flat, InvalidRowError, Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
-from groupgt.engines.columns.carrier import row_carrier_of
-from groupgt.engines.columns.reader import InvalidRowError
 from groupgt.errors import SHOWN
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.ranking import Ranking
-from groupgt.model.run import Lines, Run
+from groupgt.model.run import Block, Lines, Run
+from groupgt.runtime import processors
 
 T = TypeVar("T")
 # Bytes scanned at a time: few if the lines of a query are contiguous, more if each part contains every query.
@@ -45,16 +42,20 @@ class LineCarrier(LocalCarrier):
 
     @cached_property
     def columns(self) -> LocalCarrier:
-        """The carrier for the same results as columns, or as lists from the careful reader."""
-        return row_carrier_of(replace(self.run, contents=self.lines.columns.contents))
+        """The carrier for the same results as columns or lists."""
+        from groupgt.engines.columns.carrier import row_carrier_of
+
+        return row_carrier_of(self.run.loaded)
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
         except InvalidRowError:
-            checked = row_carrier_of(replace(self.run, contents=self.lines.checked.contents))
-            return checked.label(truth, labeller, policy, engine)
+            from groupgt.engines.columns.carrier import row_carrier_of
+
+            _ = self.lines.checked
+            return row_carrier_of(self.run).label(truth, labeller, policy, engine)
         if ranked is None:
             return self.columns.label(truth, labeller, policy, engine)
         warn_if_empty(ranked, self.run.title)
@@ -67,7 +68,10 @@ class LineCarrier(LocalCarrier):
             return None
         scan = _Scan(native.built, self.lines, index, len(truth), by_id=policy.ties == "id")
         hits = scan.together()
-        hits = scan.scattered() if hits is None else hits
+        if hits is None:
+            hits = scan.scattered()
+        elif not self.lines.blocks:
+            self.lines.blocks.update(scan.blocks)
         query, key, rank, low, high = hits.T
         extra = tuple(name.decode() for name in islice(scan.extra, SHOWN))
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
@@ -84,8 +88,10 @@ class LineCarrier(LocalCarrier):
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
         return self.columns.rankings(policy)
 
-    def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
-        """Return the ids in the first lines, without reading any columns."""
+    def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
+        """Return the ids in the first lines of the file, or of each block, without reading any columns."""
+        if self.lines.in_memory:
+            return self._sample_of_blocks(limit, queries) if self.lines.blocks else self.columns.sample(limit, queries)
         end = min(self.lines.begin + limit * USUAL_LINE, self.lines.end)
         results: dict[str, list[str]] = {}
         text = bytes(self.lines.part(self.lines.begin, end)).decode(errors="replace")
@@ -94,6 +100,25 @@ class LineCarrier(LocalCarrier):
             if len(cells) > 3:
                 results.setdefault(cells[0], []).append(cells[2])
         return results
+
+    def _sample_of_blocks(self, limit: int, queries: Collection[str]) -> dict[str, list[str]]:
+        """Return what the carrier of lists does."""
+        most = max(limit // len(queries), TOP) if queries else limit
+        results: dict[str, list[str]] = {}
+        for qid in queries or self.lines.blocks:
+            block = self.lines.blocks.get(qid) if limit > 0 else None
+            ids = [] if block is None else self.lines.column(block, 2, most)
+            results[qid] = b"\n".join(ids).decode().split("\n") if ids else []
+            limit -= len(ids)
+        return results
+
+    def repeating(self, truth: GroundTruth) -> Sequence[int] | None:
+        if not self.lines.in_memory:
+            return None
+        if not self.lines.blocks:
+            return self.columns.repeating(truth)
+        flagged = [(qid, block) for qid, block in self.lines.blocks.items() if block.repeats]
+        return sorted(truth.index[qid] for qid, block in flagged if len(set(self.lines.column(block, 2))) < block.lines)
 
     def carries(self, field: str) -> bool:
         """Return False without reading any columns, because TREC lines have no such fields."""
@@ -106,25 +131,28 @@ class LineCarrier(LocalCarrier):
 class _Part(NamedTuple):
     """The contents of one part of the file: hits, judged queries with their line counts, and ids of other queries.
 
-    In a pass over contiguous queries, a query that occurs twice is listed twice.
+    In a pass over contiguous queries, a query that occurs twice is listed twice. A small file also has `blocks`.
     """
 
     hits: Ints
     query: Ints
     lines: Ints
     extra: dict[bytes, None]
+    blocks: list[tuple[str, Block]]
 
 
 class _Scan:
     """A labelling scan over lines: one pass if the lines of each query are contiguous, two if they are scattered.
 
-    `length` is the number of results per query; `extra` contains the ids of queries without ground truth.
+    `length` is the number of results per query; `extra` contains the ids of queries without ground truth, and `blocks`
+    the lines of each query of a small file, if no query is scattered.
     """
 
     def __init__(self, module: ModuleType, lines: Lines, index: bytes, queries: int, *, by_id: bool) -> None:
         self.module, self.lines, self.index, self.queries, self.by_id = module, lines, index, queries, by_id
         self.length = np.zeros(queries, dtype=np.int64)
         self.extra: dict[bytes, None] = {}
+        self.blocks: dict[str, Block] = {}
 
     def hits_of(self, parts: Sequence[_Part]) -> Ints:
         """Return the hits in all parts, and record their queries."""
@@ -142,7 +170,7 @@ class _Scan:
             spans = list(pairwise(self.cuts()))
         except InvalidRowError:
             return None
-        scan = partial(self.scan, native.WHOLE, b"")
+        scan = partial(self.scan, native.CLOSELY if self.lines.in_memory else native.WHOLE, b"")
         seen = np.zeros(self.queries, dtype=np.int64)
         parts: list[_Part] = []
         # Only the first part: enough to recognize a shuffled file.
@@ -151,6 +179,10 @@ class _Scan:
             if seen[part.query].max(initial=0) > 1:
                 return None
             parts.append(part)
+        blocks = list(chain.from_iterable(part.blocks for part in parts))
+        self.blocks = dict(blocks)
+        if len(self.blocks) < len(blocks):
+            self.blocks = {}
         return self.hits_of(parts)
 
     def scattered(self) -> Ints:
@@ -179,7 +211,8 @@ class _Scan:
         judged = segments[segments[:, 0] >= 0]
         others = segments[segments[:, 0] < 0, 2:4].tolist()
         extra = dict.fromkeys(bytes(data[at : at + size]) for at, size in others)
-        return _Part(np.frombuffer(rows, dtype=np.int64).reshape(-1, 5), judged[:, 0], judged[:, 1], extra)
+        blocks = list(_blocks(data, span, segments)) if mode == native.CLOSELY else []
+        return _Part(np.frombuffer(rows, dtype=np.int64).reshape(-1, 5), judged[:, 0], judged[:, 1], extra, blocks)
 
     def cuts(self, *, scattered: bool = False) -> list[int]:
         """Return offsets at which lines begin; unless `scattered`, each offset is also the start of another query."""
@@ -211,11 +244,22 @@ class _Scan:
         return self.lines.end
 
 
+def _blocks(data: bytes | memoryview, span: tuple[int, int], segments: Ints) -> Iterator[tuple[str, Block]]:
+    """Yield each query of a part with its lines, which end where those of the next one begin."""
+    low, high = span
+    begins = [*(segments[:, 2] + low).tolist(), high]
+    for (begin, end), (_, lines, at, size, noticed) in zip(pairwise(begins), segments.tolist()):
+        notes = (bool(noticed & flag) for flag in (native.REPEATS, native.CONTRADICTED, native.UNORDERED))
+        yield bytes(data[at : at + size]).decode(), Block(begin, end, lines, *notes)
+
+
 def _side_by_side(scan: Callable[[tuple[int, int]], T], spans: Sequence[tuple[int, int]]) -> Iterator[T]:
     """Yield the result of each part in order; starts no more parts after a failure or once the caller stops."""
+    if not spans:
+        return
     from concurrent.futures import ThreadPoolExecutor
 
-    workers = os.cpu_count() or 1
+    workers = processors()
     with ThreadPoolExecutor(workers) as threads:
         waiting = [threads.submit(scan, span) for span in spans[: 2 * workers]]
         try:

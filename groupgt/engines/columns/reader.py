@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from groupgt.engines.base import InvalidRowError
 from groupgt.errors import DataError
 from groupgt.formats.source import bytes_text
 from groupgt.formats.validity import is_id, is_plainly_id, is_score
@@ -19,10 +20,6 @@ LOOKED_AT = 1000
 MOST_ROWS, FEWEST_ROWS = 1 << 20, 1 << 14
 # Bytes per row of a batch, including everything computed from it.
 ROW = 256
-
-
-class InvalidRowError(Exception):
-    """Raised if a row may be invalid; the slow reader then checks, and reports the invalid row."""
 
 
 class Batches:

@@ -1,0 +1,32 @@
+"""A file format: how it is recognized, and its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.model.written import Shape
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
+
+    `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
+    other file; `usually` replaces `either`. A format without `look` is never detected, but must be named. `folder`
+    checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
+    it.
+    """
+
+    name: str
+    look: Callable[[Source], str | None] | None = None
+    truth: Callable[[Source, Policy], GroundTruth] | None = None
+    run: Callable[[Source], Run] | None = None
+    usually: str = "run"
+    folder: Callable[[Path], bool] | None = None
+    shape: Shape | None = None

@@ -1,0 +1,65 @@
+"""Recognizes files that consist of rows of words: the runs and qrels of TREC, and their kin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from itertools import islice
+
+from groupgt.formats import trec
+from groupgt.formats.format import Format
+from groupgt.formats.source import Source
+from groupgt.model.validity import is_number
+
+
+def are_words(source: Source) -> bool:
+    """Return whether a file certainly has rows of words: its first line has several, one a number, and no delimiters.
+
+    Such a file is no table, no JSON and no data set of another tool.
+    """
+    if source.path.is_dir() or source.is_parquet or source.is_json:
+        return False
+    line = source.first_line.decode("utf-8", "replace")
+    words = line.split()
+    return len(words) > 2 and line[0] != "#" and not set(',;|"') & set(line) and any(map(is_number, words))
+
+
+def first_lines(source: Source) -> list[bytes]:
+    """Return the first lines that are not blank and no comments."""
+    lines = source.head().split(b"\n")
+    # Ids may begin with #, but a file of comments has no data.
+    rows = (line for line in lines if line.strip() and not line.startswith(b"#"))
+    return list(islice(rows, 50)) or list(islice(filter(_is_row, lines), 50))
+
+
+def _is_row(line: bytes) -> bool:
+    return trec.is_result(line) or (
+        len(cells := line.split()) in (3, 4) and is_number(cells[-1].decode("utf-8", "replace"))
+    )
+
+
+def look(source: Source) -> str | None:
+    """Return `truth`, `run` or `either` for rows of three words or more."""
+    # The majority of lines decides: a shorter or longer line is an error to report, not another format.
+    usual = Counter(min(len(line.split()), 6) for line in first_lines(source)).most_common(1)[0][0]
+    if usual == 3 and trec.are_ranked(first_lines(source)):
+        return "either"
+    if usual == 4 and are_scored(first_lines(source)):
+        return "run"
+    return "run" if usual >= 6 else "either" if usual == 5 else "truth" if usual in (3, 4) else None
+
+
+def are_scored(lines: Iterable[bytes]) -> bool:
+    """Return whether lines are `qid pid rank score`: a run without a header, not qrels with ranks as ids."""
+    rows = [line.split() for line in lines]
+    if any(len(cells) != 4 for cells in rows) or not any(b"." in cells[3] for cells in rows):
+        return False
+    return trec.are_ranked(b" ".join(cells[:3]) for cells in rows)
+
+
+FORMATS = (
+    Format("trec", look, trec.read_qrels, trec.read_run),
+    Format("trec-subtopics", None, partial(trec.read_qrels, columns=trec.SUBTOPICS)),
+    Format("trec-no-iter", None, partial(trec.read_qrels, columns=trec.WITHOUT_ITER)),
+)
