@@ -23,7 +23,7 @@ from groupgt.formats.validity import is_call, is_score
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Lists, Remote, Run
 from groupgt.model.validity import plain
 from groupgt.model.values import CALLS, ORIGINAL_SCORE
 from groupgt.runtime import pl
@@ -166,9 +166,14 @@ class QueryCalls(NamedTuple):
 
 
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
-    """Return the calls for the given queries (or for all); empty if results have no calls or stay on a cluster."""
-    if run.is_remote:
-        return {}
+    """Return the calls for the given queries (or for all); empty if results have no calls.
+
+    Of results on a cluster, only one query can be asked for.
+    """
+    if isinstance(run.contents, Remote):
+        if qids is None:
+            return {}
+        run = run.contents.of_query(run, *qids, policy)
     carrier = local_carrier_of(run, "the calls of results")
     if not carrier.carries(CALLS):
         return {}

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from groupgt.engines.spark.steps import refuse_calls
 
 import groupgt
 from groupgt import native
 from groupgt.engines.calls import calls_of, in_call_order
 from groupgt.engines.carriers import all_rankings, carrier_of
-from groupgt.engines.spark.steps import refuse_calls
 from groupgt.formats import frames, source
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.policy import Policy
