@@ -115,12 +115,13 @@ def chosen(world: World, rng: random.Random, names: list[str], share: float) -> 
 
 def same(world: World, rng: random.Random, policy: dict[str, Any], shape: str, budget: list[str]) -> None:
     rows = results(world, rng, shape)
+    if shape == "rank" and "score" in "".join(budget):
+        budget = []  # refused without looking at rows, and elsewhere because of what ranks look like
     ids = rows["doc_id" if "doc_id" in rows.columns else "retrieved_ids"].explode().unique().sort().to_list()
     labeller = labeller_of(world.labeller).name
     if labeller != "id":
         policy = {**policy, "unjudged": "nonrelevant"}
-    # Ranks with gaps, where excluded results were, pass for scores.
-    out = {} if shape == "rank" and budget == ["recall@2.5score"] else chosen(world, rng, ids, 0.3)
+    out = chosen(world, rng, ids, 0.3)
     named = [name for names in out.values() for name in names]
     harmful = chosen(world, rng, [name for name in ids if name not in named], 0.3) if labeller == "id" else {}
     truth = groupgt.GroundTruth.of(world.truth, {"empty_groups": "drop"}, excluded_ids=out, harmful_ids=harmful)
