@@ -10,9 +10,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from groupgt.engines.arrow import per_query
 
 import groupgt
-from groupgt.engines.arrow import per_query
 
 METRICS = ["recall@10", "complete@10", "ndcg.coverage@10"]
 

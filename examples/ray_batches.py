@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import ray
+from groupgt.engines.arrow import per_query
 from ray.data import Dataset
 
 import groupgt
-from groupgt.engines.arrow import per_query
 
 METRICS = ["recall@10", "complete@10", "ndcg.coverage@10"]
 

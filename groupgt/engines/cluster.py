@@ -74,7 +74,7 @@ class Cluster(Remote):
         return self.read(frame_of(self.frame).of_query(columns, key, qid), run, self.truth, policy)
 
     def columns_for(self, run: Run, labeller: Labeller | None, fields: Collection[str] = ()) -> tuple[list[str], str]:
-        """Return the columns to read and the one with query ids; raise an error if one is missing or of another type."""
+        """Return the columns to read and the one with query ids; raise an error if one is missing or misread."""
         frame = frame_of(self.frame)
         roles = dict(zip(frame.names, canonical(tuple(frame.names), self.columns)))
         column = "" if labeller is None else labeller.column

@@ -107,17 +107,21 @@ class SparkFrame(Frame):
         import pyarrow as pa
 
         def found(task: pa.Table, rows: pa.Table) -> pa.Table:
-            data = work(task["task"][0].as_py(), rows.drop_columns([BUCKET]))
+            rows = rows.drop_columns([BUCKET]).rename_columns(names)
+            data = work(task["task"][0].as_py(), rows)
             return pa.table({BUCKET: task[BUCKET], "found": pa.array([data], pa.binary())})
 
         _same_python()
+        names = list(columns)
         numbers = pa.array(range(len(tasks)), pa.int64())
         sent = self.frame.sparkSession.createDataFrame(
             pa.table({BUCKET: numbers, "task": pa.array(tasks, pa.binary())})
         )
         code = sql.crc32(_column(key).cast("string").cast("binary"))
         bucket = sql.coalesce(sql.pmod(code, sql.lit(len(tasks))), sql.lit(0)).cast("long")
-        rows = self.frame.select(*map(_column, columns), bucket.alias(BUCKET))
+        # Spark itself does not find columns with a dot in their name when it brings frames together.
+        own = (_column(name).alias(f"c{number}") for number, name in enumerate(columns))
+        rows = self.frame.select(*own, bucket.alias(BUCKET))
         together = sent.groupBy(BUCKET).cogroup(rows.groupBy(BUCKET))
         back = together.applyInArrow(found, f"{BUCKET} long, found binary").toArrow()
         return zip(back[BUCKET].to_pylist(), back["found"].to_pylist())

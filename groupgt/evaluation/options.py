@@ -28,7 +28,9 @@ from groupgt.plugins import ours
 LABELLERS = ours("labeller")
 
 # Parameters that many functions have.
-Truth = Annotated[Any, Doc("`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow, Spark, Ray or Dask.")]
+Truth = Annotated[
+    Any, Doc("`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow, Spark, Ray or Dask.")
+]
 OneRun = Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame.")]
 Runs = Annotated[
     Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],

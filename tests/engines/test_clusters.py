@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import sys
+import types
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -144,11 +146,7 @@ def same(world: World, rng: random.Random, policy: dict[str, Any], shape: str, b
             # Each bucket says what is wrong in it first.
             assert kinds(expected["lines"]) <= kinds(found["lines"])
         else:
-            assert found == expected, {
-                key: (found.get(key), expected.get(key))
-                for key in {*found, *expected}
-                if found.get(key) != expected.get(key)
-            }
+            assert found == expected
 
 
 @settings(max_examples=60, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
@@ -160,3 +158,97 @@ def test_a_cluster_says_what_a_frame_says(
 ) -> None:
     rng = random.Random(seed)
     same(LARGE[which](rng), rng, policy, shape, budget)
+
+
+TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
+FRAME = pl.DataFrame({"qid": ["q1", "q1", "q2"], "doc_id": ["a", "x", "d"], "score": [0.9, 0.8, 0.5]})
+
+
+def test_a_worker_without_groupgt_or_with_another_version_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = groupgt.__version__
+    real = fake.FakeFrame.each
+
+    def elsewhere(module: Any) -> Any:
+        def each(*given: Any) -> Iterator[Any]:
+            with monkeypatch.context() as patch:
+                patch.setitem(sys.modules, "groupgt", module)
+                answers = list(real(*given))
+            yield from answers
+
+        return each
+
+    other = types.ModuleType("groupgt")
+    other.__version__ = "0.0.9"  # type: ignore[attr-defined]
+    for module, told in ((None, "no groupgt"), (other, "groupgt 0.0.9")):
+        monkeypatch.setattr(fake.FakeFrame, "each", elsewhere(module))
+        message = f"results: a worker of the cluster has {told}, expected groupgt {version}; install that version"
+        with pytest.raises(groupgt.ConfigError, match=re.escape(message)):
+            groupgt.evaluate(TRUTH, Rows(FRAME), ["mrr"])
+
+
+def test_only_hits_counts_and_a_few_names_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    real = fake.FakeFrame.each
+
+    def each(*given: Any) -> Iterator[Any]:
+        for bucket, data in real(*given):
+            sizes.append(len(data))
+            yield bucket, data
+
+    monkeypatch.setattr(fake.FakeFrame, "each", each)
+    for others in (10, 10_000):
+        ids = ["a", *(f"a document of no group {number}" for number in range(others))]
+        rows = pl.DataFrame({"qid": ["q1"] * len(ids), "doc_id": ids, "rank": range(len(ids))})
+        assert groupgt.evaluate(TRUTH, Rows(rows), ["mrr"])["mrr"] == 0.25
+    assert sizes[0] == pytest.approx(sizes[1], abs=100)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (FRAME.rename({"qid": "query"}), "results on a cluster need a column of query ids"),
+        (FRAME.drop("score"), "score"),
+        (FRAME.with_columns(score=pl.lit("high")), "expected numbers in the 'score' column"),
+        (FRAME.with_columns(trial=1), "trials cannot stay on a cluster"),
+        (FRAME.drop("score").with_columns(rank=pl.Series([1, 2, 1])), "a threshold on scores needs the score"),
+    ],
+)
+def test_what_a_cluster_cannot_read_is_refused_at_once(
+    rows: pl.DataFrame, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake.FakeFrame, "each", None)
+    with pytest.raises(groupgt.GroupgtError, match=told):
+        groupgt.evaluate(TRUTH, Rows(rows), ["recall@0.5score"])
+
+
+def test_the_order_of_rows_decides_nothing() -> None:
+    tied = FRAME.with_columns(score=1.0)
+    with pytest.raises(groupgt.ConfigError, match=r"no order that .* \(ties=input\) of query 'q1'; choose ties=id, or"):
+        groupgt.evaluate(TRUTH, Rows(tied), ["mrr"], policy={"ties": "input"})
+    assert groupgt.evaluate(TRUTH, Rows(tied), ["mrr"])["mrr"] == groupgt.evaluate(TRUTH, tied, ["mrr"])["mrr"]
+    # Results of one document that differ in what is matched.
+    places = pl.DataFrame({"qid": ["q"] * 2, "doc_id": ["d"] * 2, "score": [1.0] * 2, "start": [0, 9], "end": [5, 12]})
+    truth = {"q": [[{"doc": "d", "start": 0, "end": 5}]]}
+    with pytest.raises(groupgt.ConfigError, match="equal scores and ids of query 'q'; give a rank column"):
+        groupgt.evaluate(truth, Rows(places), ["mrr"], labeller="spans")
+    ranked = places.drop("score").with_columns(rank=pl.Series([2, 1]))
+    assert groupgt.evaluate(truth, Rows(ranked), ["mrr"], labeller="spans")["mrr"] == 0.5
+
+
+def test_metrics_over_contents() -> None:
+    rows = FRAME.with_columns(contents=pl.Series(["cat owl", "dog", "cat"]))
+    metrics = ["token_precision@2", "token_recall", "token_f1"]
+    corpus = {"a": "cat owl", "b": "cat", "c": "dog dog", "d": "cat cow"}
+    expected = groupgt.evaluate(TRUTH, rows, metrics, corpus=corpus)
+    assert groupgt.evaluate(TRUTH, Rows(rows), metrics, corpus=corpus).means == expected.means
+    assert expected["token_f1"] > 0
+
+
+def test_trials_and_ground_truth_on_a_cluster() -> None:
+    other = FRAME.with_columns(score=-pl.col("score"))
+    metrics = ["mrr", "complete(pass_at=2)"]
+    expected = groupgt.evaluate_runs(TRUTH, {"a": [FRAME, other]}, metrics)["a"]
+    rows = pl.DataFrame({"qid": list(TRUTH), "retrieval_gt": list(TRUTH.values())})
+    found = groupgt.evaluate_runs(rows, {"a": [Rows(FRAME), Rows(other)]}, metrics)["a"]
+    assert found.means == expected.means
+    assert found.counts == expected.counts
