@@ -24,14 +24,14 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="processes are found by 
 
 
 def test_spark(tmp_path: Path) -> None:
-    import_home(tmp_path)
+    spark_folder(tmp_path)
     home = {"SPARK_HOME": str(tmp_path / "spark"), "SPARK_LOCAL_DIRS": str(tmp_path / "local")}
     told = in_a_process("tests.engines.clusters.on_spark", tmp_path, SPARK_LOCAL_IP="127.0.0.1", **home)
     # Spark noticed: work was done again.
     assert told["again"] > 0
 
 
-def import_home(folder: Path) -> None:
+def spark_folder(folder: Path) -> None:
     """Give Spark a folder of its own: it writes the work of such a cluster beside its programs."""
     require_java()
     import pyspark
@@ -45,7 +45,8 @@ def import_home(folder: Path) -> None:
 
 def test_ray(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed")
-    in_a_process("tests.engines.clusters.on_ray", tmp_path)
+    # A busy machine takes its time to start.
+    in_a_process("tests.engines.clusters.on_ray", tmp_path, RAY_raylet_start_wait_time_s="120")
 
 
 def test_dask() -> None:
