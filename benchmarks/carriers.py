@@ -110,8 +110,10 @@ def shuffled(session: Any) -> int:
     """How many bytes Spark wrote for other tasks."""
     context = session.sparkContext
     machine = context._gateway.jvm
-    stages = context._jsc.sc().statusStore().stageList(
-        None, False, False, context._gateway.new_array(machine.double, 0), machine.java.util.ArrayList()
+    stages = (
+        context._jsc.sc()
+        .statusStore()
+        .stageList(None, False, False, context._gateway.new_array(machine.double, 0), machine.java.util.ArrayList())
     )
     return sum(stages.apply(number).shuffleWriteBytes() for number in range(stages.size()))
 

@@ -70,27 +70,31 @@ class Cluster(Remote):
 
     def of_query(self, run: Run, qid: str, policy: Policy) -> Run:
         """Collect the results of one query."""
-        columns, key = self.columns_for(run, self.labeller)
+        columns, key = self.columns_for(self.labeller)
         return self.read(frame_of(self.frame).of_query(columns, key, qid), run, self.truth, policy)
 
-    def columns_for(self, run: Run, labeller: Labeller | None, fields: Collection[str] = ()) -> tuple[list[str], str]:
-        """Return the columns to read and the one with query ids; raise an error if one is missing or misread."""
-        frame = frame_of(self.frame)
-        roles = dict(zip(frame.names, canonical(tuple(frame.names), self.columns)))
+    def columns_for(self, labeller: Labeller | None, fields: Collection[str] = ()) -> tuple[list[str], str]:
+        """Return the columns to read, and the one with query ids."""
+        names = frames.remote_names(self.frame)
         column = "" if labeller is None else labeller.column
         chosen = {*fields, *(("start", "end", "document", "span") if column == "span" else (column,))}
         wanted = READ.union(*((*field.columns, field.nested) for field in FIELDS if field.name in chosen))
-        names = [name for name, role in roles.items() if role in wanted]
-        key = next((name for name, role in roles.items() if role == "qid"), None)
+        roles = dict(zip(names, canonical(names, self.columns)))
+        return [name for name in names if roles[name] in wanted], next(name for name in names if roles[name] == "qid")
+
+    def check(self, run: Run) -> None:
+        """Raise an error if columns are missing or of another type, before any work is done."""
         import pyarrow as pa
 
-        rows = frame.first(names, 0)
-        # Other columns, of whatever type, are named by messages only.
-        rows = pa.table({name: rows[name] if name in names else pa.nulls(0) for name in frame.names})
+        names = frames.remote_names(self.frame)
+        roles = dict(zip(names, canonical(names, self.columns)))
+        read = [name for name in names if roles[name] in frames.RUN_COLUMNS]
+        rows = frame_of(self.frame).first(read, 0)
+        # Other columns, of whatever type, are only named by messages.
+        rows = pa.table({name: rows[name] if name in read else pa.nulls(0) for name in names})
         frames.run_of(rows, run.source, qids=[], columns=self.columns)
-        if key is None:
+        if "qid" not in roles.values():
             raise ConfigError(f"{run.title}: results on a cluster need a column of query ids (qid)")
-        return names, key
 
 
 def on_cluster(truth: GroundTruth, run: Run, *, ascending: bool) -> Run:
@@ -117,7 +121,7 @@ class ClusterCarrier(Carrier):
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
         """Return the result ids of each query in the first rows that the cluster returns."""
-        columns, _ = self.cluster.columns_for(self.run, self.cluster.labeller)
+        columns, _ = self.cluster.columns_for(self.cluster.labeller)
         rows = frame_of(self.cluster.frame).first(columns, min(limit, GLANCE_ROWS))
         run = self.cluster.read(rows, self.run, self.cluster.truth, Policy())
         return local_carrier_of(run, "results").sample(limit)
@@ -139,7 +143,8 @@ def measured_there(
     counted = {budget.unit for budget in budgets if budget.unit in LENGTH_UNITS and not lengths.has(budget.unit)}
     reads_texts = labeller.reads_results or counted or contents is not None
     fields = {*(budget.unit for budget in budgets), *(["text"] if reads_texts else [])}
-    columns, key = cluster.columns_for(run, labeller, fields)
+    cluster.check(run)
+    columns, key = cluster.columns_for(labeller, fields)
     if any(budget.unit == SCORE for budget in budgets) and not cluster.has_scores:
         raise DataError(f"{run.title}: {ONLY_ORDER}")
     count = max(-(-len(truth) // engine.bucket), min(frame.parts, len(truth)), 1)

@@ -146,8 +146,14 @@ class RayFrame(Frame):
         return bytes(cloudpickle.dumps(value))
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
-        # Without rows, blocks forget the types of columns.
-        return collected(self.frame.select_columns(list(columns)).limit(max(limit, 1))).slice(0, limit)
+        import pyarrow as pa
+
+        schema = self.frame.schema()
+        if not limit and schema is not None and isinstance(schema.base_schema, pa.Schema):
+            return schema.base_schema.empty_table().select(list(columns))
+        # Without rows, frames of pandas have no types.
+        rows = collected(self.frame.select_columns(list(columns)).limit(max(limit, 1)))
+        return rows.slice(0, limit)
 
     def of_query(self, columns: Sequence[str], key: str, qid: str) -> pa.Table:
         def kept(rows: pa.Table) -> pa.Table:

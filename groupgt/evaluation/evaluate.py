@@ -294,8 +294,10 @@ def label_run(
     """
     if policy.unjudged == "drop":
         check_condensed(labeller)
-    measure = measured
+    measure: Callable[..., Labelled] = measured
     if run.is_remote:
-        from groupgt.engines.cluster import measured_there as measure
+        from groupgt.engines.cluster import measured_there
+
+        measure = measured_there
     labelled = measure(truth, run, labeller, policy, engine or Engine(), lengths, budgets, contents)
     return condensed(labelled, truth) if policy.unjudged == "drop" else labelled
