@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
-import re
 import shutil
 import sys
 import time
@@ -23,8 +21,9 @@ from parquet import CUTOFFS, DEPTH, FILES, METRICS, Made
 
 REPEATED = 0.02
 LINE = ("qid", "q0", "doc_id", "rank", "score", "tag")
-# A session of Spark takes longer to start than all others need.
-SPARK_ROUNDS = 1
+# Clusters take longer to start than all others need.
+CLUSTERS = ("spark", "ray", "dask")
+CLUSTER_ROUNDS = 1
 
 
 def made(count: int) -> Path:
@@ -80,7 +79,7 @@ def scan(folder: Path) -> pl.LazyFrame:
 
 
 def spark(folder: Path) -> Any:
-    from groupgt.engines.spark.steps import session_of
+    from groupgt.engines.remote import session_of
 
     config = {
         "spark.driver.memory": "2g",
@@ -94,6 +93,31 @@ def spark(folder: Path) -> Any:
     return session.read.parquet(str(folder / "scattered"))
 
 
+def ray(folder: Path) -> Any:
+    import ray as library
+
+    library.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    return library.data.read_parquet(str(folder / "scattered"))
+
+
+def dask(folder: Path) -> Any:
+    import dask.dataframe as library
+
+    return library.read_parquet(str(folder / "scattered"))
+
+
+def shuffled(session: Any) -> int:
+    """How many bytes Spark wrote for other tasks."""
+    context = session.sparkContext
+    machine = context._gateway.jvm
+    stages = (
+        context._jsc.sc()
+        .statusStore()
+        .stageList(None, False, False, context._gateway.new_array(machine.double, 0), machine.java.util.ArrayList())
+    )
+    return sum(stages.apply(number).shuffleWriteBytes() for number in range(stages.size()))
+
+
 CARRIERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "lists": ("lists of ids, lists of scores", lists),
     "lists-python": ("the same without the compiled module", lists),
@@ -105,6 +129,8 @@ CARRIERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "scattered": (f"{FILES} parquet files, shuffled", lambda folder: pl.scan_parquet(folder / "scattered/*.parquet")),
     "scan": ("polars' scan of shuffled lines", scan),
     "spark": ("Spark, local[2], of those parquet files", spark),
+    "ray": ("Ray Data on two processors, of those files", ray),
+    "dask": ("Dask with two threads, of those files", dask),
 }
 
 
@@ -114,21 +140,13 @@ def whole(name: str, folder: str) -> None:
         os.environ["GROUPGT_NATIVE"] = "0"
     import groupgt
 
-    collected: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: collected.append(record.getMessage())  # type: ignore[method-assign]
-    log = logging.getLogger("groupgt.engines.spark.carrier")
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
     given = CARRIERS[name][1](Path(folder))
     before, called, truth = _most("self"), groupgt.evaluate, Path(folder, "qa.jsonl")
     start = time.perf_counter()
     found = called(truth, given, METRICS, k=CUTOFFS)
     told = {"seconds": time.perf_counter() - start, "before": before, "digest": digest(found), "counts": found.counts}
-    for text in collected:
-        if match := re.search(r"([\d,]+) rows of hits and queries were collected", text):
-            told["collected"] = match[1]
     if name == "spark":
+        told["shuffled"] = shuffled(given.sparkSession) / 1e6
         told["java"] = _most(str(given.sparkSession.sparkContext._gateway.proc.pid))
         given.sparkSession.stop()
     print(json.dumps(told))
@@ -167,14 +185,16 @@ def measure(rounds: int, count: int) -> bool:
         "each, before it (imports, and the lists where there are any) and at most",
     )
     names = list(CARRIERS)
-    if find_spec("pyspark") is None or find_spec("pyarrow") is None or shutil.which("java") is None:
-        print("Spark is left out: it needs pyspark, pyarrow and java\n")
-        names.remove("spark")
+    for name in CLUSTERS:
+        module = "pyspark" if name == "spark" else name
+        if find_spec(module) is None or (name == "spark" and shutil.which("java") is None):
+            print(f"{name} is left out: it is not installed, or there is no Java\n")
+            names.remove(name)
     told: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     most: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):
         for name in names:
-            if name != "spark" or number < SPARK_ROUNDS:
+            if name not in CLUSTERS or number < CLUSTER_ROUNDS:
                 finished = parquet.succeeded(run([sys.executable, __file__, name, str(folder)]))
                 told[name].append(json.loads(finished.stdout.splitlines()[-1]))
                 most[name].append(finished.megabytes or 0)
@@ -183,7 +203,7 @@ def measure(rounds: int, count: int) -> bool:
         seconds = report.seconds([one["seconds"] for one in each])
         digests = {one["digest"][:16] for one in each}
         note = (
-            f"{each[0]['collected']} rows collected; and {each[0]['java']:,.0f} MB of Java" if name == "spark" else ""
+            f"{each[0]['shuffled']:,.0f} MB shuffled; and {each[0]['java']:,.0f} MB of Java" if name == "spark" else ""
         )
         memory = [f"{max(one['before'] or 0 for one in each):,.0f}", f"{max(most[name]):,.0f}"]
         rows.append([CARRIERS[name][0], seconds, *memory, len(each), ", ".join(sorted(digests)), note])

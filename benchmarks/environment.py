@@ -21,8 +21,8 @@ TREC_EVAL = VENV / "trec_eval"
 STAMP = VENV / "ready.json"
 
 PEERS = ("pytrec_eval-terrier", "evret", "ranx", "ir-measures")
-# Large, and of use with Java alone: for the part that asks for it.
-SPARK = ("pyspark", "pyarrow")
+# Large, and for one part alone.
+CLUSTERS = ("pyspark", "ray[data]", "dask[dataframe]", "pyarrow")
 # Its wheel, of 183 MB, holds trec_eval 9.0.4 for every system, in an archive inside the archive.
 WITH_TREC_EVAL = "pyserini==0.36.0"
 
@@ -36,15 +36,15 @@ def python() -> Path:
     return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def prepare(*, spark: bool = False, trec_eval: bool = False) -> Path:
+def prepare(*, clusters: bool = False, trec_eval: bool = False) -> Path:
     """Makes the environment, unless it is there and still fits; returns its interpreter."""
     wanted = _wanted()
     if not STAMP.exists() or json.loads(STAMP.read_text()) != wanted:
         _make(wanted)
-    if spark and shutil.which("java") and not list(VENV.glob("**/site-packages/pyspark")):
-        print(f"adding {', '.join(SPARK)} (once)", flush=True)
-        if not _pip("install", *SPARK):
-            print("pyspark could not be installed and is left out", flush=True)
+    if clusters and not list(VENV.glob("**/site-packages/pyspark")):
+        print(f"adding {', '.join(CLUSTERS)} (once)", flush=True)
+        if not _pip("install", *CLUSTERS):
+            print("they could not be installed and are left out", flush=True)
     if trec_eval and not trec_eval_program():
         _fetch_trec_eval()
     return python()

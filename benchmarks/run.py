@@ -34,7 +34,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str]) -> int:
     options = arguments(argv)
     if not environment.inside():
-        python = environment.prepare(spark="carriers" in options.parts, trec_eval="trec" in options.parts)
+        python = environment.prepare(clusters="carriers" in options.parts, trec_eval="trec" in options.parts)
         return subprocess.run([str(python), __file__, *argv], check=False).returncode
 
     # These need the environment, so they are imported within it only.

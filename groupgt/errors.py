@@ -295,11 +295,26 @@ def collecting(kept: list[KeptWarning]) -> Iterator[None]:
         _collected.reset(token)
 
 
+_muted: ContextVar[bool] = ContextVar("muted", default=False)
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Issue no warnings in the block, and leave other threads alone."""
+    token = _muted.set(True)
+    try:
+        yield
+    finally:
+        _muted.reset(token)
+
+
 def warn(text: str, kind: WarningKind | None = None) -> None:
     """Issue a warning that points to the line that called groupgt, however deep the call stack.
 
     A warning that changes the meaning of a number has a `kind`: `collecting` keeps it for reports.
     """
+    if _muted.get():
+        return
     kept = _collected.get()
     if kind is not None and kept is not None and (warning := KeptWarning(kind, text)) not in kept:
         kept.append(warning)

@@ -27,7 +27,7 @@ CALLED_BY_NAME = re.compile(
 )
 # What users and tests of faults alone read, and what starts from outside the package.
 OUTSIDE = {"to_polars", "groupgt_evaluate", "watch"}
-ENTRY_POINTS = {"groupgt.__main__", "groupgt.engines.arrow", "groupgt.pytest_plugin", "groupgt.testing"}
+ENTRY_POINTS = {"groupgt.__main__", "groupgt.pytest_plugin", "groupgt.testing"}
 
 
 def definitions(tree: ast.AST) -> Iterator[str]:

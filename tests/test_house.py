@@ -232,7 +232,7 @@ def test_doctests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "REGISTERED", {})  # an example registers a metric
 
     # Examples that show what an extra brings.
-    extras = {"groupgt.curation.near": "rapidfuzz", "groupgt.engines.arrow": "pyarrow"}
+    extras = {"groupgt.curation.near": "rapidfuzz"}
     finder, runner = (
         doctest.DocTestFinder(exclude_empty=True),
         doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE),

@@ -20,7 +20,7 @@ SAYS = {
     "retriever": "Retrievers that an experiment can use, under `systems.NAME.use`. "
     "[Experiments](../experiments.md) shows them at work.",
     "tokenizer": "A tokenizer counts the tokens of results, for budgets such as `@2000tokens`.",
-    "engine": "An engine labels results: in memory, as a stream of files, or on Spark. "
+    "engine": "An engine labels results: in memory, as a stream of files, or on a cluster. "
     "[Very large runs and clusters](../how-to/large.md) says which to choose.",
 }
 

@@ -31,7 +31,8 @@ class Labelled:
     `duplicated` counts queries with a repeated result (only relevant results, unless the policy requires a full check);
     `hit_again` lists the queries in which a repeated result is relevant. `tie_query`, `tie_first` and `tie_last`
     describe blocks of equal scores that contain a hit: the query, and the first and last rank. `uncondensed` contains
-    the original hits if the policy dropped unjudged results.
+    the original hits if the policy dropped unjudged results. For results on a cluster, `excluded` and `contradictory`
+    are the counts that other runs have before they are labelled (`Run.excluded`, `groupgt.engines.order`).
     """
 
     hits: Hits
@@ -45,6 +46,8 @@ class Labelled:
     no_match: bool = False
     extra_names: tuple[str, ...] = ()
     uncondensed: Hits | None = None
+    excluded: int = 0
+    contradictory: tuple[int, int] = (0, 0)
 
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
         """Count queries in which a depth, shape (Q,), splits equal scores that include a hit; None counts all ties."""

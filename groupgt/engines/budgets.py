@@ -19,6 +19,8 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import CALLS, SCORE, Budget, Lengths, is_order_only
 
+ONLY_ORDER = "a threshold on scores needs the score of every result; these have only an order"
+
 
 @dataclass(frozen=True, eq=False)
 class CumulativeLengths:
@@ -45,22 +47,31 @@ class CumulativeLengths:
 
 
 def depths(
-    truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, budgets: Collection[Budget]
+    truth: GroundTruth,
+    run: Run,
+    policy: Policy,
+    lengths: Lengths,
+    budgets: Collection[Budget],
+    *,
+    in_part: bool = False,
 ) -> dict[Hashable, Ints]:
-    """Return how many results per query fit each budget, shape (Q,); raises `DataError` if lengths are unknown."""
+    """Return how many results per query fit each budget, shape (Q,); raises `DataError` if lengths are unknown.
+
+    If the run is only part of another one (`in_part`), scores may look like ranks by chance.
+    """
     units = {budget.unit for budget in budgets} - {SCORE}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
     fitting: dict[Hashable, Ints] = {}
     for budget in budgets:
         if budget.unit == SCORE:
-            query, scores = scores_of(truth, run, policy)
+            query, scores = scores_of(truth, run, policy, in_part=in_part)
             fitting[budget] = np.bincount(query[scores >= run.sign * budget.amount], minlength=len(truth))
         else:
             fitting[budget] = cumulative[budget.unit].depth(int(budget.amount))
     return fitting
 
 
-def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Floats]:
+def scores_of(truth: GroundTruth, run: Run, policy: Policy, *, in_part: bool = False) -> tuple[Ints, Floats]:
     """Return the query and score of each result, sorted by query and rank; scores that are distances are negated.
 
     Raises `DataError` if results have no scores or are not sorted by their scores.
@@ -69,9 +80,8 @@ def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Float
     carrier = local_carrier_of(run.by_original_ids, "a threshold on scores")
     flat = condensed_flat(carrier.flat(truth, policy, carrier.score_field), truth, policy)
     scores, rank = flat.fields[carrier.score_field], flat.rank
-    if None in scores or is_order_only(scores, rank):
-        what = "a threshold on scores needs the score of every result; these have only an order"
-        raise DataError(f"{run.title}: {what}")
+    if None in scores or (not in_part and is_order_only(scores, rank)):
+        raise DataError(f"{run.title}: {ONLY_ORDER}")
     column = np.array(scores, dtype=np.float64)
     rising = rises(flat.query, column)
     if len(rising):

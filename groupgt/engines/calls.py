@@ -17,13 +17,15 @@ from groupgt import native
 from groupgt.engines.carriers import all_rankings, local_carrier_of
 from groupgt.engines.shapes import carried_cells, ids_and_scores, is_text_list
 from groupgt.errors import DataError, Faults
-from groupgt.formats.fields import CALL_COLUMN, call_of, calls_fault
+from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, call_of, calls_fault
+from groupgt.formats.frames import remote_names
+from groupgt.formats.roles import canonical
 from groupgt.formats.rows import Ranking
 from groupgt.formats.validity import is_call, is_score
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Lists, Remote, Run
 from groupgt.model.validity import plain
 from groupgt.model.values import CALLS, ORIGINAL_SCORE
 from groupgt.runtime import pl
@@ -166,9 +168,14 @@ class QueryCalls(NamedTuple):
 
 
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
-    """Return the calls for the given queries (or for all); empty if results have no calls or stay on a cluster."""
-    if run.is_remote:
-        return {}
+    """Return the calls for the given queries (or for all); empty if results have no calls.
+
+    Of results on a cluster, only one query can be asked for.
+    """
+    if isinstance(run.contents, Remote):
+        if qids is None or {CALL_COLUMN, CALL_LIST}.isdisjoint(canonical(remote_names(run.contents.frame))):
+            return {}
+        run = run.contents.of_query(run, qids[0], policy)
     carrier = local_carrier_of(run, "the calls of results")
     if not carrier.carries(CALLS):
         return {}

@@ -17,9 +17,8 @@ from groupgt.model.run import Lines, Lists, Remote, Run
 def carrier_of(run: Run) -> Carrier:
     """Return the carrier for a run, depending on the type of its contents."""
     if isinstance(run.contents, Remote):
-        from groupgt.engines.spark.carrier import SparkCarrier
-
-        return SparkCarrier(run, run.contents)
+        carrier: Carrier = run.contents.carrier_of(run)
+        return carrier
     return _local_carrier_of(run)
 
 

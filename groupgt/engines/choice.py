@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from annotated_types import Ge
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
@@ -47,14 +48,22 @@ def _are_settings(value: Any) -> bool:
 
 
 SIZE = "a size such as 2GB or 512MiB"
-Size = Annotated[Any, Rule(SIZE, is_size, {"type": ["integer", "string"]})]
 Ceiling = Annotated[Any, Rule(SIZE, lambda value: value == "" or is_size(value), {"type": ["integer", "string"]})]
 Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"type": "object"})]
 
 
+# As many queries with 1,000 results each are about 50 MB of ids and scores.
+BUCKET = 500
+Bucket = Annotated[
+    int, Ge(1), Doc("Maximum number of queries that a worker of a cluster labels together, with all of their results.")
+]
+
+
 @dataclass(frozen=True)
 class Auto:
-    """Labels lists in memory, files and frames as a stream, and Spark frames on Spark. There are no options."""
+    """Labels lists in memory, files and frames as a stream, and frames of Spark, Ray and Dask where they are."""
+
+    bucket: Bucket = BUCKET
 
 
 @dataclass(frozen=True)
@@ -66,18 +75,16 @@ class Streaming:
 
 @dataclass(frozen=True)
 class Spark:
-    """Files are read by Spark: by the current session, or a new one."""
+    """Parquet files and JSON Lines are read by Spark: by the current session, or a new one."""
 
     master: Annotated[str, Doc("Master of a new Spark session.")] = ""
-    broadcast: Annotated[
-        Size, Doc("Maximum size of the ids of a ground truth that is sent to every executor, such as 256MB.")
-    ] = "256MB"
+    bucket: Bucket = BUCKET
     config: Annotated[Settings, Doc("Settings of a new Spark session, by name.")] = field(default_factory=dict)
 
 
-AUTO = Plugin(Auto, summary="Chosen by input: lists in memory, files and frames as a stream, Spark on Spark.")
+AUTO = Plugin(Auto, summary="Chosen by input: lists in memory, files and frames as a stream, clusters in place.")
 STREAMING = Plugin(Streaming, summary="Streams all files by column within a memory limit.")
-SPARK = Plugin(Spark, summary="Reads files by Apache Spark, and labels there.", modules={"pyspark": "spark"})
+SPARK = Plugin(Spark, summary="Reads parquet and JSON Lines by Spark, and labels there.", modules={"pyspark": "spark"})
 
 
 @dataclass(frozen=True)
@@ -94,9 +101,9 @@ class Engine:
         return size_of(memory) if memory != "" else 0
 
     @property
-    def broadcast(self) -> int:
-        """The maximum size in bytes of ground truth ids that Spark sends to every executor."""
-        return size_of((self.options if isinstance(self.options, Spark) else Spark()).broadcast)
+    def bucket(self) -> int:
+        """The maximum number of queries that a worker of a cluster labels together."""
+        return int(getattr(self.options, "bucket", BUCKET))
 
 
 def engine_of(spec: Any) -> Engine:

@@ -30,7 +30,7 @@ def normal_words(text: str) -> list[str]:
     return ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split()
 
 
-def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, str]) -> Contents:
+def contents_of(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, str]) -> Contents:
     """Return the best precision, recall and F1 of every result against the relevant alternatives for its query.
 
     A repeated id scores 0, unless the policy keeps or drops it. Raises `DataError` if a text is unknown.

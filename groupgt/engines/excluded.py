@@ -28,17 +28,9 @@ from groupgt.runtime import pl
 
 
 def without_excluded(truth: GroundTruth, run: Run) -> Run:
-    """Remove the excluded results of each query by original id; `Run.excluded` counts them.
-
-    Raises `ConfigError` for results that stay on a cluster.
-    """
+    """Remove the excluded results of each query by original id; `Run.excluded` counts them."""
     if truth.excluded is None:
         return run
-    if run.is_remote:
-        raise ConfigError(
-            f"{run.title}: the ground truth has excluded_ids, which cannot be removed from results on a cluster; "
-            "remove them in Spark, or write the results to parquet and name the files"
-        )
     left_out = {qid: ids for qid, ids in zip(truth.qids, truth.excluded) if ids}
     run = run.loaded
     contents = run.contents
@@ -146,7 +138,8 @@ def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
         tie_query=tied,
         tie_first=first - before[tied] + 1,
         tie_last=last - before[tied],
-        uncondensed=hits,
+        # Budgets and contents are measured without unjudged results.
+        uncondensed=replace(hits, prefixes={}, contents=None),
     )
 
 

@@ -33,13 +33,10 @@ def check_direction(value: Any) -> None:
 def with_distances(run: Run) -> Run:
     """Return a run whose scores are distances, so that the lowest is the best; the contents hold their negation.
 
-    Lists keep their order, and results that only have ranks stay unchanged. Raises `ConfigError` for results that stay
-    on a cluster.
+    Lists keep their order, and results that only have ranks stay unchanged.
     """
     if run.ascending:
         return run
-    if run.is_remote:
-        raise ConfigError(f"{run.title}: scores=ascending is not supported on a cluster; negate the scores in Spark")
     run = run.loaded
     contents = run.contents
     negated = _negated_lists(run, contents) if isinstance(contents, Lists) else _negated_columns(contents)  # type: ignore[arg-type]  # what is left

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.engines.base import Labelled
-from groupgt.engines.budgets import depths
 from groupgt.engines.calls import in_call_order
-from groupgt.engines.carriers import carrier_of, renamed
+from groupgt.engines.carriers import renamed
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import check_condensed, condensed
+from groupgt.engines.measure import measured
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.evaluation.estimates import FEWEST
 from groupgt.evaluation.inputs import Scores, refuse_swapped
@@ -114,15 +114,17 @@ def _evaluated(request: Request, truth: GroundTruth, grouped: GroundTruth, resul
     """Label the results of one trial and compute every metric; the labeller has read the `grouped` ground truth."""
     labeller, policy = request.labeller, request.policy
     system = renamed(grouped, results, labeller, policy)
+    texts = {**labeller.texts(), **request.sources.texts(None, "corpus")} if request.reads_texts else {}
     labelled = label_run(
-        grouped, system, policy, labeller, lengths=request.lengths, budgets=request.budgets, engine=request.engine
+        grouped,
+        system,
+        policy,
+        labeller,
+        lengths=request.lengths,
+        budgets=request.budgets,
+        contents=(truth, texts) if request.reads_texts else None,
+        engine=request.engine,
     )
-    if request.reads_texts:
-        from groupgt.engines.contents import contents
-
-        carried_texts = {**labeller.texts(), **request.sources.texts(None, "corpus")}
-        texts = contents(truth, system, policy, carried_texts)
-        labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
     if "error" in (policy.missing, policy.extra):
         _check_population(grouped, labelled, policy)
     return Evaluation(
@@ -285,21 +287,20 @@ def label_run(
     *,
     lengths: Lengths | None = None,
     budgets: Collection[Budget] = (),
+    contents: tuple[GroundTruth, Mapping[str, str]] | None = None,
     engine: Engine | None = None,
 ) -> Labelled:
     """Label a run whose results have already been renamed for the labeller, and measure how much fits each budget.
 
-    Pass the ground truth returned by `labeller.read` and the run returned by `renamed`.
+    Pass the ground truth returned by `labeller.read` and the run returned by `renamed`. For metrics over contents, also
+    pass the ground truth before it was read, and texts by id.
     """
     if policy.unjudged == "drop":
         check_condensed(labeller)
-    if not (run.by_original_ids.has_ids or labeller.compares_texts):
-        what = f"these results have texts but no ids, which the {labeller.name} labeller needs"
-        raise DataError(f"{run.title}: {what}; match them by passage text (--labeller text), or add ids")
-    labelled = carrier_of(run).label(truth, labeller, policy, engine or Engine())
-    if policy.unjudged == "drop":
-        labelled = condensed(labelled, truth)
-    if not budgets:
-        return labelled
-    prefixes = depths(truth, run, policy, lengths or Lengths(), budgets)
-    return replace(labelled, hits=replace(labelled.hits, prefixes=prefixes))
+    measure: Callable[..., Labelled] = measured
+    if run.is_remote:
+        from groupgt.engines.cluster import measured_there
+
+        measure = measured_there
+    labelled = measure(truth, run, labeller, policy, engine or Engine(), lengths, budgets, contents)
+    return condensed(labelled, truth) if policy.unjudged == "drop" else labelled

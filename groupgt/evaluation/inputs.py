@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.calls import in_call_order
 from groupgt.engines.choice import Engine
-from groupgt.engines.excluded import without_excluded
-from groupgt.engines.order import Direction, with_distances
+from groupgt.engines.measure import in_order
+from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError
 from groupgt.formats import frames
 from groupgt.formats.fields import TRIAL
@@ -156,7 +155,7 @@ def as_run(
             if not parts:
                 refuse_many(value)
             if how.name == "spark":
-                from groupgt.engines.spark.steps import run_of_files, session_of
+                from groupgt.engines.remote import run_of_files, session_of
 
                 if TRIAL in (detect.column_names(value) or ()):
                     raise ConfigError(f"{value}: the spark engine does not read trials; use another engine")
@@ -184,7 +183,9 @@ def as_run(
             return Run.of_trials([as_run(each, truth, name=named, scores=scores) for each in value.trials])
         run = matched(value, truth)
     run = replace(run, name=name or run.name)
-    if (scores if isinstance(scores, str) else scores.get(run.name)) == "ascending":
-        run = with_distances(run)
-    run = in_call_order(run)
-    return run if truth.excluded is None else without_excluded(truth, run)
+    ascending = (scores if isinstance(scores, str) else scores.get(run.name)) == "ascending"
+    if run.is_remote:
+        from groupgt.engines.cluster import on_cluster
+
+        return on_cluster(truth, run, ascending=ascending)
+    return in_order(truth, run, ascending=ascending)

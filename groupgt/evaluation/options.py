@@ -28,7 +28,9 @@ from groupgt.plugins import ours
 LABELLERS = ours("labeller")
 
 # Parameters that many functions have.
-Truth = Annotated[Any, Doc("`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.")]
+Truth = Annotated[
+    Any, Doc("`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow, Spark, Ray or Dask.")
+]
 OneRun = Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame.")]
 Runs = Annotated[
     Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
@@ -117,7 +119,7 @@ class RunOptions(TypedDict, total=False):
         Default("auto"),
         Doc(
             '`auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory` ceiling '
-            "for `streaming` or a `master` for `spark`."
+            "for `streaming`, a `master` for `spark`, or the size of a `bucket` on a cluster."
         ),
     ]
 

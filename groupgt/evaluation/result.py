@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
-from groupgt.engines.order import contradictions
+from groupgt.engines.order import Contradictions, contradictions
 from groupgt.errors import ConfigError, MetricError, near_names, printable
 from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
 from groupgt.evaluation.misses import check_misses, coverage_by_number, groups_of, harmful_results, worst_first
@@ -218,14 +218,18 @@ class Evaluation(Result):
             **({"negative": self.truth.negative} if self.truth.negative else {}),
             **({"comments": self.comments} if self.comments else {}),
             **(declared if each.unanswerable.any() else {}),
-            **({} if self.truth.excluded is None else {"excluded": self.run.excluded}),
-            **{name: count for name, count in contradictions(self.run)._asdict().items() if count},
+            **({} if self.truth.excluded is None else {"excluded": self.run.excluded + self.labelled.excluded}),
+            **{name: count for name, count in self._contradictions._asdict().items() if count},
         }
 
     @property
     def comments(self) -> int:
         """Lines of the files of ground truth and run that begin with `#` and are no row."""
         return self.truth.comments + self.run.by_original_ids.resolved.comments
+
+    @property
+    def _contradictions(self) -> Contradictions:
+        return Contradictions(*self.labelled.contradictory) if self.run.is_remote else contradictions(self.run)
 
     @property
     def _duplicates(self) -> int:

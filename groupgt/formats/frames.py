@@ -117,31 +117,52 @@ TEXTS = "retrieved_contents"
 RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, SCORES} | COLUMNS | LISTS
 
 
+# The libraries whose frames lie on many machines.
+CLUSTERS = {"pyspark", "ray", "dask"}
+
+
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a frame of polars, pandas, Arrow or Spark, or a stream of Arrow such as DuckDB's.
+    """Return whether a value is a frame of polars, pandas, Arrow or a cluster, or a stream of Arrow such as DuckDB's.
 
     None of these libraries is imported.
     """
-    known = library_of(value) in ("polars", "pandas", "pyarrow", "pyspark")
+    known = library_of(value) in {"polars", "pandas", "pyarrow"} | CLUSTERS
     return known or hasattr(type(value), "__arrow_c_stream__")
 
 
 def is_remote(value: Any) -> bool:
-    """Return whether a value is a Spark frame, whose rows stay on a cluster."""
-    return library_of(value) == "pyspark"
+    """Return whether a value is a frame of Spark, Ray Data or Dask, whose rows stay on a cluster."""
+    return library_of(value) in CLUSTERS
+
+
+def remote_names(value: Any) -> list[str]:
+    """Return the names of the columns of a frame on a cluster."""
+    return list(map(str, value.columns() or () if callable(value.columns) else value.columns))
+
+
+def collected(value: Any) -> Any:
+    """Bring the rows of a frame on a cluster here, as a table of Arrow or a frame of pandas."""
+    if library_of(value) == "dask":
+        return value.compute()
+    if library_of(value) == "ray":
+        import pyarrow as pa
+        import ray
+
+        tables = ray.get(value.to_arrow_refs())
+        return pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
+    return value.to_pandas() if hasattr(value, "to_spark") else value.toArrow()
 
 
 def _lazy(value: Any, title: str) -> pl.LazyFrame:
-    """Convert a polars, Arrow or Spark frame to a lazy frame; omits Arrow columns that polars may not support."""
+    """Convert a polars or Arrow frame to a lazy frame; omits Arrow columns that polars may not support."""
     if isinstance(value, pl.LazyFrame):
         return value
     if isinstance(value, pl.DataFrame):
         return value.lazy()
-    table = value.toArrow() if is_remote(value) else value
-    if not hasattr(table, "__arrow_c_stream__"):
-        raise DataError(f"expected a frame of polars, pandas, Arrow or Spark, found {type(value).__name__}")
-    _reject_duplicates(getattr(table, "column_names", []), title)
-    return pl.DataFrame(table).lazy()
+    if not hasattr(value, "__arrow_c_stream__"):
+        raise DataError(f"expected a frame of polars, pandas, Arrow or a cluster, found {type(value).__name__}")
+    _reject_duplicates(getattr(value, "column_names", []), title)
+    return pl.DataFrame(value).lazy()
 
 
 def names_of(value: Any) -> list[str]:
@@ -161,6 +182,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth", columns: D
 
 def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS) -> Table:
     """Return the columns of a frame as a table, with None for missing cells."""
+    value = collected(value) if is_remote(value) else value
     in_pandas = is_pandas(value)
     frame = value if in_pandas else _lazy(value, title).collect()
     names = list(map(str, value.columns)) if in_pandas else frame.columns
@@ -200,14 +222,14 @@ def run_of(
     guard: Guard = lambda read: read(),
     columns: Declared = NO_COLUMNS,
 ) -> Run:
-    """Build a run from a frame: nested frames become lists, long frames stay columns, and Spark frames stay remote.
+    """Build a run from a frame: nested frames become lists, long frames stay columns, and those on clusters remote.
 
     Rows without `qid` are assigned to `qids` in order.
     """
     if is_remote(value):
-        if TRIAL in value.columns:
+        if TRIAL in canonical(remote_names(value), columns):
             raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
-        return Run(Remote(value), source=title)
+        return Run(Remote(value, columns), source=title)
     in_memory = not isinstance(value, pl.LazyFrame)
     if not is_pandas(value):
         # A stream may be read only once.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from annotated_types import Gt, Le
 from typing_extensions import Doc
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display, refuse
+from groupgt.errors import DataError, Faults, display, refuse, warn
 from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
@@ -113,7 +112,10 @@ class Spans(Labeller):
                 faults.add(query_of(truth, alternative), f"expected a span that ends after its start, found {span}")
             spans.append(span)
         faults.stop(DataError)
-        return truth.renamed([str(span) for span in spans], spans)
+        renamed = truth.renamed([str(span) for span in spans], spans)
+        if self.chunks is not None:
+            _refuse_other_documents(self.chunks, list(dict.fromkeys(span.doc for span in _places_of(renamed))))
+        return renamed
 
     def _no_span(self, name: str, form: Form) -> str:
         """Return an error message, with a suggested fix, for an alternative that is not a span."""
@@ -162,7 +164,6 @@ class Spans(Labeller):
         document = np.fromiter((numbers.get(name, -1) for name in chunks.docs), np.int64, len(chunks))
         # Documents without judgments are excluded before the join.
         judged = np.flatnonzero(document >= 0)
-        _refuse_other_documents(chunks, numbers, frozenset(np.unique(document[judged]).tolist()))
         places = Places(document[judged], chunks.start[judged], chunks.end[judged] + self.beyond)
         row, alternative, low, high = self._joined(places, alternatives)
         pair = truth.query_of[alternative] * len(chunks) + judged[row]
@@ -201,7 +202,7 @@ class Spans(Labeller):
         if len(document) and not (document >= 0).any():
             there, here = display(next(iter(numbers))), display(parts["doc"][0])
             what = f"no result is from a document of the ground truth, such as {there}, but from others, such as {here}"
-            warnings.warn(f"labeller spans: {what}; results name theirs as doc", GroupgtWarning, stacklevel=2)
+            warn(f"labeller spans: {what}; results name theirs as doc")
         start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
             _refuse_empty(keys, start, end, "result")
@@ -270,17 +271,18 @@ def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> No
     )
 
 
-def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: Set[int]) -> None:
+def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
     """Warn about judged documents without chunks; raise `DataError` if all of them have none."""
-    absent = [name for name, number in numbers.items() if number not in there]
+    there = set(chunks.docs)
+    absent = [name for name in documents if name not in there]
     if not absent:
         return
     some = ", ".join(map(display, absent[:3])) + (" …" if len(absent) > 3 else "")
-    if len(absent) == len(numbers):
+    if len(absent) == len(documents):
         what = f"no document of the ground truth ({some}) is in the chunk table"
         raise DataError(f"labeller spans: {what}, which has {display(min(chunks.docs, default=''))}")
-    what = f"the chunk table lacks {len(absent):,} of {len(numbers):,} documents of the ground truth: {some}"
-    warnings.warn(f"labeller spans: {what}", GroupgtWarning, stacklevel=2)
+    what = f"the chunk table lacks {len(absent):,} of {len(documents):,} documents of the ground truth: {some}"
+    warn(f"labeller spans: {what}")
 
 
 # ---- intervals ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The order of a query's results and what becomes of repeats, for lists, columns (polars) and frames on Spark.
+"""The order of a query's results and what becomes of repeats, for lists and columns (polars).
 
 A higher score ranks first. Equal scores are in descending byte order of their ids (`ties=id`) or in input order
 (`ties=input`). A repeat is an id that also ranks higher in the same query. The compiled module has loops of its own;
@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from operator import gt
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from groupgt.model.policy import Policy
-from groupgt.runtime import pl, sql
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from groupgt.runtime import pl
 
 Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 # The ids of one query, best first, and their scores as given; None if they have none.
@@ -93,25 +90,3 @@ def best_of_each(rows: pl.LazyFrame, policy: Policy, tie: str) -> pl.LazyFrame:
     first = pl.col("row").filter(best).min()
     ties = [] if tie == "doc" else [pl.col(tie).filter(pl.col("row") == first).first()]
     return rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), first, *ties)
-
-
-# --- Spark, where rows have no input order.
-
-
-def spark_order(tie: str) -> list[Column]:
-    """Return the columns to sort a query's results by."""
-    return [sql.col(name).desc() for name in deciding("id", tie)]
-
-
-def spark_key(score: str, tie: str) -> Column:
-    """Return a key for each result; the greatest ranks first."""
-    return sql.struct(sql.col(score).alias("score"), sql.col(tie).alias("tie"))
-
-
-def best_of_each_on_spark(rows: DataFrame, tie: str) -> DataFrame:
-    """Return the best row for each (query, document), with its number of rows in `n`."""
-    best = sql.max(spark_key("score", tie)).alias("best")
-    grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), best)
-    columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]
-    kept: DataFrame = grouped.select(*columns, *([] if tie == "doc" else [sql.col("best.tie").alias(tie)]))
-    return kept

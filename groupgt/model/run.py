@@ -114,9 +114,21 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results that stay on a cluster, in a frame that only the cluster's engine can read."""
+    """Results that stay on a cluster, in a `frame` of Spark, Ray Data or Dask; `columns` names columns by their roles.
+
+    `groupgt.engines.cluster` reads them, once their ground truth is known.
+    """
 
     frame: Any
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def carrier_of(self, run: Run) -> Any:
+        """Return the operations on the results."""
+        raise DataError(f"{run.title}: results on a cluster are only read together with ground truth")
+
+    def of_query(self, run: Run, qid: str, policy: Any) -> Run:
+        """Collect the results of one query."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ ELSEWHERE = {
     "CONTRIBUTING.md": {"sh": ".ci/run"},
     "AGENTS.md": {"sh": ".ci/run"},
     "skills/groupgt/SKILL.md": dict.fromkeys(("sh", "python", "yaml"), "tests/docs/test_agents.py"),
+    "docs/how-to/large.md": {"python": "tests/docs/test_clusters.py"},
     "docs/benchmarks.md": {},
     "docs/formats.md": {},
     "SECURITY.md": {},

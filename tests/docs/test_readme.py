@@ -105,7 +105,7 @@ def test_every_config_runs(config: Path, tmp_path: Path, again: bool) -> None:
 
 
 # Those of other frameworks, and the server, are run by tests of their own.
-ELSEWHERE = ("ray_batches", "dask_partitions", "mcp_server")
+ELSEWHERE = ("clusters", "mcp_server")
 # Draws many examples.
 SLOW = ("own_metric",)
 SCRIPTS = [

@@ -18,7 +18,6 @@ import groupgt
 from groupgt import native
 from groupgt.engines.calls import calls_of, in_call_order
 from groupgt.engines.carriers import all_rankings, carrier_of
-from groupgt.engines.spark.steps import refuse_calls
 from groupgt.formats import frames, source
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.policy import Policy
@@ -480,14 +479,6 @@ def test_scores_of_several_calls_are_not_handed_out() -> None:
             assert scores is None
     carrier = carrier_of(in_call_order(frames.run_of(frame)))
     assert carrier.ranking("q", Policy()) == (["c", "a", "b"], None)
-
-
-def test_rows_on_a_cluster_are_refused() -> None:
-    with pytest.raises(groupgt.ConfigError, match=r"run: the call column .* results on Spark stay"):
-        refuse_calls(["qid", "doc_id", "score", "call"], "run")
-    with pytest.raises(groupgt.ConfigError, match="the retrieved_calls column"):
-        refuse_calls(["qid", "retrieved_ids", "retrieved_calls"], "run")
-    refuse_calls(["qid", "doc_id", "score"], "run")
 
 
 @pytest.mark.parametrize("labeller", ["parents", "text"])

@@ -11,7 +11,6 @@ import groupgt
 from groupgt.engines.carriers import all_rankings
 from groupgt.engines.order import contradictions, with_distances
 from groupgt.model.policy import Policy
-from groupgt.model.run import Remote, Run
 from tests.conftest import Cli
 
 TRUTH = {"q": [["a"], ["b"]], "r": [["c"]]}
@@ -89,12 +88,6 @@ def test_ranks_alone_are_no_distances(tmp_path: Path, monkeypatch: pytest.Monkey
     found = groupgt.evaluate({"q": [["a"]]}, tmp_path / "run.csv", ["mrr"], scores="ascending")
     assert found["mrr"] == 1.0
     assert not found.run.ascending
-
-
-def test_distances_on_a_cluster_are_refused() -> None:
-    with pytest.raises(groupgt.ConfigError, match="scores=ascending is not supported on a cluster"):
-        with_distances(Run(Remote(None), name="far"))
-    assert contradictions(Run(Remote(None)), thorough=True) == (0, 0)
 
 
 def test_scores_are_declared_for_all_runs_or_by_name(cli: Cli, tmp_path: Path) -> None:

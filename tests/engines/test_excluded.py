@@ -11,7 +11,7 @@ import pytest
 import groupgt
 from groupgt.engines.excluded import without_excluded
 from groupgt.formats.write import write_ground_truth
-from groupgt.model.run import Remote, Run
+from groupgt.model.run import Run
 
 TRUTH = {"q1": [["a"], ["b"]], "q2": [["c"]], "3": [["d"]]}
 EXCLUDED: dict[str, Any] = {"q1": ["x", 7], "q2": "N/A", "3": ["N/A", "y"]}
@@ -163,28 +163,11 @@ def test_places_and_judged_documents_may_be_left_out() -> None:
     assert groupgt.GroundTruth.of(groups, excluded_ids={"q": ["b", "a[0:9]"]}).excluded
 
 
-def test_results_on_a_cluster_are_refused(truth: groupgt.GroundTruth) -> None:
-    with pytest.raises(groupgt.ConfigError, match="cannot be removed from results on a cluster"):
-        without_excluded(truth, Run(Remote(None), name="far"))
-
-
 def test_flat_qrels_say_that_they_lose_them(truth: groupgt.GroundTruth, tmp_path: Path) -> None:
     lost = write_ground_truth(tmp_path / "qrels", truth, "qrels-flat")
     assert lost[1:] == ["excluded_ids"]
     plain = groupgt.GroundTruth.of(TRUTH)
     assert len(write_ground_truth(tmp_path / "qrels", plain, "qrels-flat")) == 1
-
-
-def test_batches_of_arrow(truth: groupgt.GroundTruth) -> None:
-    pa = pytest.importorskip("pyarrow")
-    from groupgt.engines.arrow import per_query
-
-    ids = list(RUN.values())
-    batch = pa.table({"qid": list(RUN), "retrieved_ids": ids})
-    assert per_query(batch, ["mrr"], truth).to_pydict()["mrr"] == pytest.approx(EXPECTED[0])
-    excluded = pa.array([["x", "7"], None, ["y"]], pa.list_(pa.string()))
-    whole = batch.append_column("retrieval_gt", pa.array(list(TRUTH.values()))).append_column("excluded_ids", excluded)
-    assert per_query(whole, ["mrr"]).to_pydict()["mrr"] == pytest.approx(EXPECTED[0])
 
 
 def test_an_experiment_asks_for_as_many_more(tmp_path: Path) -> None:

@@ -68,16 +68,6 @@ def test_in_files(truth: groupgt.GroundTruth, tmp_path: Path, name: str, engine:
     check(truth, tmp_path / name, engine=engine)
 
 
-def test_batches_of_arrow() -> None:
-    pa = pytest.importorskip("pyarrow")
-    from groupgt.engines.arrow import per_query
-
-    batch = pa.table({"qid": list(RUN), "retrieved_ids": list(RUN.values())})
-    named = pa.array([["x", "7"], None, ["y"]], pa.list_(pa.string()))
-    batch = batch.append_column("retrieval_gt", pa.array(list(TRUTH.values())[:3])).append_column("harmful_ids", named)
-    assert per_query(batch, ["harmful", "clean"]).to_pydict()["harmful"] == [3 / 5, None, 1 / 2]
-
-
 def test_they_are_read_and_written(truth: groupgt.GroundTruth, tmp_path: Path) -> None:
     for name, kind in (("t.jsonl", "jsonl"), ("t.parquet", "parquet")):
         write_ground_truth(tmp_path / name, truth, kind)
