@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
+    from backports import zstd
     from pyspark.sql import functions as sql
 else:
 
@@ -33,8 +34,10 @@ else:
     # Importing polars takes longer than evaluating a small file.
     pl = _LazyModule("polars")
     sql = _LazyModule("pyspark.sql.functions")
+    # The standard library has it from Python 3.14 on.
+    zstd = _LazyModule("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
-__all__ = ["pl", "sql"]  # for modules that import it from here
+__all__ = ["pl", "sql", "zstd"]  # for modules that import it from here
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
+
+from groupgt.runtime import zstd
 
 TRUTH = '{"qid": "q1", "retrieval_gt": [["d1"], ["d2"]]}\n{"qid": "q2", "retrieval_gt": [["d3"]]}\n'
 TREC = b"q1 Q0 d1 1 3.0 t\nq1 Q0 x 2 2.0 t\nq1 Q0 d2 3 1.0 t\nq2 Q0 y 1 2.0 t\nq2 Q0 d3 2 1.5 t\n"
@@ -69,7 +70,7 @@ TABLE = b"qid,group,doc_id,grade\nq1,1,d1,1\nq1,2,d2,2\nq2,1,d3,1\n"
 BIG = QRELS + b"".join(b"q3 0 z%d 1\n" % i for i in range(5_000))
 
 
-GZIP, ZSTD = gzip.compress(BIG, mtime=0), zstandard.ZstdCompressor(write_checksum=True).compress(BIG)
+GZIP, ZSTD = gzip.compress(BIG, mtime=0), zstd.compress(BIG, options={zstd.CompressionParameter.checksum_flag: 1})
 
 
 def flipped(data: bytes, at: int) -> bytes:

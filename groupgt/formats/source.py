@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar
 
 from groupgt.errors import DataError, display, near_names, warn
-from groupgt.runtime import resident
+from groupgt.runtime import resident, zstd
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -256,15 +256,13 @@ class Source:
             import gzip
             import zlib
 
-            import zstandard
-
-            kind, unpacked = "zstd", _unzstandard(file)
+            kind, unpacked = "zstd", _unpacked_zstd(file)
             if self.magic != ZSTD:
                 content = gzip.GzipFile(fileobj=file)
                 kind, unpacked = "gzip", iter(lambda: content.read(size), b"")
             try:
                 yield from unpacked
-            except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
                 raise DataError(f"{self.path}: the {kind} data is damaged or cut off: {error}") from None
 
     def _opened(self) -> BinaryIO:
@@ -354,16 +352,14 @@ class Source:
 _without_return = methodcaller("removesuffix", b"\r")
 
 
-def _unzstandard(file: BinaryIO) -> Iterator[bytes]:
+def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:
     """Decompress consecutive zstd frames."""
-    import zstandard
-
     packed = file.read(ZSTD_PIECE)
     while packed:
-        frame = zstandard.ZstdDecompressor().decompressobj()
+        frame = zstd.ZstdDecompressor()
         while not frame.eof:
             if not packed:
-                raise zstandard.ZstdError("the last frame is not complete")
+                raise zstd.ZstdError("the last frame is not complete")
             content = frame.decompress(packed)
             if content:
                 yield content

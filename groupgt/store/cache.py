@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
+from groupgt.runtime import zstd
 from groupgt.store.files import PART, sweep, write_bytes, write_text
 from groupgt.store.journal import ENDING as JOURNAL
 from groupgt.store.journal import Journal, left_behind
@@ -62,12 +63,10 @@ class Cache:
 
     def write(self, key: str, about: Mapping[str, Any], rows: list[Any]) -> None:
         """Write an entry atomically; raise `DataError` if it cannot be written."""
-        import zstandard
-
         path = self.path(key)
         lines = [{**about, "key": key, "rows": len(rows)}, *rows]
         text = "".join(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n" for line in lines)
-        data = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode())
+        data = zstd.compress(text.encode(), options={zstd.CompressionParameter.checksum_flag: 1})
         try:
             self._settle()
             write_bytes(path, data)
@@ -139,9 +138,7 @@ class Cache:
 
 def _text(path: Path) -> str:
     """Decompresses an entry; raises `ValueError` if its checksum does not match."""
-    import zstandard
-
     try:
-        return zstandard.ZstdDecompressor().decompress(path.read_bytes()).decode()
-    except zstandard.ZstdError as error:
+        return zstd.decompress(path.read_bytes()).decode()
+    except zstd.ZstdError as error:
         raise ValueError(str(error)) from None

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import zstandard
 
 import groupgt
 from groupgt.cli.main import main
@@ -23,6 +22,7 @@ from groupgt.engines.choice import engine_of
 from groupgt.engines.columns import any_order, in_order, reader
 from groupgt.engines.columns.reader import Batches
 from groupgt.formats import source
+from groupgt.runtime import zstd
 from tests.engines.test_engines import METRICS, as_trec, make, same
 
 Rows = list[tuple[str, str, float]]
@@ -37,7 +37,7 @@ def write(path: Path, rows: Rows) -> None:
     kind = path.suffixes[0]
     if kind == ".trec":
         data = as_trec(rows).encode()
-        ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
+        ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstd.compress}
         path.write_bytes(ways.get(path.suffix, bytes)(data))
     elif kind == ".csv":
         frame.write_csv(path)

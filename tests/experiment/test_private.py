@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import pytest
-import zstandard
 
 import groupgt
 from groupgt import plugins
@@ -26,6 +25,7 @@ from groupgt.experiment.config import Config
 from groupgt.experiment.yaml import is_free
 from groupgt.options import options_of
 from groupgt.private import Hide
+from groupgt.runtime import zstd
 from tests.render.test_page import read, value
 
 KeyPath = tuple[str | int, ...]
@@ -204,7 +204,7 @@ def run(folder: Path, config: dict[str, Any], capsys: pytest.CaptureFixture[str]
     for path in sorted({path for path in folder.rglob("*") if path.is_file()} - before - {file}):
         data, name = path.read_bytes(), path.relative_to(folder).as_posix()
         if path.suffix == ".zst":
-            data = zstandard.ZstdDecompressor().decompress(data)
+            data = zstd.decompress(data)
         told[name] = data.decode("utf-8", "replace")
         if path.name == "report.html":
             reader = read(data)

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
 from groupgt.cli.main import main
 from groupgt.report.run import run_experiment
+from groupgt.runtime import zstd
 from tests.faults.trial import RETRIEVALS, check_finished, entries, experiment, newest
 
 
 def unpacked(data: bytes) -> list[Any]:
-    return [json.loads(line) for line in zstandard.ZstdDecompressor().decompress(data).splitlines()]
+    return [json.loads(line) for line in zstd.decompress(data).splitlines()]
 
 
 def packed(lines: list[Any]) -> bytes:
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    return zstandard.ZstdCompressor(write_checksum=True).compress(text.encode())
+    return zstd.compress(text.encode(), options={zstd.CompressionParameter.checksum_flag: 1})
 
 
 def changed(change: Callable[[dict[str, Any], list[Any]], list[Any]]) -> Callable[[bytes, bytes], bytes]:

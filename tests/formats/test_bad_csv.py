@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
 from groupgt.formats import csv
+from groupgt.runtime import zstd
 from tests.bad_input import CSV, LONG, METRICS, TABLE, TREC, Cli, Outcome, fails, names, plain_outcome, put, swap
 
 NOTED = b'qid,doc_id,score,note\nq1,d1,3.0,"a\nb"\nq1,x,2.0,\nq1,d2,1.0,n\nq2,y,2.0,n\nq2,d3,1.5,n\n'
@@ -68,7 +68,7 @@ GOOD_CSV: list[tuple[str, bytes]] = [
     ("a quote in an id", swap(CSV, b"x", b'"x""y"')),
     ("an empty cell in another column", b"qid,doc_id,score,tag\n" + CSV.split(b"\n", 1)[1].replace(b"\n", b",\n")),
     ("gzip", gzip.compress(CSV)),
-    ("zstd", zstandard.compress(CSV)),
+    ("zstd", zstd.compress(CSV)),
 ]
 
 

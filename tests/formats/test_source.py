@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 
 import groupgt
 from groupgt.cli.main import main
 from groupgt.formats import source
+from groupgt.runtime import zstd
 
 TRUTH = '{"qid": "q1", "retrieval_gt": [["d1"]]}\n'
 RUN = "q1 Q0 d1 1 3.0 t\n"
@@ -58,7 +58,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     "pack",
     [
         gzip.compress,
-        pytest.param(zstandard.compress, marks=pytest.mark.property),
+        pytest.param(zstd.compress, marks=pytest.mark.property),
         pytest.param(bytes, marks=pytest.mark.property),
     ],
     ids=["gzip", "zstd", "plain"],
@@ -78,7 +78,7 @@ def test_content_beyond_the_ceiling(
 
 
 @pytest.mark.usefixtures("counted")
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
 @pytest.mark.parametrize("name", STREAMED)
 def test_what_streams_may_be_larger(name: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path = tmp_path / f"run.{name}"

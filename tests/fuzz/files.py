@@ -7,7 +7,7 @@ import json
 import random
 from collections.abc import Callable
 
-import zstandard
+from groupgt.runtime import zstd
 
 QIDS = ("q1", "q2", "10", "질문", "q-ü")
 DOCS = (
@@ -232,7 +232,7 @@ MUTATIONS = (_cell, _cell, _cells, _lines, _bytes, _bytes, _whole)
 
 def compressed(data: bytes, rng: random.Random) -> tuple[bytes, bool]:
     """The bytes in a compressed shape, and whether that shape is whole."""
-    packed = gzip.compress(data, mtime=0) if rng.random() < 0.5 else zstandard.compress(data)
+    packed = gzip.compress(data, mtime=0) if rng.random() < 0.5 else zstd.compress(data)
     if rng.random() < 0.5:
         return packed, True
     return packed[: rng.randrange(8, max(9, len(packed)))], False
