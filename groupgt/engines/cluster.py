@@ -188,6 +188,8 @@ def worker(version: str, job: bytes) -> Callable[[bytes, pa.Table], bytes]:
     It stands by itself, so that a worker without groupgt, or with another version, can say so.
     """
 
+    home = __name__
+
     def work(task: bytes, rows: Any) -> bytes:
         import pickle
         from importlib import import_module
@@ -198,7 +200,7 @@ def worker(version: str, job: bytes) -> Callable[[bytes, pa.Table], bytes]:
             there = None
         if there != version:
             return pickle.dumps(there)
-        answer: bytes = import_module("groupgt.engines.cluster").labelled_bucket(job, task, rows)
+        answer: bytes = import_module(home).labelled_bucket(job, task, rows)
         return answer
 
     return work

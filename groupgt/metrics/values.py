@@ -71,20 +71,3 @@ def check_harm(labeller: str, metrics: Mapping[str, Metric]) -> None:
             f"{', '.join(texts)}: harmful_ids are ids, and with the {labeller} labeller a harmful passage may come "
             "back under another id; choose the id labeller, or omit these metrics"
         )
-
-
-def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raise `ConfigError` for metrics and policies that need all queries at once, or texts."""
-    texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
-    if texts:
-        raise ConfigError(f"per_query has no lengths, calls or texts of results: omit {', '.join(texts)}")
-    if policy.missing == "error" or policy.extra == "error":
-        raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
-    check_aggregates(metrics, "a batch")
-    if texts := [text for text, metric in metrics.items() if metric.reads_all]:
-        raise ConfigError(f"a batch does not have the grades of all queries: omit {', '.join(texts)}")
-    if policy.unjudged == "drop":
-        raise ConfigError("values of a batch: expected the unjudged=nonrelevant policy; use groupgt.evaluate for drop")
-    if policy.importance:
-        raise ConfigError("a batch does not have all groups: omit importance, or filter the groups yourself")
-    check_policy(policy, metrics)

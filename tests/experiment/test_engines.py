@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import groupgt
@@ -39,9 +40,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, engine: str = "") -> dict[str, groupgt.Evaluation]:
+def as_parquet(folder: Path) -> str:
+    """Write the runs again as files that Spark reads, and return their ending."""
+    for path in (folder / "one.trec", *(folder / "one-parts").iterdir()):
+        cells = map(str.split, path.read_text().splitlines())
+        rows = [(qid, doc, float(score)) for qid, _, doc, _, score, _ in cells]
+        pl.DataFrame(rows, ["qid", "doc_id", "score"], orient="row").write_parquet(path.with_suffix(".parquet"))
+        path.unlink()
+    return "parquet"
+
+
+def run(folder: Path, engine: str = "", ending: str = "trec") -> dict[str, groupgt.Evaluation]:
     path = folder / "experiment.yaml"
-    path.write_text(FILE.format(engine=engine).replace(", convention: trec", ""))
+    text = FILE.format(engine=engine).replace(", convention: trec", "")
+    path.write_text(text.replace(".trec", f".{ending}"))
     return run_experiment(path, output=folder / "out").evaluations["one"]
 
 
@@ -54,20 +66,21 @@ SPARK = "engine: {use: spark, with: {}}"
     "engine", ["", STREAMING, SPARK, pytest.param("engine: streaming", marks=pytest.mark.property)]
 )
 def test_one_run_in_one_file_or_many_by_every_engine(folder: Path, engine: str) -> None:
-    expected = run(folder)["whole"]
+    expected, ending = run(folder)["whole"], "trec"
     if "spark" in engine:
         pytest.importorskip("pyspark", reason="the extra groupgt[spark] is not installed")
         if shutil.which("java") is None:
             pytest.skip("there is no Java")
         local = '{master: "local[2]", config: {spark.ui.enabled: "false", spark.sql.shuffle.partitions: "3"}}'
         engine = engine.replace("{}", local)
-    found = run(folder, engine)
+        ending = as_parquet(folder)
+    found = run(folder, engine, ending)
     assert set(found) == {"whole", "parts", "folder"}
     for each in found.values():
         assert each.means == expected.means
         assert each.counts == expected.counts
     manifest = json.loads(next((folder / "out" / "stored").glob("*/manifest.json")).read_text())
-    assert [name for name in json.dumps(manifest).split('"') if "part-1.trec" in name]
+    assert [name for name in json.dumps(manifest).split('"') if f"part-1.{ending}" in name]
 
 
 def test_engines_at_fault_are_told_with_their_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from groupgt.metrics.base import Definition
 from groupgt.metrics.catalogue import ABSENT, ALIASES, CATALOGUE, MEANT, TREC_EVAL
 from groupgt.metrics.description import as_dict, details
 from groupgt.metrics.language import parse_metric, parse_metrics
-from groupgt.metrics.values import check_batch, check_policy
+from groupgt.metrics.values import check_policy
 from groupgt.model.policy import Policy
 
 
@@ -78,28 +78,9 @@ def test_a_policy_that_does_not_go_with_a_metric() -> None:
         groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall", "recall.trec"], policy={"duplicates": "keep"})
 
 
-@pytest.mark.parametrize(
-    ("metric", "policy", "words"),
-    [
-        ("recall@5tokens", Policy(), "recall@5tokens"),
-        ("token_f1", Policy(), "token_f1"),
-        ("rbp(graded=True)@5", Policy(), r"does not have the grades of all queries: omit rbp\(graded=True\)@5"),
-        ("recall", Policy(missing="error"), "missing=zero or skip, and extra=ignore"),
-        ("recall", Policy(extra="error"), "missing=zero or skip, and extra=ignore"),
-        ("recall.trec", Policy(duplicates="keep"), "not recall.trec"),
-    ],
-)
-def test_what_a_batch_cannot_know(metric: str, policy: Policy, words: str) -> None:
-    with pytest.raises(groupgt.ConfigError, match=words):
-        check_batch(policy, parse_metrics([metric], "autorag"))
-    check_batch(Policy(missing="skip"), parse_metrics(["recall"], "autorag"))
-
-
-def test_condensed_lists_are_of_ids_and_of_all_queries() -> None:
+def test_condensed_lists_are_of_ids() -> None:
     drop = Policy(unjudged="drop")
     with pytest.raises(
         groupgt.ConfigError, match="unjudged=drop works on ids, but these metrics compare texts: omit token_f1"
     ):
         check_policy(drop, parse_metrics(["token_f1@5", "recall"], "autorag"))
-    with pytest.raises(groupgt.ConfigError, match="expected the unjudged=nonrelevant policy"):
-        check_batch(drop, parse_metrics(["recall"], "autorag"))

@@ -294,13 +294,6 @@ def test_importances_that_are_none(truth: Any, importance: Any, words: str) -> N
     assert words in str(error.value)
 
 
-def test_a_batch_cannot_tell_which_importances_there_are() -> None:
-    from groupgt.metrics.values import check_batch
-
-    with pytest.raises(groupgt.ConfigError, match="omit importance"):
-        check_batch(groupgt.Policy(importance=("vital",)), {})
-
-
 def test_importance_is_kept_in_files_that_can_hold_it(tmp_path: Path) -> None:
     from groupgt.formats.write import write_ground_truth
 

@@ -131,7 +131,7 @@ def in_a_process(module: str, folder: Path, **others: str) -> dict[str, Any]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
