@@ -16,18 +16,6 @@ from groupgt.model.validity import id_fault, id_text, is_integer
 
 # Doubles below this limit add up without overflow.
 LARGE = 2.0**900
-# The unit is the smallest double: every double is an integer number of units.
-SCALE = 1074
-
-
-def exact_sum(values: Floats) -> int:
-    """Sum finite doubles exactly; the result is an integer in units of 2^−1074, so partial sums can be added exactly.
-
-    >>> exact_sum(np.array([0.5, 0.25])) == 3 << 1072
-    True
-    """
-    ratios = map(float.as_integer_ratio, _parts(values))
-    return sum(numerator * ((1 << SCALE) // denominator) for numerator, denominator in ratios)
 
 
 def summed(values: Floats) -> float:
@@ -52,15 +40,6 @@ def _parts(values: Floats) -> list[float]:
         parts.append(float(leading.sum()))
         rest = rest - leading
     return parts
-
-
-def rounded(parts: Iterable[int]) -> float:
-    """Add sums from `exact_sum` and return the nearest double.
-
-    >>> rounded([exact_sum(np.array([0.1] * 10))])
-    1.0
-    """
-    return sum(parts) / (1 << SCALE)
 
 
 def normal_text(text: str) -> str:

@@ -16,6 +16,7 @@ EXAMPLE = ROOT / "examples" / "clusters.py"
 PAGE = ROOT / "docs" / "how-to" / "large.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spark", "ray", "dask"])
 def test_the_example_runs(name: str, tmp_path: Path) -> None:
     pytest.importorskip("pyspark" if name == "spark" else name, reason=f"{name} is not installed")
