@@ -58,10 +58,9 @@ EXAMPLES = {
         "stages qa.jsonl bm25.trec@100 dense.jsonl@10",
         "stages qa.jsonl retrieved=bm25.trec reranked=dense.jsonl --by n_groups",
     ),
-    "schema": ("schema",),
     "outcomes": (
         "outcomes qa.jsonl bm25.trec answers.csv -k 10",
-        "outcomes qa.jsonl bm25.trec answers.csv --oracle gold.jsonl -m recall,ndcg",
+        "outcomes qa.jsonl bm25.trec answers.csv --oracle gold.jsonl",
     ),
     "convert": ("convert bm25.trec run.jsonl --to jsonl", "convert qa.jsonl qa.parquet --to parquet"),
     "identify": ("identify qa.jsonl bm25.trec 0.6667", "identify qa.jsonl bm25.trec 0.6667 -m recall"),

@@ -43,7 +43,7 @@ TAKES = {
     "check": TRUTH | RUNS | LABELLER,  # nothing is measured
     "agree": TRUTH | RUNS | LABELLER,
     "rechunk": TRUTH,  # there are no results; chunks are named by --from and --to
-    "outcomes": TRUTH | RUNS | LABELLER | {"-m", "-k"},
+    "outcomes": TRUTH | RUNS | LABELLER | {"-k"},
     "stages": TRUTH | LABELLER | {"--by"},  # a stage is a run and a cutoff
     "convert": TRUTH | {"--parts"},  # --from says the format of results too; all of them are held
 }
@@ -300,7 +300,7 @@ def test_what_is_measured(
         capsys,
         command,
         *option,
-        base=["-m", "ndcg"] if option[0] in ("-k", "--convention") and command != "misses" else (),
+        base=["-m", "ndcg"] if option[0] in ("-k", "--convention") and command not in ("misses", "outcomes") else (),
     )
 
 

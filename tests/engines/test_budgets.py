@@ -42,8 +42,11 @@ def with_budget(metric: Metric, amount: int, unit: str = "tokens") -> Metric:
 
 
 def cuttable() -> list[Metric]:
-    """Every metric under every convention, with its defaults and its variants, that takes a cutoff."""
-    return [metric for metric in all_metrics() if metric.definition.takes_cutoff]
+    """Every metric under every convention, with its defaults and its variants, that takes a cutoff.
+
+    Those that read the whole ground truth are not metrics of a query and its prefix alone.
+    """
+    return [each for each in all_metrics() if each.definition.takes_cutoff and not each.reads_all]
 
 
 def title(metric: Metric) -> str:

@@ -234,7 +234,7 @@ def answered(world: World, metrics: list[str]) -> Any:
     found = groupgt.outcomes(
         world.truth, world.one, {qid: number % 2 for number, qid in enumerate(qids)}, k=5, policy=world.policy
     )
-    return found.shares, found.metrics, found.queries
+    return found.shares, found.queries
 
 
 def curves(world: World, metrics: list[str]) -> Any:

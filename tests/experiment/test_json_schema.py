@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from groupgt.cli.main import main
 from groupgt.experiment.starter import write_starter
 from groupgt.experiment.yaml import read_yaml
 from groupgt.options import Option, choices, limits, options_of, read_options
@@ -24,6 +25,14 @@ from tests.snapshots import Snapshot
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "configs" / "groupgt.schema.json").read_text(encoding="utf-8"))
+
+
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["schema"])
+    assert json.loads(capsys.readouterr().out) == SCHEMA
+    with pytest.raises(SystemExit, match="2"):
+        main(["schema", "results"])
+    assert "schema results was removed" in capsys.readouterr().err
 
 
 def objections(file: Path) -> list[str]:
