@@ -115,9 +115,6 @@ def compare_command(
         return
     if settings["pairs"] and style == "csv":
         raise ConfigError("--pairs: not available as CSV; use --format json")
-    for option in ("digits", "against"):
-        if typed(option) and style != PAPER:
-            raise ConfigError(f"--{option}: is for the table of a paper; add --format {PAPER}")
     comparison = _comparison(inputs, baseline, primary, settings, annotators)
     if sort is not None:
         comparison = comparison.sorted_by(sort)

@@ -194,8 +194,6 @@ def run_command(
     for option, path in zip([*REPORTS, "--metrics-json"], (junit, summary_path, metrics_json)):
         if path is not None and path.is_dir():
             raise ConfigError(f"{option} {path}: expected a file, found a folder")
-    if allow_no_previous and against is None:
-        raise ConfigError("--allow-no-previous: goes with --against FOLDER, which is not given")
     if traceback:
         os.environ[TRACEBACK] = "1"
     if dry_run:

@@ -109,9 +109,11 @@ class Command(click.Command):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check the files that the command writes before it runs."""
+        """Check what the options need, and the files that the command writes, before it runs."""
+        from groupgt.cli.needs import check_needs
         from groupgt.cli.output import check_outputs
 
+        check_needs(ctx)
         check_outputs(ctx)
         return super().invoke(ctx)
 

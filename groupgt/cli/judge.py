@@ -110,7 +110,6 @@ def judge_command(
         raise ConfigError(f"--out {out}: already exists, and was not made from {folder}; choose another file")
     clashes = {
         "--next: the order of a sample is fixed; remove --next or --sample": size and following,
-        "--blind: needs --prior": blind and not prior,
         "--audit: cannot be combined with --prior or --adjudicate": audit and (prior or adjudicate),
         "--adjudicate: cannot be combined with --prior or --sample": adjudicate and (prior or size),
     }

@@ -62,8 +62,8 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, write: Path | None, style: str) -> None:
     """Check TRUTH and RUNS for errors and suspicious data without scoring."""
-    if write is not None and (not near_duplicates or write.suffix.lower() not in (".csv", ".jsonl")):
-        raise ConfigError(f"--write {write}: expected --near-duplicates, and a file that ends in .csv or .jsonl")
+    if write is not None and write.suffix.lower() not in (".csv", ".jsonl"):
+        raise ConfigError(f"--write {write}: expected a file that ends in .csv or .jsonl")
     if write is not None and write.exists():
         raise ConfigError(f"--write {write}: already exists and may contain review marks; choose another file")
     inputs.check()
@@ -216,6 +216,8 @@ def convert_command(
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
     if inputs.conditions:
         raise ConfigError("--where: selects queries of ground truth, but IN is a run")
+    if accept is not None:
+        raise ConfigError("--accept: adds to ground truth, but IN is a run")
     queries = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
     qids = queries.qids if queries else None
     run = read_run(read, source_format, parts=inputs.in_parts, qids=qids, tool_spans=inputs.tool_spans)

@@ -121,6 +121,8 @@ def unread_run(
     def read(source: Source) -> Run:
         source = replace(source, ceiling=ceiling, columns=columns, tool_spans=tool_spans)
         chosen = _format_of(source, format, is_truth=False)
+        if tool_spans and not chosen.name.startswith("otlp"):
+            warn(f"{source.path}: tool spans have no effect: these results are {chosen.name}, not traces")
         if chosen.name in ("autorag", "parquet"):
             from groupgt.formats import parquet
 

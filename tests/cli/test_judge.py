@@ -61,7 +61,7 @@ def words(**changes: str) -> list[str]:
         (words(out="corpus.jsonl"), "corpus.jsonl"),
         ([*JUDGE[:2], "--out", "truth.jsonl"], "--corpus: expected the passages to judge"),
         (["judge", *JUDGE[2:]], "QUERIES: expected a file of queries, or --audit"),
-        ([*JUDGE, "--blind"], "--blind: needs --prior"),
+        ([*JUDGE, "--blind"], "--blind: does nothing without --prior"),
         ([*JUDGE, "--sample", "2", "--next", "rrf"], "--next: the order of a sample is fixed"),
         ([*JUDGE, "--sample", "9"], "expected at most 3 queries in the sample, as there are no more, found 9"),
         ([*JUDGE, "--pool", "depth:3"], "--pool depth:3: needs runs; add --runs, or use bm25:3"),

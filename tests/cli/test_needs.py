@@ -1,0 +1,66 @@
+"""Options that do nothing alone are refused, and one that the data make idle is warned of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from groupgt.cli.main import cli, main
+from groupgt.cli.needs import NEEDS
+
+# A command line that is right without the option, and the value of the option.
+CALLS: dict[tuple[str, str], tuple[list[str], list[str]]] = {
+    ("check", "--threshold"): (["check", "t.jsonl"], ["0.3"]),
+    ("check", "--write"): (["check", "t.jsonl"], ["near.csv"]),
+    ("compare", "--digits"): (["compare", "t.jsonl", "a.jsonl", "b.jsonl", "-m", "mrr"], ["2"]),
+    ("compare", "--against"): (["compare", "t.jsonl", "a.jsonl", "b.jsonl", "-m", "mrr"], ["a"]),
+    ("judge", "--blind"): (["judge", "t.jsonl", "--corpus", "c.jsonl", "--out", "o.jsonl"], []),
+    ("run", "--allow-no-previous"): (["run", "e.yaml", "--dry-run"], []),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.jsonl").write_text('{"qid": "q", "query": "what?", "retrieval_gt": [["a"]]}\n')
+    for name in "ab":
+        Path(f"{name}.jsonl").write_text('{"qid": "q", "retrieved_ids": ["a"]}\n')
+    Path("c.jsonl").write_text('{"doc_id": "a", "contents": "that"}\n')
+    Path("e.yaml").write_text(
+        "version: 1\ndatasets: {d: {ground_truth: t.jsonl}}\n"
+        "systems: {s: {use: results, with: {path: a.jsonl}}}\nevaluate: {metrics: [mrr]}\n"
+    )
+
+
+@pytest.mark.parametrize("pair", NEEDS, ids=" ".join)
+def test_an_option_without_what_it_needs(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    call, value = CALLS[pair]
+    with pytest.raises(SystemExit, match="2"):
+        main([*call, pair[1], *value])
+    error = " ".join(capsys.readouterr().err.split())
+    assert f"{pair[1]}: does nothing without {NEEDS[pair]}" in error
+    assert not Path("near.csv").exists()
+
+
+@pytest.mark.parametrize("pair", NEEDS, ids=" ".join)
+def test_both_options_are_of_the_command(pair: tuple[str, str]) -> None:
+    command = cli.get_command(click.Context(cli), pair[0])
+    assert command is not None
+    options = {text for param in command.params for text in param.opts}
+    assert {pair[1], NEEDS[pair].partition(" ")[0]} <= options
+
+
+def test_tool_spans_of_what_is_no_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["evaluate", "t.jsonl", "a.jsonl", "-m", "mrr", "--tool-span", "search=hits.id"])
+    shown = capsys.readouterr()
+    assert "mrr" in shown.out
+    assert "a.jsonl: tool spans have no effect: these results are jsonl, not traces" in " ".join(shown.err.split())
+
+
+def test_accepted_candidates_for_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("near.csv").write_text("accept\n")
+    with pytest.raises(SystemExit, match="2"):
+        main(["convert", "a.jsonl", "b.trec", "--to", "trec", "--accept", "near.csv"])
+    assert "--accept: adds to ground truth, but IN is a run" in capsys.readouterr().err
