@@ -40,6 +40,25 @@ GROUPS = {
         *("--title", "--size", "--digits", "--format", "--wide", "--color", "--details", "--help"),
     ),
 }
+# What `-h` shows of a command with groups: the first of these that it has.
+USED_MOST = (
+    *("--metric", "-m", "-k", "--convention", "--baseline", "--near-duplicates", "--write", "--unit", "--query"),
+    *("--history", "--from", "--to", "--kind", "--truth", "--accept", "--dry-run", "--set", "--only", "--runs"),
+    *(
+        "--by",
+        "--corpus",
+        "--columns",
+        "--html",
+        "--per-query",
+        "--out",
+        "--format",
+        "--sort",
+        "--labeller",
+        "--against",
+    ),
+    "--allow-code",
+)
+MOST_SHOWN = 10
 EXAMPLES = {
     "run": ("run experiment.yaml", "run experiment.yaml --dry-run --set seed=7"),
     "evaluate": ("evaluate qa.jsonl bm25.trec -m recall@5,ndcg@10", "evaluate qa.jsonl bm25.trec dense.jsonl -m mrr"),
@@ -100,13 +119,31 @@ class Command(click.Command):
     """A command that groups the options in its help text, and never overwrites a file that it reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line; name the way out for an option that was removed."""
+        """Parse the command line; `-h` shows little, and an option that was removed gets its way out."""
+        if "-h" in args and "--help" not in args and len(self.params) > UNGROUPED_OPTIONS:
+            click.echo(self._short_help(ctx))
+            ctx.exit()
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if removed := way_out("option", f"{self.name} {error.option_name}", error.option_name):
                 raise click.UsageError(removed, ctx) from None
             raise
+
+    def _short_help(self, ctx: click.Context) -> str:
+        """Return the purpose of the command, an example and the options used most."""
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text((self.help or "").partition("\n")[0])
+        write_examples(formatter, EXAMPLES.get(self.name or "", ())[:1])
+        options = {param.opts[-1]: param for param in self.get_params(ctx)}
+        records = [options[name].get_help_record(ctx) for name in USED_MOST if name in options][:MOST_SHOWN]
+        with formatter.section("Options used most"):
+            formatter.write_dl([record for record in records if record is not None])
+        formatter.write_paragraph()
+        formatter.write_text(f"All options: groupgt {self.name} --help")
+        return formatter.getvalue().rstrip("\n")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check what the options need, and the files that the command writes, before it runs."""

@@ -16,7 +16,7 @@ import click
 import pytest
 
 import groupgt
-from groupgt.cli.help import EXAMPLES, UNGROUPED_OPTIONS
+from groupgt.cli.help import EXAMPLES, MOST_SHOWN, UNGROUPED_OPTIONS
 from groupgt.cli.main import COMMANDS, SECTIONS, cli, main
 from groupgt.comparison.settings import Settings
 from groupgt.experiment.config import Compare
@@ -88,6 +88,23 @@ def test_examples_come_first_and_many_options_stand_in_groups(name: str, capsys:
     heads = re.findall(r"^(\w[\w ]*):", text, re.MULTILINE)
     order = ["Usage", "Examples", "Options", "Metrics", "Statistics", "Input", "Output"]
     assert heads == [head for head in order if head in heads]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_short_help_has_the_options_used_most(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for option in ("-h", "--help"):
+        with suppress(SystemExit):
+            main([name, option])
+        texts.append(capsys.readouterr().out)
+    short, long = texts
+    if "Options used most" not in short:
+        assert short == long
+        return
+    assert short.count("\n  groupgt ") == 1
+    assert f"All options: groupgt {name} --help" in short
+    assert len(re.findall(r"^  -", short, re.MULTILINE)) in range(4, MOST_SHOWN + 1)
+    assert len(short) < len(long)
 
 
 def test_commands_stand_in_sections(capsys: pytest.CaptureFixture[str]) -> None:
