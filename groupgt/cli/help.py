@@ -130,6 +130,10 @@ class Command(click.Command):
                 raise click.UsageError(removed, ctx) from None
             raise
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """Return the options for help, whatever context asks first."""
+        return ["-h", "--help"]
+
     def _short_help(self, ctx: click.Context) -> str:
         """Return the purpose of the command, an example and the options used most."""
         formatter = ctx.make_formatter()
@@ -150,8 +154,8 @@ class Command(click.Command):
         from groupgt.cli.needs import check_needs
         from groupgt.cli.output import check_outputs
 
-        check_needs(ctx)
         check_outputs(ctx)
+        check_needs(ctx)
         return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -33,8 +33,8 @@ def judged(outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> list[
             ran = {*outcome.evaluations[dataset], *outcome.failed.get(dataset, {})}
             for name in names:
                 blank = GateResult(number, name, dataset, gate, passed=False)
-                if name in ran and (result := _checked(blank, outcome, timings)) is not None:
-                    results.append(result)
+                if name in ran:
+                    results.append(_checked(blank, outcome, timings))
     return results
 
 
@@ -47,8 +47,8 @@ def members(gate: Gate, truth: GroundTruth) -> Bools:
     return mask
 
 
-def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> GateResult | None:
-    """Evaluate one gate on one system and data set; return None for the latency of results read from files.
+def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> GateResult:
+    """Evaluate one gate on one system and data set.
 
     `blank` is the result to fill in; like any result without a value, it counts as not passed.
     """
@@ -58,7 +58,7 @@ def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, st
         return replace(blank, problem="failed", detail=outcome.failed[dataset][system])
     if gate.metric in LATENCIES:
         timing = timings.get((dataset, system))
-        return None if timing is None else _latency(blank, timing)
+        return replace(blank, problem="no measurement") if timing is None else _latency(blank, timing)
     if gate.against == "previous":
         return _beside_former(blank, evaluation, outcome.against.get(dataset))
     if gate.is_relative:

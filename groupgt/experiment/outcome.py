@@ -38,6 +38,7 @@ Problem = Literal[
     "few audited",
     "other machine",
     "not measured",
+    "no measurement",
     "no previous run",
     "new",
     "refused",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any
 
+from groupgt.render.exports import nulls
 from groupgt.render.page.data import Dataset
 from groupgt.render.tables import fixed
 
@@ -25,8 +26,11 @@ LEVEL = 6
 
 
 def block(value: Any) -> bytes:
-    """Encode a value as a block."""
-    return deflated(json.dumps(value, separators=(",", ":"), allow_nan=False))
+    """Encode a value as a block; undefined numbers become null."""
+    try:
+        return deflated(json.dumps(value, separators=(",", ":"), allow_nan=False))
+    except ValueError:
+        return block(nulls(value))
 
 
 def deflated(text: str) -> bytes:
