@@ -84,7 +84,9 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
     if blank.metric not in COSTS and timing.machine != machine():
         return replace(blank, problem="other machine", detail=timing.machine.get("node", "unknown"))
     value: float | None = getattr(timing, blank.metric)
-    return replace(blank, problem="not measured") if value is None else _bounded(blank, value)
+    if value is None:
+        return replace(blank, problem="no measurement" if blank.metric in COSTS else "not measured")
+    return _bounded(blank, value)
 
 
 def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome) -> GateResult:

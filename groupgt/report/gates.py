@@ -34,7 +34,7 @@ PROBLEMS = {
     "no pair": "is undefined: no queries to evaluate for both systems",
     "few audited": "cannot be corrected by the audit: too few audited queries, or a metric not between 0 and 1",
     "other machine": "was measured on another machine ({}) and cached; use --refresh to measure on this machine",
-    "no measurement": "was not measured: results that are read from files state no such value",
+    "no measurement": "was not measured: the results state no such value",
     "not measured": "was not measured when the results were cached; use --refresh to measure",
     "no previous run": "has no previous run (--against) to be compared with",
     "new": "was not measured in the previous run",
@@ -273,6 +273,8 @@ def remark(result: GateResult) -> str:
     if result.problem is not None:
         return why(result)
     if kind(result) == "allowed" and result.drop is not None:
+        if result.drop.noise is not None:
+            return f"within noise, which is up to {fixed(result.drop.noise, 3)}"
         return f"not significant (uncorrected {p_text(result.drop.against.raw_p_value, 3)})"
     return ""
 

@@ -27,6 +27,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import noise_of
 from groupgt.metrics.language import parse_metric
 from groupgt.model.run import Run
+from groupgt.report.gates import remark
 from groupgt.report.misses import details
 from groupgt.report.run import run_experiment
 from groupgt.results.folder import ResultFolder
@@ -370,6 +371,7 @@ def test_a_gate_within_noise(lost: int, passed: bool, words: str, tmp_path: Path
     assert result.drop is not None
     assert result.drop.noise == pytest.approx(noise)
     assert words in result.reason
+    assert "not significant" not in remark(result)
 
 
 GATE = """
