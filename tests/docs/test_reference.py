@@ -1,6 +1,6 @@
 """Whatever can be named stands in the reference: public names, methods, options, YAML keys, metrics, formats, files.
 
-What there is to name is asked of click, pydantic, the registries and `groupgt.__all__` here, on roads of its own.
+What there is to name is asked of click, the registries and `groupgt.__all__` here, on roads of its own.
 """
 
 from __future__ import annotations
