@@ -23,7 +23,7 @@ TREES = {
 }
 # What Python, pytest, click, PyYAML, IPython or a file object calls by name.
 CALLED_BY_NAME = re.compile(
-    r"__\w+__|_repr_\w+_|pytest_\w+|\w+_command|list_commands|get_command|format_commands|readable|_"
+    r"__\w+__|_repr_\w+_|pytest_\w+|\w+_command|list_commands|get_command|get_help_option_names|format_commands|readable|_"
 )
 # What users and tests of faults alone read, and what starts from outside the package.
 OUTSIDE = {"to_polars", "groupgt_evaluate", "watch"}
