@@ -73,7 +73,7 @@ def test_costs_stand_beside_latency(tmp_path: Path) -> None:
         for system, costs in expected.items():
             assert found[system] == (pytest.approx(costs[0]) if costs[0] else None, costs[1]), system
     results = [(gate.passed, gate.problem, gate.value) for gate in outcome.gates]
-    assert results == [(False, None, 0.003), (True, None, pytest.approx(0.002)), (False, "not measured", None)]
+    assert results == [(False, None, 0.003), (True, None, pytest.approx(0.002)), (False, "no measurement", None)]
     text = outcome.text()
     assert "cost p95 of stored" in text
     folder = max((tmp_path / "results" / "costs").glob("*/timings.json")).parent
