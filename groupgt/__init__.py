@@ -10,154 +10,78 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from groupgt.comparison.compare import Comparison, compare, power
-    from groupgt.comparison.correlation import Correlation
-    from groupgt.comparison.failures import HardestGroups, misses
-    from groupgt.comparison.outcomes import Outcomes, outcomes
-    from groupgt.comparison.power import AuditPower, PowerAnalysis
-    from groupgt.curation.agree import Agreement, agree
-    from groupgt.curation.check import Check, check
-    from groupgt.curation.rechunk import Rechunked, rechunk
+if TYPE_CHECKING:  # `as` makes a name public for type checkers
+    # isort: off
+    from groupgt.comparison.compare import Comparison as Comparison, compare as compare, power as power
+    from groupgt.comparison.correlation import Correlation as Correlation
+    from groupgt.comparison.outcomes import Outcomes as Outcomes, outcomes as outcomes
+    from groupgt.comparison.power import AuditPower as AuditPower, PowerAnalysis as PowerAnalysis
+    from groupgt.curation.agree import Agreement as Agreement, agree as agree
+    from groupgt.curation.check import Check as Check, check as check
+    from groupgt.curation.rechunk import Rechunked as Rechunked, rechunk as rechunk
     from groupgt.errors import (
-        ConfigError,
-        DataError,
-        GroupgtError,
-        GroupgtWarning,
-        MetricError,
-        RetrieverError,
+        ConfigError as ConfigError,
+        DataError as DataError,
+        GroupgtError as GroupgtError,
+        GroupgtWarning as GroupgtWarning,
+        MetricError as MetricError,
+        RetrieverError as RetrieverError,
     )
-    from groupgt.evaluation.depth import Depths, depth
-    from groupgt.evaluation.evaluate import evaluate, label
-    from groupgt.evaluation.identify import Identified, identify
-    from groupgt.evaluation.result import Evaluation, Misses
-    from groupgt.evaluation.runs import Evaluations, evaluate_runs
-    from groupgt.evaluation.score import score
-    from groupgt.evaluation.stages import Stages, stages
-    from groupgt.evaluation.thresholds import Thresholds, thresholds
-    from groupgt.experiment.outcome import Outcome
-    from groupgt.formats.corpus import read_lengths
-    from groupgt.formats.detect import read_ground_truth, read_run
-    from groupgt.metrics.language import Metric, list_metrics, parse_metric
-    from groupgt.metrics.own import metric
-    from groupgt.model.ground_truth import GroundTruth
-    from groupgt.model.policy import Policy
-    from groupgt.model.run import Run
-    from groupgt.model.values import Lengths
-    from groupgt.report.run import run_experiment
-    from groupgt.results.correlate import correlate
+    from groupgt.evaluation.depth import Depths as Depths, depth as depth
+    from groupgt.evaluation.evaluate import evaluate as evaluate, label as label
+    from groupgt.evaluation.identify import Identified as Identified, identify as identify
+    from groupgt.evaluation.result import Evaluation as Evaluation, Misses as Misses
+    from groupgt.evaluation.runs import Evaluations as Evaluations, evaluate_runs as evaluate_runs, misses as misses
+    from groupgt.evaluation.score import score as score
+    from groupgt.evaluation.stages import Stages as Stages, stages as stages
+    from groupgt.evaluation.thresholds import Thresholds as Thresholds, thresholds as thresholds
+    from groupgt.experiment.outcome import Outcome as Outcome
+    from groupgt.formats.corpus import read_lengths as read_lengths
+    from groupgt.formats.detect import read_ground_truth as read_ground_truth, read_run as read_run
+    from groupgt.metrics.language import Metric as Metric, list_metrics as list_metrics, parse_metric as parse_metric
+    from groupgt.metrics.own import metric as metric
+    from groupgt.model.ground_truth import GroundTruth as GroundTruth
+    from groupgt.model.policy import Policy as Policy
+    from groupgt.model.run import Run as Run
+    from groupgt.model.values import Lengths as Lengths
+    from groupgt.report.run import run_experiment as run_experiment
+    from groupgt.results.correlate import correlate as correlate
+    # isort: on
 
 __version__ = "0.1.0"
 
-# The module of each public name, which is imported when the name is first used.
-_HOME = {
-    "Agreement": "curation.agree",
-    "AuditPower": "comparison.power",
-    "Check": "curation.check",
-    "Comparison": "comparison.compare",
-    "ConfigError": "errors",
-    "Correlation": "comparison.correlation",
-    "DataError": "errors",
-    "Depths": "evaluation.depth",
-    "Evaluation": "evaluation.result",
-    "Evaluations": "evaluation.runs",
-    "GroundTruth": "model.ground_truth",
-    "GroupgtError": "errors",
-    "GroupgtWarning": "errors",
-    "HardestGroups": "comparison.failures",
-    "Identified": "evaluation.identify",
-    "Lengths": "model.values",
-    "Metric": "metrics.language",
-    "MetricError": "errors",
-    "Misses": "evaluation.result",
-    "Outcome": "experiment.outcome",
-    "Outcomes": "comparison.outcomes",
-    "Policy": "model.policy",
-    "PowerAnalysis": "comparison.power",
-    "Rechunked": "curation.rechunk",
-    "RetrieverError": "errors",
-    "Run": "model.run",
-    "Stages": "evaluation.stages",
-    "Thresholds": "evaluation.thresholds",
-    "agree": "curation.agree",
-    "check": "curation.check",
-    "compare": "comparison.compare",
-    "correlate": "results.correlate",
-    "depth": "evaluation.depth",
-    "evaluate": "evaluation.evaluate",
-    "evaluate_runs": "evaluation.runs",
-    "identify": "evaluation.identify",
-    "label": "evaluation.evaluate",
-    "list_metrics": "metrics.language",
-    "metric": "metrics.own",
-    "misses": "comparison.failures",
-    "outcomes": "comparison.outcomes",
-    "parse_metric": "metrics.language",
-    "power": "comparison.compare",
-    "read_ground_truth": "formats.detect",
-    "read_lengths": "formats.corpus",
-    "read_run": "formats.detect",
-    "rechunk": "curation.rechunk",
-    "run_experiment": "report.run",
-    "score": "evaluation.score",
-    "stages": "evaluation.stages",
-    "thresholds": "evaluation.thresholds",
+# The public names of each module, which is imported when one of them is first used.
+_NAMES = {
+    "comparison.compare": "Comparison compare power",
+    "comparison.correlation": "Correlation",
+    "comparison.outcomes": "Outcomes outcomes",
+    "comparison.power": "AuditPower PowerAnalysis",
+    "curation.agree": "Agreement agree",
+    "curation.check": "Check check",
+    "curation.rechunk": "Rechunked rechunk",
+    "errors": "ConfigError DataError GroupgtError GroupgtWarning MetricError RetrieverError",
+    "evaluation.depth": "Depths depth",
+    "evaluation.evaluate": "evaluate label",
+    "evaluation.identify": "Identified identify",
+    "evaluation.result": "Evaluation Misses",
+    "evaluation.runs": "Evaluations evaluate_runs misses",
+    "evaluation.score": "score",
+    "evaluation.stages": "Stages stages",
+    "evaluation.thresholds": "Thresholds thresholds",
+    "experiment.outcome": "Outcome",
+    "formats.corpus": "read_lengths",
+    "formats.detect": "read_ground_truth read_run",
+    "metrics.language": "Metric list_metrics parse_metric",
+    "metrics.own": "metric",
+    "model.ground_truth": "GroundTruth",
+    "model.policy": "Policy",
+    "model.run": "Run",
+    "model.values": "Lengths",
+    "report.run": "run_experiment",
+    "results.correlate": "correlate",
 }
-
-__all__ = [
-    "Agreement",
-    "AuditPower",
-    "Check",
-    "Comparison",
-    "ConfigError",
-    "Correlation",
-    "DataError",
-    "Depths",
-    "Evaluation",
-    "Evaluations",
-    "GroundTruth",
-    "GroupgtError",
-    "GroupgtWarning",
-    "HardestGroups",
-    "Identified",
-    "Lengths",
-    "Metric",
-    "MetricError",
-    "Misses",
-    "Outcome",
-    "Outcomes",
-    "Policy",
-    "PowerAnalysis",
-    "Rechunked",
-    "RetrieverError",
-    "Run",
-    "Stages",
-    "Thresholds",
-    "__version__",
-    "agree",
-    "check",
-    "compare",
-    "correlate",
-    "depth",
-    "evaluate",
-    "evaluate_runs",
-    "identify",
-    "label",
-    "list_metrics",
-    "metric",
-    "misses",
-    "outcomes",
-    "parse_metric",
-    "power",
-    "read_ground_truth",
-    "read_lengths",
-    "read_run",
-    "rechunk",
-    "run_experiment",
-    "score",
-    "stages",
-    "thresholds",
-]
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

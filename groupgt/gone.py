@@ -32,6 +32,7 @@ GONE: dict[Kind, dict[str, str]] = {
     },
     "python": {
         "Comparison.methods": f"{_METHODS}; call to_latex()",
+        "HardestGroups": "misses() of several runs returns a `Misses`, whose groups are the hardest",
         "Outcomes.metrics": "compare metrics with compare()",
         "Outcomes.refused": "no share is refused; its interval is wide",
         "Outcomes.winner": "compare metrics with compare()",

@@ -119,15 +119,11 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
     With several RUNS, list the groups covered by the fewest runs, with the rank of their first hit in each run.
     """
-    from groupgt.comparison.failures import hardest_of
     from groupgt.evaluation.result import Misses
 
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))
-    if len(evaluations) > 1:
-        show_result(hardest_of(evaluations, k, worst, inputs.texts), style)
-    else:
-        show_result(Misses.of(evaluations[0], k, worst, inputs.texts), style)
+    show_result(Misses.of(evaluations, k, worst, inputs.texts), style)
 
 
 @command("depth")

@@ -26,13 +26,14 @@ from groupgt.comparison.contrast import (
     mean_intervals,
     rows_of,
 )
-from groupgt.comparison.failures import Failures, Headroom, complete_within, failures_of, headroom_of
+from groupgt.comparison.headroom import Headroom, headroom_of
 from groupgt.comparison.pairs import Pair, contrasts_of_pairs, pairs_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, slices_of, too_many
 from groupgt.comparison.trials import builds_of, over_builds
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import plain_of
+from groupgt.evaluation.misses import Failures, complete_within, failures_of
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.trials import noise_of
 from groupgt.metrics.language import Metric, parse_metric

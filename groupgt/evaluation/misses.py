@@ -1,39 +1,270 @@
-"""Finds the groups that a run misses, the worst queries, and coverage by group number; `Misses` shows them."""
+"""Finds the groups that runs cover or miss, the queries that each completes, and the worst of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from groupgt.engines.base import Labelled
 from groupgt.errors import ConfigError, Faults, display
-from groupgt.metrics import views
+from groupgt.metrics import sets, views
+from groupgt.metrics.base import Cut
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.validity import is_integer
-from groupgt.model.values import total
+from groupgt.model.values import Budget, total
 
 
-def groups_of(truth: GroundTruth, trials: Sequence[Hits], query: int, top: int) -> list[dict[str, Any]]:
-    """Return the groups of one query as plain Python: `group`, `rank`, `covered` and `alternatives`.
+class Measured(Protocol):
+    """What is read of an `Evaluation`."""
 
-    With several trials, the rank is that of the first, `covered` means in all of them, and `covered_trials` and
-    `trials` count them.
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+
+    @property
+    def truth(self) -> GroundTruth:
+        """Ground truth."""
+
+    @property
+    def counting(self) -> Bools:
+        """Mask of the queries that count, shape (Q,)."""
+
+    @property
+    def labelled(self) -> Labelled:
+        """Hits of the first trial."""
+
+    @property
+    def hits_in_trials(self) -> Sequence[Hits]:
+        """Hits of each trial."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run has a group: the rank of its first hit, or None, and in how many of its trials it covers the group.
+
+    With several trials, the rank is that of the first.
     """
-    of_query = views.part_of(truth.judgments.group_query, query)
-    ranks = np.stack([hits.first_ranks[of_query] for hits in trials])
-    times = ((ranks > 0) & (ranks <= top)).sum(axis=0)
-    return [
-        {
-            "group": truth.group_label(group),
-            "rank": rank or None,
-            "covered": covered == len(trials),
-            "alternatives": [name for name, _ in truth.alternatives_of(group)],
-            **({"covered_trials": covered, "trials": len(trials)} if len(trials) > 1 else {}),
+
+    rank: int | None
+    covered: int
+    trials: int
+
+    @property
+    def is_covered(self) -> bool:
+        """True if every trial covers the group."""
+        return self.covered == self.trials
+
+
+@dataclass(frozen=True)
+class PlacedGroup:
+    """A group: its query and name, its alternatives, and its place in each run."""
+
+    qid: str
+    group: str
+    alternatives: list[str]
+    places: dict[str, Place]
+
+
+@dataclass(frozen=True, eq=False)
+class Failures:
+    """Groups and queries that each system covers within a cutoff.
+
+    `first` is the rank of each group's first hit, shape (G, S), or 0 if a system does not cover it within the cutoff;
+    `anywhere` is its rank in the entire ranking. `covered` counts the trials that cover it, of `trials` per system; all
+    else is that of the first. `completion`, shape (Q, S), is the rank at which a query is complete,
+    or 0. `redundancy` is the share of results that are relevant but cover no new group. `counted` marks the queries
+    that count, shape (Q,).
+    """
+
+    systems: list[str]
+    trials: list[int]
+    cutoff: int | Budget | None
+    truth: GroundTruth
+    counted: Bools
+    first: Ints
+    anywhere: Ints
+    covered: Ints
+    completion: Ints
+    redundancy: Floats
+
+    @cached_property
+    def solved(self) -> NDArray[np.bool_]:
+        """Marks complete queries, shape (Q, S)."""
+        return self.completion > 0
+
+    def only(self, system: str) -> list[str]:
+        """Return the queries that are complete only for this system."""
+        place = self.systems.index(system)
+        return self._names(self.solved[:, place] & (self.solved.sum(axis=1) == 1))
+
+    @property
+    def nobody(self) -> list[str]:
+        """The queries that are complete for no system."""
+        return self._names(self.solved.sum(axis=1) == 0)
+
+    @property
+    def everybody(self) -> list[str]:
+        """The queries that are complete for every system."""
+        return self._names(self.solved.sum(axis=1) == len(self.systems))
+
+    @property
+    def solved_counts(self) -> dict[str, int]:
+        """The number of complete queries per system."""
+        return {name: int(self.solved[self.counted, place].sum()) for place, name in enumerate(self.systems)}
+
+    def between(self, first: str, second: str) -> dict[str, int]:
+        """Return the number of queries complete for both systems, for only one, and for neither."""
+        a, b = (self.solved[self.counted, self.systems.index(name)] for name in (first, second))
+        parts = {"both": a & b, "only_first": a & ~b, "only_second": ~a & b, "neither": ~a & ~b}
+        return {name: int(part.sum()) for name, part in parts.items()}
+
+    def lost(self, system: str, than: str) -> list[str]:
+        """Return the queries that are complete for `than` but not for `system`."""
+        complete, other = (self.solved[:, self.systems.index(name)] for name in (system, than))
+        return self._names(other & ~complete)
+
+    def hardest(self, most: int = 20) -> list[PlacedGroup]:
+        """Return the groups covered by the fewest systems, latest first in ties."""
+        late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
+        candidates, systems = np.flatnonzero(self.unmet), (self.first > 0).sum(axis=1)
+        return self.groups(candidates[np.lexsort((candidates, late[candidates], systems[candidates]))][:most])
+
+    def groups_of(self, query: int) -> list[PlacedGroup]:
+        """Return the groups of one query."""
+        return self.groups(np.arange(len(self.first))[views.part_of(self.truth.judgments.group_query, query)])
+
+    def groups(self, chosen: Ints) -> list[PlacedGroup]:
+        """Return groups by their positions."""
+        truth, query = self.truth, self.truth.judgments.group_query
+        return [
+            PlacedGroup(
+                truth.qids[query[at]],
+                truth.group_label(group),
+                [name for name, _ in truth.alternatives_of(group)],
+                dict(zip(self.systems, map(Place, ranks, covered, self.trials))),
+            )
+            for at, group, ranks, covered in zip(
+                chosen.tolist(),
+                truth.relevant_groups[chosen].tolist(),
+                [[rank or None for rank in row] for row in self.anywhere[chosen].tolist()],
+                self.covered[chosen].tolist(),
+            )
+        ]
+
+    @cached_property
+    def unmet(self) -> Bools:
+        """Marks groups that at least one system does not cover, among queries that count, shape (G,)."""
+        unmet: Bools = self.counted[self.truth.judgments.group_query] & ~(self.first > 0).all(axis=1)
+        return unmet
+
+    def text_of(self, qid: str) -> str | None:
+        """Return the text of a query, or None if it is unknown."""
+        return self.truth.texts[self.truth.index[qid]] if self.truth.texts else None
+
+    def rows(self) -> tuple[list[str], list[list[Any]]]:
+        """Return headers and one row per query and system, for `--failures`."""
+        first = ["run", "qid", "cutoff", "groups", "covered", "missed"]
+        headers = [*first, "first_hits", "completion_rank", "solved", "redundancy"]
+        cutoff = "all" if self.cutoff is None else str(self.cutoff)
+        rows: list[list[Any]] = []
+        for place, name in enumerate(self.systems):
+            for at in np.flatnonzero(self.counted).tolist():
+                ranks = self.first[views.part_of(self.truth.judgments.group_query, at), place]
+                covered = int((ranks > 0).sum())
+                first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
+                completion, solved = int(self.completion[at, place]) or None, int(self.solved[at, place])
+                redundancy = None if np.isnan(share := self.redundancy[at, place]) else float(share)
+                counts = [len(ranks), covered, len(ranks) - covered]
+                rows.append([name, self.truth.qids[at], cutoff, *counts, first_hits, completion, solved, redundancy])
+        return headers, rows
+
+    def to_dict(self, most: int = 20) -> dict[str, Any]:
+        """Return the complete queries by system and the hardest groups, as plain Python."""
+        return {
+            "cutoff": None if self.cutoff is None else str(self.cutoff),
+            "queries": int(self.counted.sum()),
+            "solved": self.solved_counts,
+            "only": {name: self.only(name) for name in self.systems},
+            "everybody": len(self.everybody),
+            "nobody": self.nobody,
+            "hardest": [
+                {
+                    "qid": each.qid,
+                    "group": each.group,
+                    "alternatives": each.alternatives,
+                    "systems": sum(place.is_covered for place in each.places.values()),
+                    "ranks": {name: place.rank for name, place in each.places.items()},
+                }
+                for each in self.hardest(most)
+            ],
         }
-        for group, rank, covered in zip(truth.relevant_groups[of_query].tolist(), ranks[0].tolist(), times.tolist())
-    ]
+
+    def _names(self, chosen: Bools) -> list[str]:
+        return [self.truth.qids[at] for at in np.flatnonzero(chosen & self.counted).tolist()]
+
+
+def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None = None) -> Failures:
+    """Collect the groups that each system covers within a cutoff; all evaluations share one ground truth.
+
+    >>> import groupgt
+    >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]]}
+    >>> runs = {"one": {"q1": ["a", "b"], "q2": ["x"]}, "two": {"q1": ["a"], "q2": ["c"]}}
+    >>> found = failures_of({name: groupgt.evaluate(truth, run, ["recall"]) for name, run in runs.items()})
+    >>> found.only("one"), found.only("two"), found.nobody
+    (['q1'], ['q2'], [])
+    """
+    truth = next(iter(evaluations.values())).truth
+    counted = counting_everywhere(evaluations.values())
+    columns = []
+    for evaluation in evaluations.values():
+        hits = evaluation.labelled.hits
+        cut = Cut.at(hits, cutoff)
+        anywhere = hits.first_ranks
+        # Undefined if alternatives are needed together.
+        has_sets = truth.judgments.alternative_set is not None
+        redundancy = np.full(len(truth), np.nan) if has_sets else sets.redundancy(hits, cut)
+        first = np.where(hits.covered(cut.top), anywhere, 0)
+        covered = np.sum([each.covered(Cut.at(each, cutoff).top) for each in evaluation.hits_in_trials], axis=0)
+        columns.append((first, anywhere, covered, completion_within(hits, cut), redundancy))
+    trials = [len(evaluation.hits_in_trials) for evaluation in evaluations.values()]
+    stacked = (np.stack(column, axis=1) for column in zip(*columns))
+    return Failures(list(evaluations), trials, cutoff, truth, counted, *stacked)
+
+
+def completion_within(hits: Hits, cut: Cut) -> Ints:
+    """Return the rank at which each query is complete, shape (Q,), or 0 if it is not complete within the cutoff."""
+    last = hits.completion_ranks
+    return np.where(last <= cut.top, last, 0)
+
+
+def complete_within(evaluation: Measured, cutoff: int | Budget | None) -> Bools:
+    """Mark the queries that are complete within a cutoff, shape (Q,)."""
+    hits = evaluation.labelled.hits
+    return completion_within(hits, Cut.at(hits, cutoff)) > 0
+
+
+def counting_everywhere(evaluations: Iterable[Measured]) -> Bools:
+    """Return a mask of the queries that count in every one of these evaluations, shape (Q,)."""
+    counting: Bools = np.all([evaluation.counting for evaluation in evaluations], axis=0)
+    return counting
+
+
+def plain_group(group: PlacedGroup) -> dict[str, Any]:
+    """Return a group of a single run as plain Python."""
+    (place,) = group.places.values()
+    plain = {
+        "group": group.group,
+        "rank": place.rank,
+        "covered": place.is_covered,
+        "alternatives": group.alternatives,
+    }
+    return plain | ({"covered_trials": place.covered, "trials": place.trials} if place.trials > 1 else {})
 
 
 def check_misses(k: int, worst: int) -> None:

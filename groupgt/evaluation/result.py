@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,23 @@ from groupgt.engines.carriers import carrier_of
 from groupgt.engines.order import Contradictions, contradictions
 from groupgt.errors import ConfigError, MetricError, near_names, printable
 from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
-from groupgt.evaluation.misses import check_misses, coverage_by_number, groups_of, harmful_results, worst_first
+from groupgt.evaluation.misses import (
+    Failures,
+    PlacedGroup,
+    check_misses,
+    coverage_by_number,
+    failures_of,
+    harmful_results,
+    plain_group,
+    worst_first,
+)
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates, values_of
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Floats, Hits
+from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
 from groupgt.model.run import Run
@@ -302,7 +311,7 @@ class Evaluation(Result):
             worst: Number of queries to list.
         """
         cutoffs = [metric.cutoff for metric in self.metrics.values() if isinstance(metric.cutoff, int)]
-        return Misses.of(self, max(cutoffs, default=10) if k is None else k, worst)
+        return Misses.of([self], max(cutoffs, default=10) if k is None else k, worst)
 
     def assert_at_least(self, least: Mapping[str, float]) -> None:
         """Raise `AssertionError` unless each mean reaches its minimum; for use in tests.
@@ -363,54 +372,105 @@ class Evaluation(Result):
         return printable(f"Evaluation({self.name}: {means})")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Misses(Result):
-    """Worst queries with their groups, and coverage by group number.
+    """What one or several runs miss within `k`: the worst queries, and the groups that the fewest runs cover.
 
-    `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`. Each group has `group`, `rank` (None
-    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `harmful` has one
-    dict per harmful result within k, or is None if no query names harmful passages. `texts` maps ids to texts that are
-    shown next to the ids.
+    `worst` limits the number of queries or, for several runs, of groups that are listed. `texts` maps ids to texts that
+    are shown next to the ids. `failures` has the place of every group in every run.
     """
 
     k: int
-    queries: list[dict[str, Any]]
-    by_group: list[dict[str, Any]]
-    incomplete: int
-    evaluated: int
-    evaluation: Evaluation = field(repr=False, compare=False)
-    harmful: list[dict[str, Any]] | None = field(default=None, repr=False)
-    texts: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    worst: int
+    evaluations: Mapping[str, Evaluation] = field(repr=False)
+    failures: Failures = field(repr=False)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
-        """Find the queries that miss the most within k, sorted by covered weight, then by how late groups are hit."""
+    def of(
+        cls, evaluations: Sequence[Evaluation], k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None
+    ) -> Misses:
+        """Find what runs on one ground truth miss within k."""
         check_misses(k, worst)
-        truth, trials = evaluation.truth, evaluation.hits_in_trials
-        hits = trials[0]
-        counts = evaluation.counting & (hits.judgments.groups > 0)  # queries that count as 0 without a group miss none
-        incomplete, coverage = worst_first(trials, counts, k)
-        queries = [
+        by_name = {evaluation.name: evaluation for evaluation in evaluations}
+        found = failures_of(by_name, k)
+        # Queries that count as 0 without a group miss none.
+        counted = found.counted & (found.truth.judgments.groups > 0)
+        return cls(k, worst, by_name, replace(found, counted=counted), texts or {})
+
+    @property
+    def groups(self) -> list[PlacedGroup]:
+        """The groups covered by the fewest runs, up to `worst`, latest first in ties."""
+        return self.failures.hardest(self.worst)
+
+    @cached_property
+    def of_worst(self) -> list[PlacedGroup]:
+        """All groups of the worst queries of a single run, up to `worst` queries, in order."""
+        return [group for query in self._incomplete[: self.worst].tolist() for group in self.failures.groups_of(query)]
+
+    @cached_property
+    def queries(self) -> list[dict[str, Any]]:
+        """The worst queries of a single run, with `qid`, `query`, `coverage`, `results` and `groups`.
+
+        Each group has `group`, `rank` (None without a hit), `covered` (within k, in every trial) and `alternatives`;
+        with several trials, also `covered_trials` and `trials`.
+        """
+        failures, queries = self.failures, self._incomplete[: self.worst].tolist()
+        results, coverage = self._trials[0].length, self._coverage
+        return [
             {
-                "qid": truth.qids[query],
-                "query": truth.texts[query] if truth.texts else None,
+                "qid": failures.truth.qids[query],
+                "query": failures.truth.texts[query] if failures.truth.texts else None,
                 "coverage": float(coverage[query]),
-                "results": int(hits.length[query]),
-                "groups": groups_of(truth, trials, query, k),
+                "results": int(results[query]),
+                "groups": [plain_group(group) for group in failures.groups_of(query)],
             }
-            for query in incomplete[:worst].tolist()
+            for query in queries
         ]
-        by_group = coverage_by_number(trials, counts, k)
-        harmful = harmful_results(truth, hits, k) if truth.harmful else None
-        return cls(k, queries, by_group, len(incomplete), int(counts.sum()), evaluation, harmful, texts or {})
+
+    @property
+    def incomplete(self) -> int:
+        """The number of queries that a single run does not complete, in one trial at least."""
+        return len(self._incomplete)
+
+    @property
+    def evaluated(self) -> int:
+        """The number of queries that count."""
+        return int(self.failures.counted.sum())
+
+    @property
+    def by_group(self) -> list[dict[str, Any]]:
+        """Coverage by group number within a query, for a single run: `number`, `groups`, `covered` and `anywhere`."""
+        return coverage_by_number(self._trials, self.failures.counted, self.k)
+
+    @property
+    def harmful(self) -> list[dict[str, Any]] | None:
+        """The harmful results of a single run within k; None if no query names harmful passages."""
+        return harmful_results(self.failures.truth, self._trials[0], self.k) if self.failures.truth.harmful else None
 
     @property
     def run(self) -> str:
-        """Name of the run."""
-        return self.evaluation.name
+        """Name of the first run."""
+        return next(iter(self.evaluations))
+
+    @property
+    def _trials(self) -> Sequence[Hits]:
+        return self.evaluations[self.run].hits_in_trials
+
+    @property
+    def _incomplete(self) -> Ints:
+        return self._worst_first[0]
+
+    @property
+    def _coverage(self) -> Floats:
+        return self._worst_first[1]
+
+    @cached_property
+    def _worst_first(self) -> tuple[Ints, Floats]:
+        return worst_first(self._trials, self.failures.counted, self.k)
 
     def plot(self) -> Figure:
-        """Plot the groups of the listed queries by the rank of their first hit."""
+        """Plot the listed groups by the rank of their first hit."""
         return self._teller.plot("groups")
 
 
@@ -425,9 +485,3 @@ def mean_of(column: Floats) -> float:
     absent = np.isnan(column)
     counted = column[~absent] if absent.any() else column
     return summed(counted) / len(counted) if len(counted) else math.nan
-
-
-def counting_everywhere(evaluations: Iterable[Evaluation]) -> Bools:
-    """Return a mask of the queries that count in every one of these evaluations, shape (Q,)."""
-    counting: Bools = np.all([evaluation.counting for evaluation in evaluations], axis=0)
-    return counting

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.across import Changes
-from groupgt.comparison.failures import complete_within
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.misses import complete_within
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.datasets import Data

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from groupgt.comparison.failures import complete_within
 from groupgt.errors import first_of, printable
 from groupgt.evaluation.explain import call_numbers, ids_of, number_of, values_explained
+from groupgt.evaluation.misses import complete_within
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.populations import Populations

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.comparison.failures import HardestGroups
 from groupgt.comparison.systems import Systems
 from groupgt.engines.carriers import all_rankings, carrier_of
 from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import first_of
 from groupgt.evaluation.marks import Marks
+from groupgt.evaluation.misses import PlacedGroup
 from groupgt.evaluation.result import Evaluation, Misses
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
@@ -61,20 +63,31 @@ MOST_GROUPS = 40
 
 
 class MissesTeller(Teller[Misses]):
-    """Reports the worst queries of one run and their groups."""
+    """Reports the worst queries of one run with their groups, or the groups covered by the fewest of several runs."""
 
     main_figure = "groups"
     fields = ("k", "queries", "by_group", "incomplete", "evaluated")
 
+    @property
+    def _is_of_one(self) -> bool:
+        return len(self.result.evaluations) == 1
+
     def blocks(self) -> list[Item]:
-        """Return the number of incomplete queries, the worst of them, and, as a detail, coverage by group number."""
+        """Return what is complete, the groups that are not, and, for one run as a detail, coverage by group number."""
         misses = self.result
+        unit = unit_of(misses.evaluations.values())
+        grid = self._grid(misses.texts, GROUPS, ALTERNATIVES)
+        texts = {qid: misses.failures.text_of(qid) for qid in {row[0] for row in grid[1]}}
         parts: list[Item] = [Verdict(list(self._sentences()))]
-        unit = unit_of([misses.evaluation])
-        texts = {query["qid"]: query["query"] for query in misses.queries}
-        grid = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit, texts)
         if grid[1]:
-            parts.append(grid)
+            parts.append(_in_words(grid, unit, texts))
+        if not self._is_of_one:
+            if not grid[1]:
+                parts.append(f"all runs cover all {unit}s")
+            unmet = int(misses.failures.unmet.sum())
+            if unmet > len(grid[1]):
+                parts.append(f"the hardest {len(grid[1]):,} of {unmet:,} {unit}s that at least one run misses")
+            return parts
         if len(misses.queries) < misses.incomplete:
             parts.append(f"the worst {len(misses.queries):,} of {misses.incomplete:,} queries; --worst lists more")
         if unit != "group":
@@ -87,12 +100,17 @@ class MissesTeller(Teller[Misses]):
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
+        yield from self._of_one() if self._is_of_one else self._of_several()
+        yield from map(warning, warnings_about(self.result.evaluations))
+
+    def _of_one(self) -> Iterator[data.Sentence]:
         """Report how many queries are complete, and whether missed groups are retrieved later or not at all."""
         misses = self.result
+        ((run, evaluation),) = misses.evaluations.items()
         complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query')}"
-        if trials := len(misses.evaluation.trials):
+        if trials := len(evaluation.trials):
             complete += f" in all {trials:,} trials"
-        unit = unit_of([misses.evaluation])
+        unit = unit_of([evaluation])
         sentence = f" completes {complete}{at_cutoff(misses.k)}"
         missed = sum(round(row["groups"] * (1 - row["covered"])) for row in misses.by_group)
         never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in misses.by_group)
@@ -105,72 +123,117 @@ class MissesTeller(Teller[Misses]):
             where = f": {counted(never, 'is not retrieved at all', 'are not retrieved at all')}"
             where += f", {counted(missed - never, 'comes later', 'come later')}"
         if missed:
-            average = " in an average trial" if misses.evaluation.trials else ""
+            average = " in an average trial" if evaluation.trials else ""
             sentence += f", and misses {counted(missed, unit)}{average}{where}"
-        yield sentence_of("best", *subject(misses.run), f"{sentence}.")
+        yield sentence_of("best", *subject(run), f"{sentence}.")
         if misses.harmful:
             queries = counted(len({each["qid"] for each in misses.harmful}), "query")
-            yield sentence_of(
-                "loss", *subject(misses.run), f" returns harmful passages for {queries}{at_cutoff(misses.k)}."
-            )
-        yield from map(warning, warnings_about({misses.run: misses.evaluation}))
+            yield sentence_of("loss", *subject(run), f" returns harmful passages for {queries}{at_cutoff(misses.k)}.")
+
+    def _of_several(self) -> Iterator[data.Sentence]:
+        """Report how many queries each run completes, highest first, and how many no run completes."""
+        failures = self.result.failures
+        count = counted(int(failures.counted.sum()), "query")
+        counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
+        tied = [name for name, complete in counts if complete == counts[0][1]]
+        sentence = f" {counts[0][1]:,} of {count}{at_cutoff(failures.cutoff)}"
+        parts = enumerated(tied, f" {'completes' if len(tied) == 1 else 'complete'}{sentence}")
+        if len(tied) == len(counts):
+            parts = [f"{every(len(tied), 'run')} complete{sentence}"]
+        others = counts[len(tied) :]
+        for name, complete in others[: NAMED - 1]:
+            parts = appended(parts, ", ", name, f" {complete:,}")
+        if more := others[NAMED - 1 :]:
+            parts[-1] += f", {counted(len(more), 'other')} at most {more[0][1]:,}"
+        in_none = counted(len(failures.nobody), "is complete in no run", "are complete in no run")
+        parts[-1] += f"; {in_none if failures.nobody else 'every query is complete in some run'}."
+        yield sentence_of("best", *parts)
 
     def to_dict(self) -> Any:
         """Return the fields to export; harmful results only where the ground truth names some."""
-        return super().to_dict() | ({} if self.result.harmful is None else {"harmful": self.result.harmful})
+        misses = self.result
+        if not self._is_of_one:
+            return misses.failures.to_dict(misses.worst)
+        return super().to_dict() | ({} if misses.harmful is None else {"harmful": misses.harmful})
 
     def figure(self) -> Figure:
-        """Draw the listed queries' groups by rank of their first hit."""
+        """Draw the listed groups by rank of their first hit in each run."""
         misses = self.result
+        note = f"the {len(self._groups):,} groups covered by the fewest runs"
+        if self._is_of_one:
+            note = "" if len(misses.queries) == misses.evaluated else f"the worst {len(misses.queries):,} of them"
         rows = [
-            {"group": f"{query['qid']}: {group['group']}", "system": misses.run, "rank": group["rank"]}
-            for query in misses.queries
-            for group in query["groups"]
+            {"group": f"{group.qid}: {group.group}", "system": name, "rank": place.rank}
+            for group in self._groups
+            for name, place in group.places.items()
         ]
-        note = "" if len(misses.queries) == misses.evaluated else f"the worst {len(misses.queries):,} of them"
-        return _group_ranks(rows, misses.evaluation, misses.evaluated, note)
+        first = misses.evaluations[misses.run]
+        return group_ranks(rows, About(RANK, misses.evaluated, first.convention, policy_text(first.policy), note))
+
+    @cached_property
+    def _groups(self) -> list[PlacedGroup]:
+        """The groups to list: those of the worst queries of one run, or the hardest of several."""
+        return self.result.of_worst if self._is_of_one else self.result.groups
 
     def csv_rows(self) -> Grid:
-        """Return headers and one row for each group of the listed queries."""
-        return self._grid({})
+        """Return headers and one row for each listed group."""
+        return self._grid({} if self._is_of_one else self.result.texts)
 
-    def _grid(self, texts: Mapping[str, str], groups: int | None = None, alternatives: int | None = None) -> Grid:
-        """Return one row for each group of the listed queries, with the text of the first alternative if known.
+    def _grid(self, texts: Mapping[str, str], most: int | None = None, alternatives: int | None = None) -> Grid:
+        """Return one row for each listed group, with the text of the first alternative if known.
 
-        `groups` and `alternatives` limit how many are shown (default: all).
+        `most` limits the groups of one query, and `alternatives` those of a group (default: all).
         """
-        k = self.result.k
-        rows: list[list[Any]] = []
-        for query in self.result.queries:
-            # Up to `groups` of them in their original order, preferring groups that are not covered.
-            worst_first = sorted(range(len(query["groups"])), key=lambda place: query["groups"][place]["covered"])
-            shown = [query["groups"][place] for place in sorted(worst_first[:groups])]
-            for group in shown:
-                names = first_of(group["alternatives"], alternatives, " or ") or "no alternatives"
-                if group["alternatives"] and group["alternatives"][0] in texts:
-                    names += f": {snippet(texts[group['alternatives'][0]], SNIPPET_CHARS)}"
-                rows.append([query["qid"], group["group"], place_of(group, query["results"], k), names])
-            if hidden := len(query["groups"]) - len(shown):
-                of_query, listed = (sum(not group["covered"] for group in some) for some in (query["groups"], shown))
-                unmet = of_query - listed
-                rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {k}", ""])
-        for each in self.result.harmful or ():
+        misses, rows = self.result, list[list[Any]]()
+        for qid, of_query in groupby(self._groups, lambda group: group.qid):
+            groups = list(of_query)
+            shown = groups
+            if self._is_of_one:
+                # Up to `most` of them in their original order, preferring groups that are not covered.
+                worst_first = sorted(range(len(groups)), key=lambda place: _is_covered(groups[place]))
+                shown = [groups[place] for place in sorted(worst_first[:most])]
+            rows += [[qid, each.group, *self._places(each), _alternatives(each, texts, alternatives)] for each in shown]
+            if hidden := len(groups) - len(shown):
+                unmet = sum(not _is_covered(each) for each in groups) - sum(not _is_covered(each) for each in shown)
+                rows.append([qid, f"{hidden:,} more", f"{unmet:,} of them not in the first {misses.k}", ""])
+        for each in (self._is_of_one and misses.harmful) or ():
             rows.append([each["qid"], "", f"harmful at rank {each['rank']:,}", each["id"]])
-        return ["query", "group", "first hit", "alternatives"], rows
+        return ["query", "group", *(["first hit"] if self._is_of_one else misses.evaluations), "alternatives"], rows
+
+    def _places(self, group: PlacedGroup) -> list[str]:
+        if not self._is_of_one:
+            return ["–" if place.rank is None else f"{place.rank:,}" for place in group.places.values()]
+        results = int(self.result.evaluations[self.result.run].labelled.hits.length[self._index[group.qid]])
+        return [place_of(group, results, self.result.k)]
+
+    @property
+    def _index(self) -> Mapping[str, int]:
+        return self.result.failures.truth.index
 
 
-def place_of(group: dict[str, Any], results: int, k: int) -> str:
-    """Describe where a group is covered, and in how many trials, if there are several."""
-    if not group["alternatives"]:
+def _is_covered(group: PlacedGroup) -> bool:
+    return all(place.is_covered for place in group.places.values())
+
+
+def _alternatives(group: PlacedGroup, texts: Mapping[str, str], most: int | None) -> str:
+    names = first_of(group.alternatives, most, " or ") or "no alternatives"
+    text = texts.get(group.alternatives[0], "") if group.alternatives else ""
+    return f"{names}: {snippet(text, SNIPPET_CHARS)}" if text else names
+
+
+def place_of(group: PlacedGroup, results: int, k: int) -> str:
+    """Describe where the only run covers a group, and in how many trials, if there are several."""
+    (place,) = group.places.values()
+    if not group.alternatives:
         return "cannot be covered"
-    if "trials" in group:
-        times = f"covered in {group['covered_trials']:,} of {group['trials']:,} trials"
-        return times if group["rank"] is None else f"{times}; rank {group['rank']:,} in the first"
-    if group["rank"] is None:
+    if place.trials > 1:
+        times = f"covered in {place.covered:,} of {place.trials:,} trials"
+        return times if place.rank is None else f"{times}; rank {place.rank:,} in the first"
+    if place.rank is None:
         if results == 1:
             return "not its only result"
         return f"not among its {results:,} results" if results else "no results"
-    return f"rank {group['rank']:,}" + ("" if group["covered"] else f" (beyond {k:,})")
+    return f"rank {place.rank:,}" + ("" if place.is_covered else f" (beyond {k:,})")
 
 
 def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
@@ -189,81 +252,6 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
         rows = [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
         headers = [headers[0], "text", *headers[1:]]
     return headers, rows
-
-
-def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, queries: int, note: str) -> Figure:
-    return group_ranks(rows, About(RANK, queries, evaluation.convention, policy_text(evaluation.policy), note))
-
-
-class HardestGroupsTeller(Teller[HardestGroups]):
-    """Reports the groups covered by the fewest runs."""
-
-    main_figure = "groups"
-
-    def blocks(self) -> list[Item]:
-        """Return the number of queries that each run completes, and the rank of each group in each run."""
-        failures = self.result.failures
-        unit = unit_of(self.result.evaluations.values())
-        grid = self._grid(self.result.texts, ALTERNATIVES)
-        rows = grid[1]
-        texts = {qid: failures.text_of(qid) for qid in {row[0] for row in rows}}
-        table: Item = _in_words(grid, unit, texts) if rows else f"all runs cover all {unit}s"
-        parts = [Verdict(list(self._sentences())), table]
-        unmet = int(failures.unmet.sum())
-        if unmet > len(rows):
-            parts.append(f"the hardest {len(rows):,} of {unmet:,} {unit}s that at least one run misses")
-        return parts
-
-    def _sentences(self) -> Iterator[data.Sentence]:
-        """Report how many queries each run completes, highest first, and how many no run completes."""
-        failures = self.result.failures
-        count = counted(int(failures.counted.sum()), "query")
-        counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
-        tied = [name for name, complete in counts if complete == counts[0][1]]
-        sentence = f" {counts[0][1]:,} of {count}{at_cutoff(failures.cutoff)}"
-        parts = enumerated(tied, f" {'completes' if len(tied) == 1 else 'complete'}{sentence}")
-        if len(tied) == len(counts) > 1:
-            parts = [f"{every(len(tied), 'run')} complete{sentence}"]
-        others = counts[len(tied) :]
-        for name, complete in others[: NAMED - 1]:
-            parts = appended(parts, ", ", name, f" {complete:,}")
-        if more := others[NAMED - 1 :]:
-            parts[-1] += f", {counted(len(more), 'other')} at most {more[0][1]:,}"
-        in_none = counted(len(failures.nobody), "is complete in no run", "are complete in no run")
-        parts[-1] += f"; {in_none if failures.nobody else 'every query is complete in some run'}."
-        yield sentence_of("best", *parts)
-        yield from map(warning, warnings_about(self.result.evaluations))
-
-    def figure(self) -> Figure:
-        """Draw the listed groups, with the rank of their first hit in each run."""
-        failures = self.result.failures
-        hardest = failures.hardest(self.result.worst)
-        rows = [
-            {"group": f"{group['qid']}: {group['group']}", "system": name, "rank": rank}
-            for group in hardest
-            for name, rank in group["ranks"].items()
-        ]
-        note = f"the {len(hardest):,} groups covered by the fewest runs"
-        first = next(iter(self.result.evaluations.values()))
-        return _group_ranks(rows, first, int(failures.counted.sum()), note)
-
-    def csv_rows(self) -> Grid:
-        """Return headers and one row per group with its rank in each system."""
-        return self._grid(self.result.texts)
-
-    def to_dict(self) -> Any:
-        """Return the queries that each system completes and the hardest groups, as plain Python."""
-        return self.result.failures.to_dict(self.result.worst)
-
-    def _grid(self, texts: Mapping[str, str], most: int | None = None) -> Grid:
-        """Return one row per group; `most` limits the number of alternatives shown (default: all)."""
-        rows: list[list[Any]] = []
-        for group in self.result.failures.hardest(self.result.worst):
-            names = first_of(group["alternatives"], most, " or ") or "no alternatives"
-            text = " ".join(texts.get((*group["alternatives"], "")[0], "").split())
-            ranks = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
-            rows.append([group["qid"], group["group"], *ranks, f"{names}: {text[:59]}" if text else names])
-        return ["query", "group", *self.result.failures.systems, "alternatives"], rows
 
 
 # --- Figures and the page: what each result hits.

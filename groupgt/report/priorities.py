@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groupgt.comparison.failures import Failures
 from groupgt.comparison.systems import Systems
+from groupgt.evaluation.misses import Failures
+from groupgt.metrics import views
 from groupgt.render.document import Folded, Foot
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
@@ -70,38 +71,32 @@ def first_queries(systems: Systems, decision: Decision) -> tuple[str, list[First
     return ", then ".join(filter(None, (of_lost, of_none))), found
 
 
-def _groups_of(failures: Failures, query: int) -> list[int]:
-    groups: list[int] = np.flatnonzero(failures.truth.judgments.group_query == query).tolist()
-    return groups
-
-
 def _best_rank(failures: Failures, query: int) -> float:
     """Return the deepest of the best ranks of a query's groups; infinite for a group that is never found."""
-    ranks = failures.anywhere[_groups_of(failures, query)]
+    ranks = failures.anywhere[views.part_of(failures.truth.judgments.group_query, query)]
     best = np.where(ranks > 0, ranks, math.inf).min(axis=1, initial=math.inf)
     return float(best.max(initial=0.0))
 
 
 def _missing(systems: Systems, failures: Failures, query: int, subject: str | None) -> Iterator[tuple[str, str]]:
     """Yield the groups that a system, or any, does not cover: their alternatives, and where they rank."""
-    truth, count = failures.truth, len(systems.names)
-    for group in _groups_of(failures, query):
-        first, ranks = failures.first[group], failures.anywhere[group]
+    count = len(systems.names)
+    for group in failures.groups_of(query):
         if subject is not None:
-            place, former = systems.names.index(subject), systems.names.index(systems.baseline)
-            if first[place] > 0:
+            place, former = group.places[subject], group.places[systems.baseline].rank
+            if place.is_covered:
                 continue
-            where = f"rank {ranks[place]:,}" if ranks[place] else "not retrieved"
-            where += f", was {ranks[former]:,}" if ranks[former] else ""
+            where = f"rank {place.rank:,}" if place.rank else "not retrieved"
+            where += f", was {former:,}" if former else ""
         else:
-            if (first > 0).any():
+            if any(place.is_covered for place in group.places.values()):
                 continue
-            found = ranks[ranks > 0]
+            ranks = [place.rank for place in group.places.values() if place.rank]
             nowhere = "not retrieved by any system" if count > 1 else "not retrieved"
             of = f", of {count:,} systems" if count > 1 else ""
-            where = f"best rank {found.min():,}{of}" if len(found) else nowhere
-        names = [name for name, _ in truth.alternatives_of(int(truth.relevant_groups[group]))]
-        yield " or ".join(_named(systems, name) for name in names[:2]) + (" or …" if len(names) > 2 else ""), where
+            where = f"best rank {min(ranks):,}{of}" if ranks else nowhere
+        some, more = group.alternatives[:2], " or …" if len(group.alternatives) > 2 else ""
+        yield " or ".join(_named(systems, name) for name in some) + more, where
 
 
 def _named(systems: Systems, name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from groupgt.errors import ConfigError, Faults, MetricError, display, first_of, printable
-from groupgt.evaluation.misses import groups_of
+from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.base import Cut
 from groupgt.model.validity import finite_number
@@ -70,26 +70,28 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
     below = np.flatnonzero(values < number - SLACK)  # NaN, which does not count, is never below
     below = below[np.argsort(values[below], kind="stable")]
     yield f"{counted(len(below), 'query is', 'queries are')} below {number:g}, lowest first:"
-    top = Cut.at(evaluation.labelled.hits, evaluation.metrics[text].cutoff).top
+    failures = failures_of({evaluation.name: evaluation}, evaluation.metrics[text].cutoff)
+    top = Cut.at(evaluation.labelled.hits, failures.cutoff).top
     for query in below[:IN_FULL].tolist():
         query_text = truth.texts[query] if truth.texts else None
         quoted = f" “{snippet(query_text, LONGEST_QUERY)}”" if query_text else ""
-        yield f"  {truth.qids[query]}{quoted}: {fixed(values[query])}, {_missed(evaluation, query, int(top[query]))}"
+        missed = _missed(evaluation, failures, query, int(top[query]))
+        yield f"  {truth.qids[query]}{quoted}: {fixed(values[query])}, {missed}"
     if rest := [truth.qids[query] for query in below[IN_FULL:].tolist()]:
         yield f"  and {len(rest):,} more: {', '.join(rest[:BY_ID])}{' …' if len(rest) > BY_ID else ''}"
 
 
-def _missed(evaluation: Evaluation, query: int, top: int) -> str:
+def _missed(evaluation: Evaluation, failures: Failures, query: int, top: int) -> str:
     """List the groups that a query misses, with the rank of each, or the ranks at which all groups are covered."""
     if evaluation.populations.unanswerable[query]:
         return f"declared unanswerable, with {counted(top, 'result')}"
-    groups = groups_of(evaluation.truth, evaluation.hits_in_trials, query, top)
-    unmet = [group for group in groups if not group["covered"]]
+    groups = [(group, place) for group in failures.groups_of(query) for place in group.places.values()]
+    unmet = [group for group, place in groups if not place.is_covered]
     if not unmet:
-        return f"every group is covered, at rank {', '.join(str(group['rank']) for group in groups)}"
+        return f"every group is covered, at rank {', '.join(str(place.rank) for _, place in groups)}"
     results = int(evaluation.labelled.hits.length[query])
     missed = []
     for group in unmet:
-        named = f" ({first_of(group['alternatives'], ALTERNATIVES, ' or ')})" if group["alternatives"] else ""
-        missed.append(f"misses {group['group']}{named}: {place_of(group, results, top)}")
+        named = f" ({first_of(group.alternatives, ALTERNATIVES, ' or ')})" if group.alternatives else ""
+        missed.append(f"misses {group.group}{named}: {place_of(group, results, top)}")
     return first_of(missed, GROUPS, "; ")

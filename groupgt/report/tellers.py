@@ -19,7 +19,6 @@ TELLERS = {
     "Evaluation": "evaluation",
     "Evaluations": "evaluation",
     "GateResult": "gates",
-    "HardestGroups": "misses",
     "Identified": "identify",
     "Misses": "misses",
     "Outcome": "experiment",

@@ -7,7 +7,8 @@ import random
 import pytest
 
 import groupgt
-from groupgt.comparison.failures import failures_of, headroom_of
+from groupgt.comparison.headroom import headroom_of
+from groupgt.evaluation.misses import failures_of
 
 TRUTH = {"p": [["a", "b"], ["c"]], "q": [["d"]], "r": [["e"]], "s": [["f"]], "t": []}
 ONE = {"p": ["b", "x", "c"], "q": ["d"], "r": ["x"], "s": ["x", "x", "f"]}
@@ -41,7 +42,7 @@ def test_rows_of_one_query() -> None:
 def test_the_hardest_groups_come_first() -> None:
     found = failures_of(evaluations(one=ONE, two=TWO), 2).hardest()
     # Within 2: c and f are met by none (c at 3 of one system, f at 3 of one: by position), e by one.
-    assert [(group["qid"], group["group"], group["systems"]) for group in found] == [
+    assert [(group.qid, group.group, sum(place.is_covered for place in group.places.values())) for group in found] == [
         ("p", "group 2", 0),
         ("s", "group 1", 0),
         ("r", "group 1", 1),
@@ -89,8 +90,8 @@ def test_a_slow_loop_agrees() -> None:
         assert (qid in found.only(name)) == (all(ranks) and not elsewhere)
     for group in found.hardest(10**6):
         for name, run in runs.items():
-            ranked = [rank for rank, each in enumerate(run[group["qid"]], 1) if each in group["alternatives"]]
-            assert group["ranks"][name] == (min(ranked) if ranked else None)
+            ranked = [rank for rank, each in enumerate(run[group.qid], 1) if each in group.alternatives]
+            assert group.places[name].rank == (min(ranked) if ranked else None)
     union = {qid: set().union(*(run[qid][:4] for run in runs.values())) for qid in truth}
     recalls = [sum(bool(union[qid] & set(group)) for group in groups) / len(groups) for qid, groups in truth.items()]
     assert headroom_of(every, found)[0].union_recall == pytest.approx(sum(recalls) / len(recalls), abs=1e-12)

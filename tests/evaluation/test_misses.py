@@ -10,7 +10,7 @@ from tests.snapshots import Snapshot
 def test_misses_lists_the_worst_first() -> None:
     truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
     run = {"q1": ["a", "x", "b"], "q2": ["x"], "q3": ["d"]}
-    found = Misses.of(groupgt.evaluate(truth, run, ["recall"]), k=2)
+    found = Misses.of([groupgt.evaluate(truth, run, ["recall"])], k=2)
     assert [query["qid"] for query in found.queries] == ["q2", "q1"]
     assert found.queries[1]["groups"][1] == {"group": "group 2", "rank": 3, "covered": False, "alternatives": ["b"]}
     assert found.by_group == [
@@ -25,7 +25,7 @@ def test_misses_lists_the_worst_first() -> None:
 def test_groups_are_called_by_their_number_and_name() -> None:
     truth = {"q": [[{"id": "n", "grade": 0}], {"alternatives": ["a"], "name": "capital"}, ["b"]]}
     evaluation = groupgt.evaluate(truth, {"q": ["x"]}, ["recall"])
-    found = Misses.of(evaluation)
+    found = Misses.of([evaluation])
     assert [group["group"] for group in found.queries[0]["groups"]] == ["group 1 (capital)", "group 2"]
     assert [row["number"] for row in found.by_group] == [1, 2]
     assert "group 1 (capital): a\ngroup 2: b\n" in evaluation.explain("q")
@@ -33,7 +33,7 @@ def test_groups_are_called_by_their_number_and_name() -> None:
 
 def test_long_lists_are_cut_with_a_count(snapshot: Snapshot) -> None:
     truth = {"q": [[f"d{group}-{number}" for number in range(8)] for group in range(300)]}
-    found = Misses.of(groupgt.evaluate(truth, {"q": ["d0-0", "d1-0", "d5-0"]}, ["recall"]), k=2)
+    found = Misses.of([groupgt.evaluate(truth, {"q": ["d0-0", "d1-0", "d5-0"]}, ["recall"])], k=2)
     lines = found.text().splitlines()
     assert len(lines) < 40
     snapshot(lines[4])

@@ -75,7 +75,7 @@ def test_misses_takes_one_run_or_several_by_name(tmp_path: Path, snapshot: Snaps
     one = groupgt.misses(TRUTH, RUNS["one"], k=1)
     several = groupgt.misses(TRUTH, RUNS, k=1, worst=1)
     assert isinstance(one, groupgt.Misses)
-    assert isinstance(several, groupgt.HardestGroups)
+    assert isinstance(several, groupgt.Misses)
     assert list(several.to_dict()["solved"]) == list(RUNS)
     assert len(several.to_dict()["hardest"]) == 1
     corpus = {"a": "The text of a.", "b": "The text of b.", "c": "The text of c.", "d": "The text of d."}

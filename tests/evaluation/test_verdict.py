@@ -7,8 +7,8 @@ import re
 import pytest
 
 import groupgt
-from groupgt.comparison.failures import hardest_of
 from groupgt.evaluation.depth import depths_of
+from groupgt.evaluation.result import Misses
 from groupgt.model.values import Lengths
 from groupgt.render.document import Verdict, document
 from groupgt.render.layout import Screen
@@ -80,5 +80,5 @@ def test_runs_that_need_the_same_depth_are_named_together(snapshot: Snapshot) ->
     ids=", ".join,
 )
 def test_runs_that_miss_as_much_are_named_together(runs: dict[str, dict[str, list[str]]], snapshot: Snapshot) -> None:
-    found = hardest_of([groupgt.evaluate(TRUTH, run, METRICS, name=name) for name, run in runs.items()], 2)
+    found = Misses.of([groupgt.evaluate(TRUTH, run, METRICS, name=name) for name, run in runs.items()], 2)
     snapshot(str(found).splitlines()[0])

@@ -70,7 +70,6 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Outcomes": (lambda _: groupgt.outcomes(TRUTH, RUNS["bm25"], dict.fromkeys(TRUTH, 1), k=2), ""),
     "Identified": (lambda _: groupgt.identify(TRUTH, RUNS["bm25"], ".5000"), ""),
     "Misses": (lambda _: groupgt.misses(TRUTH, RUNS["bm25"], k=2), ""),
-    "HardestGroups": (lambda _: groupgt.misses(TRUTH, RUNS, k=2), ""),
     "PowerAnalysis": (lambda _: groupgt.power(TRUTH, RUNS, ["recall@2"], by="n_groups"), "scipy"),
     "AuditPower": (lambda _: audited().audit_power(), ""),
     "Thresholds": (lambda _: groupgt.thresholds(*without_answers(), 0.5), ""),
