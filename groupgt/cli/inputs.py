@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, wraps
 from pathlib import Path
@@ -396,6 +396,12 @@ def typed(parameter: str) -> bool:
 def typed_parameters() -> list[click.Parameter]:
     """Return the parameters of the current command that were set on the command line."""
     return [parameter for parameter in click.get_current_context().command.params if typed(parameter.name or "")]
+
+
+def refuse(names: Collection[str], reason: str) -> None:
+    """Raise `ConfigError` if a parameter with one of these names was typed, which does nothing for this reason."""
+    if found := ", ".join(parameter.opts[0] for parameter in typed_parameters() if parameter.name in names):
+        raise ConfigError(f"{found}: {reason}")
 
 
 def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None], expected: str) -> list[N]:

@@ -12,7 +12,7 @@ import click
 
 from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, typed_parameters
+from groupgt.cli.inputs import Inputs, input_options, refuse
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
 from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
@@ -107,7 +107,10 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
     evaluations = inputs.evaluations_by_name(inputs.request)
     table = comparison_of(evaluations, baseline, Settings(**request.settings))
     table = table.only(request.shown) if request.shown else table
-    return _against_depth(inputs, request.what, table) or table.plot(request.what)
+    figure = _against_depth(inputs, request.what, table) or table.plot(request.what)
+    if not table.has_tested:
+        refuse(("test", "correction", "alpha"), f"the figure {request.what} tests nothing; leave this out")
+    return figure
 
 
 def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
@@ -127,8 +130,7 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
 
     accepted = {"truth_path", "run_paths", "metric_texts"}
     reading = Inputs.__dataclass_fields__.keys() - accepted
-    if names := ", ".join(parameter.opts[0] for parameter in typed_parameters() if parameter.name in reading):
-        raise ConfigError(f"{names}: a result folder is already evaluated; drop input and metric options")
+    refuse(reading, "a result folder is already evaluated; drop input and metric options")
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
     metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
     tables = merged(folders, replace(settings_of(folders), **request.settings), request.baseline, metrics)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options
+from groupgt.cli.inputs import Inputs, input_options, refuse
 from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, PARTS, POLICY, TOOLS, TRUTH, TRUTH_FORMAT, WHERE
 from groupgt.cli.output import (
     FILE,
@@ -117,6 +117,11 @@ def rechunk_command(
     inputs.check(also_read=[old, new])
     # If nothing is written, nothing can be lost: losses are only reported.
     carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or output is None, policy=inputs.policy, **how)
+    by_spans, reason = carried.method == "spans", f"method {carried.method} does not use it; leave it out"
+    if carried.method == "contained" or by_spans:
+        refuse(["threshold"], reason)
+    if not by_spans:
+        refuse(["min_overlap", "unit"], reason)
     write_table(report, carried.carried_rows)
     if output is not None:
         _write_truth(output, carried.truth, out_format)

@@ -419,6 +419,12 @@ class Systems:
             inside = among(self.tested, [self.primary], mask)
             yield place, contrasts_of_pairs(inside, self._chosen([self.primary]), twos, self.settings)
 
+    @property
+    def has_tested(self) -> bool:
+        """True if a difference or an interval has been computed, which settings change."""
+        computed = {*vars(self), *self._computed}
+        return bool(computed & {"rows", "slices", "pairs", "intervals", "against_baseline", "others", "lead"})
+
     def _chosen(self, metrics: Sequence[str]) -> dict[str, Metric]:
         return {text: self.metrics[text] for text in metrics}
 

@@ -64,3 +64,36 @@ def test_accepted_candidates_for_a_run(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit, match="2"):
         main(["convert", "a.jsonl", "b.trec", "--to", "trec", "--accept", "near.csv"])
     assert "--accept: adds to ground truth, but IN is a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (["plot", "depth", "t.jsonl", "a.jsonl", "-o", "f.json", "--alpha", "0.1"], "the figure depth tests nothing"),
+        (["plot", "ecdf", "t.jsonl", "a.jsonl", "-o", "f.json", "--test", "t"], "the figure ecdf tests nothing"),
+        (
+            ["rechunk", "t.jsonl", "--from", "o.csv", "--to", "n.csv", "--threshold", "0.3"],
+            "method spans does not use it",
+        ),
+        (
+            ["rechunk", "t.jsonl", "--from", "c.jsonl", "--to", "c.jsonl", "--min-overlap", "0.3"],
+            "method contained does not use it",
+        ),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_an_option_that_what_was_chosen_does_not_use(
+    call: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "on":
+        Path(f"{name}.csv").write_text("chunk_id,doc_id,start,end\na,D,0,9\n")
+    with pytest.raises(SystemExit, match="2"):
+        main(call)
+    assert f"{call[-2]}: {reason}" in " ".join(capsys.readouterr().err.split())
+    assert not Path("f.json").exists()
+
+
+@pytest.mark.parametrize("figure", ["means", "differences", "outcomes"])
+def test_figures_of_comparisons_use_the_settings(figure: str) -> None:
+    main(["plot", figure, "t.jsonl", "a.jsonl", "b.jsonl", "-m", "mrr", "-o", "f.json", "--alpha", "0.1"])
+    assert Path("f.json").exists()
