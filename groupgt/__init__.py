@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from groupgt.evaluation.depth import Depths, depth
     from groupgt.evaluation.evaluate import evaluate, label
     from groupgt.evaluation.identify import Identified, identify
+    from groupgt.evaluation.reading import read_ground_truth, read_run
     from groupgt.evaluation.result import Evaluation, Misses
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
     from groupgt.evaluation.score import score
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from groupgt.evaluation.thresholds import Thresholds, thresholds
     from groupgt.experiment.outcome import Outcome
     from groupgt.formats.corpus import read_lengths
-    from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
     from groupgt.metrics.own import metric
     from groupgt.model.ground_truth import GroundTruth
@@ -94,9 +94,9 @@ _HOME = {
     "outcomes": "comparison.outcomes",
     "parse_metric": "metrics.language",
     "power": "comparison.compare",
-    "read_ground_truth": "formats.detect",
+    "read_ground_truth": "evaluation.reading",
     "read_lengths": "formats.corpus",
-    "read_run": "formats.detect",
+    "read_run": "evaluation.reading",
     "rechunk": "curation.rechunk",
     "run_experiment": "report.run",
     "score": "evaluation.score",

@@ -72,21 +72,6 @@ class Default:
 
 
 @dataclass(frozen=True)
-class Shell:
-    """Annotation of an option that commands have too, with whatever differs from its name, type and text.
-
-    The value is passed `into` the parameter of that name: a value of the option's type, a `file`, or all `texts` of an
-    option that may be repeated.
-    """
-
-    help: str = ""
-    flag: str = ""
-    metavar: str | None = None
-    form: Literal["value", "file", "texts"] = "value"
-    into: str = ""
-
-
-@dataclass(frozen=True)
 class Called:
     """Annotation with the word that messages use for a number, such as `seconds`."""
 
@@ -205,6 +190,15 @@ def check_options(options: Any, where: str = "") -> dict[str, Any]:
             values[option.name] = reader.value(option.hint, value, (option.name,))
     _stop(reader.faults, where)
     return values
+
+
+def check_ranges(declared: Any, values: Mapping[str, Any]) -> None:
+    """Raise a `ConfigError` that lists every number outside the range that its declaration states."""
+    reader = Reader(display)
+    for name, option in options_of(declared).items():
+        if name in values and limits(option.hint):
+            reader.value(option.hint, values[name], (name,))
+    _stop(reader.faults, "")
 
 
 def _from_text(value: Any, hint: Any) -> Any:
@@ -358,7 +352,7 @@ class Option:
 
     `is_path` means that the option names a file relative to the experiment file, with `{dataset}` filled in;
     `is_folder` means that it may name a folder. `written` is the placeholder for its value in help, if this is not just
-    the option name in capitals. `description` is the text of its `Doc`, and `shell` its `Shell`, if any.
+    the option name in capitals. `description` is the text of its `Doc`, and `notes` are all annotations.
     """
 
     name: str
@@ -369,7 +363,7 @@ class Option:
     is_folder: bool = False
     written: str = ""
     description: str = ""
-    shell: Shell | None = None
+    notes: tuple[Any, ...] = ()
 
     @property
     def expected(self) -> str:
@@ -403,7 +397,7 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
             is_folder=FOLDER in notes,
             written="" if made is None else made.metadata.get("written", ""),
             description=documented(hints[name]),
-            shell=note_in(notes, Shell),
+            notes=notes,
         )
     return options
 

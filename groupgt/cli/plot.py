@@ -150,7 +150,7 @@ def _of_rankings(
 
     evaluate: Any = folder.config["evaluate"]
     by = tuple(evaluate.get("by", ()))
-    opened = replace(inputs, truth_path=folder.path, takes_folder=True, dataset_name=dataset, by_texts=by)
+    opened = replace(inputs.with_given(by=by), truth_path=folder.path, takes_folder=True, dataset_name=dataset)
     opened.check()
     evaluations = opened.evaluations_by_name(opened.request)
     baseline = folder.baseline if folder.baseline in evaluations else ""

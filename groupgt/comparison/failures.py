@@ -15,9 +15,9 @@ from typing_extensions import Doc
 
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
-from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.misses import check_misses
 from groupgt.evaluation.options import OneRunOptions, Truth, takes_options
+from groupgt.evaluation.reading import are_several
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, Misses, counting_everywhere, mean_of
 from groupgt.evaluation.runs import named_runs

@@ -18,10 +18,11 @@ from groupgt.engines.carriers import renamed
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import check_condensed, condensed
 from groupgt.engines.measure import measured
+from groupgt.engines.order import Scores
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.evaluation.estimates import FEWEST
-from groupgt.evaluation.inputs import Scores, refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, Metrics, Truth, takes_options
+from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import check_columns

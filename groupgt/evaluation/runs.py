@@ -11,9 +11,9 @@ from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.inputs import is_in_files
 from groupgt.evaluation.names import expanded, named
 from groupgt.evaluation.options import MetricOptions, Metrics, Runs, Truth, takes_options
+from groupgt.evaluation.reading import is_in_files
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.detect import run_paths

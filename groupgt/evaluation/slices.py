@@ -66,8 +66,8 @@ class Slicer:
         ]
 
 
-def where(truth: GroundTruth, conditions: Mapping[str, Sequence[str]]) -> GroundTruth:
-    """Select queries whose columns have one of these values, as printed; raise `ConfigError` if none remain.
+def where(truth: GroundTruth, conditions: Mapping[str, Any]) -> GroundTruth:
+    """Select queries whose columns have this value, or one of a list, as printed; raise `ConfigError` if none remain.
 
     >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
     >>> where(truth, {"n_groups": ["2"]}).qids
@@ -76,7 +76,8 @@ def where(truth: GroundTruth, conditions: Mapping[str, Sequence[str]]) -> Ground
     if not conditions:
         return truth
     keep = np.ones(len(truth), dtype=np.bool_)
-    for column, values in conditions.items():
+    for column, chosen in conditions.items():
+        values = [_text(value) for value in (chosen if isinstance(chosen, (list, tuple, set)) else [chosen])]
         texts = Slicer(truth, [column], "where").texts(column)
         existing = list(dict.fromkeys(texts))
         for value in values:

@@ -11,12 +11,12 @@ from importlib.util import find_spec
 import groupgt
 from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, GroupgtError, near_names
+from groupgt.evaluation.reading import Reading
 from groupgt.experiment.best import check_best
 from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig, SystemConfig
 from groupgt.experiment.gate_checks import GateChecks
 from groupgt.experiment.systems import Families, UsersCode, some_of, stages_of
 from groupgt.experiment.yaml import Document, exists
-from groupgt.formats.detect import read_ground_truth
 from groupgt.formats.known import TRUTHS
 from groupgt.formats.source import neighbors
 from groupgt.formats.tokenizers import check_tokenizer
@@ -206,7 +206,8 @@ class Checks:
                 warnings.simplefilter("ignore")
                 # Data that are unreadable, or not built yet, are reported when the data are read.
                 with suppress(GroupgtError, OSError):
-                    shapes[name] = read_ground_truth(path, dataset.format, columns=dataset.columns).shape
+                    reading = Reading.of(truth_format=dataset.format, truth_columns=dataset.columns)
+                    shapes[name] = reading.whole_truth(path).shape
         if len(set(shapes.values())) > 1:
             listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
             what = f"data sets have ground truth of different shapes, each with a default of its own: {listing}"

@@ -13,7 +13,7 @@ import numpy as np
 from groupgt.comparison.across import Measured, shared_queries, texts_of
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, KeptWarning, MetricError, collecting, warn
 from groupgt.evaluation.evaluate import check_audit
-from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
@@ -167,7 +167,7 @@ def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | Non
     dataset = experiment.config.datasets[name]
     if dataset.audit is None:
         return None
-    audit = Audit(as_ground_truth(experiment.at(dataset.audit), experiment.policy), dataset.assume_random)
+    audit = Audit(Reading.of(policy=experiment.policy).whole_truth(experiment.at(dataset.audit)), dataset.assume_random)
     try:
         check_audit(audit, truth)
     except GroupgtError as error:
@@ -180,7 +180,8 @@ def read_retrieval_inputs(experiment: Experiment, name: str) -> RetrievalInputs:
     """Read the queries and corpus digest of a data set without running user code."""
     dataset = experiment.config.datasets[name]
     path = experiment.at(dataset.ground_truth)
-    truth = as_ground_truth(path, experiment.policy, dataset.format, columns=dataset.columns)
+    reading = Reading.of(policy=experiment.policy, truth_format=dataset.format, truth_columns=dataset.columns)
+    truth = reading.whole_truth(path)
     if dataset.queries is not None:
         truth = _with_texts(truth, experiment.at(dataset.queries))
     digest = "" if dataset.corpus is None else sha256(corpus_file(experiment.at(dataset.corpus)))
