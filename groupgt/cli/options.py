@@ -75,16 +75,13 @@ NAMES = default_option(
     help="How to name runs without NAME=: after the file, or after the tag in the sixth column of a TREC run.",
 )
 TRIALS = click.option("--trials", "in_trials", is_flag=True, help="Read runs of the same NAME as trials of one system.")
-TRUTH_FORMAT = option_of(options_of(TruthOptions)["truth_format"])
-WHERE = option_of(options_of(TruthOptions)["where"])
-LIMIT = option_of(options_of(TruthOptions)["limit"])
-POLICY = option_of(options_of(TruthOptions)["policy"])
+OF_TRUTH = options_in(TruthOptions, "truth_format", "truth_columns", "where", "limit", "policy")
 TOOLS = option_of(options_of(RunOptions)["tool_spans"])
 COLUMNS = option_of(options_of(TruthOptions)["truth_columns"])
 CORPUS = option_of(options_of(LabellerOptions)["corpus"])
 TRUTH = together(
     click.argument("truth_path", metavar="TRUTH", type=FILE),
-    options_in(TruthOptions, "truth_format", "truth_columns", "where", "limit", "policy"),
+    OF_TRUTH,
 )
 FOLDER = together(
     repeatable_option(

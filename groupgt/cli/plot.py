@@ -12,8 +12,8 @@ import click
 
 from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, typed_parameters
-from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
+from groupgt.cli.inputs import DECLARED, Inputs, input_options, typed_parameters
+from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, OF_TRUTH, ONE_CONVENTION
 from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
@@ -51,7 +51,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @click.argument("truth_path", metavar="FOLDER|TRUTH", type=FILE)
-@input_options(TRUTH_FORMAT, WHERE, POLICY, ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
+@input_options(OF_TRUTH, ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
 def plot_command(
     inputs: Inputs,
     what: str,
@@ -126,7 +126,7 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.results.merge import compared_metrics, merged, settings_of
 
     accepted = {"truth_path", "run_paths", "metric_texts"}
-    reading = Inputs.__dataclass_fields__.keys() - accepted
+    reading = {*Inputs.__dataclass_fields__, *DECLARED} - accepted
     if names := ", ".join(parameter.opts[0] for parameter in typed_parameters() if parameter.name in reading):
         raise ConfigError(f"{names}: a result folder is already evaluated; drop input and metric options")
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))

@@ -11,7 +11,7 @@ import click
 
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options
-from groupgt.cli.options import ANY_RUNS, LABELLER, LIMIT, MAYBE_RUN, PARTS, POLICY, TOOLS, TRUTH, TRUTH_FORMAT, WHERE
+from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, OF_TRUTH, PARTS, TOOLS, TRUTH
 from groupgt.cli.output import (
     FILE,
     WRITTEN,
@@ -31,7 +31,7 @@ from groupgt.curation.rechunk import WAYS, rechunk
 from groupgt.curation.review import HEADERS, accepted, rows_of
 from groupgt.engines.calls import in_call_order, rankings_to_write
 from groupgt.errors import ConfigError, listed
-from groupgt.formats.detect import kind_of, require_paths
+from groupgt.formats.detect import kind_of, require_columns, require_paths
 from groupgt.formats.known import RUNS, TRUTHS
 from groupgt.formats.pairing import matched
 from groupgt.formats.source import Source
@@ -180,7 +180,7 @@ def agree_command(
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )
-@input_options(TRUTH_FORMAT, WHERE, LIMIT, POLICY, PARTS, TOOLS)
+@input_options(OF_TRUTH, PARTS, TOOLS)
 def convert_command(
     inputs: Inputs,
     source: Path,
@@ -205,8 +205,10 @@ def convert_command(
     read = source if in_parts else Source.at(source)
     if kind is None and (source_format in TRUTHS) != (source_format in RUNS):
         kind = "truth" if source_format in TRUTHS else "run"
+    columns = inputs.value("truth_columns")
+    require_columns(columns, [read, *filter(None, [truth])])
     if (kind or kind_of(read)) == "truth":
-        converted = inputs.reading.but(truth_format=source_format).truth(read)
+        converted = inputs.reading.but(truth_format=source_format, truth_columns=columns).truth(read)
         if accept is not None:
             converted, taken, left = accepted(converted, accept)
             say(f"accepted {taken:,}, rejected {left:,}")
@@ -214,13 +216,14 @@ def convert_command(
         return
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
-    if inputs.value("where"):
-        raise ConfigError("--where: selects queries of ground truth, but IN is a run")
+    for name in ("where", "limit"):
+        if inputs.value(name):
+            raise ConfigError(f"--{name}: selects queries of ground truth, but IN is a run")
     if accept is not None:
         raise ConfigError("--accept: adds to ground truth, but IN is a run")
-    queries = inputs.reading.whole_truth(truth) if truth else None
-    qids = queries.qids if queries else None
-    run = inputs.reading.but(run_format=source_format).results(read, qids)
+    reading = inputs.reading.but(truth_columns=inputs.columns_of(truth), run_columns=columns, run_format=source_format)
+    queries = reading.whole_truth(truth) if truth else None
+    run = reading.results(read, queries.qids if queries else None)
     prepared = [in_call_order(matched(each, queries) if queries else each) for each in run.trials or (run,)]
     run = Run.of_trials(prepared)
     written, calls, trials = rankings_to_write(run, inputs.policy)
