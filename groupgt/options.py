@@ -8,6 +8,7 @@ cannot express.
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 import types
@@ -45,6 +46,17 @@ class Rule:
     test: Callable[[Any], bool]
     schema: Mapping[str, Any] = field(default_factory=dict)
     convert: Callable[[Any], Any] | None = None
+
+
+# A value of a column; one type, so that an error has one location.
+Scalar = Annotated[
+    Any,
+    Rule(
+        "text, a number, true or false",
+        lambda value: isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)),
+        {"type": ["string", "number", "boolean"]},
+    ),
+]
 
 
 @dataclass(frozen=True)

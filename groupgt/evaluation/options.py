@@ -25,7 +25,7 @@ from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.metrics.base import AUTO, ConventionChoice
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
-from groupgt.options import Default, Option, documented, note_in, options_of
+from groupgt.options import Default, Option, Scalar, Short, documented, note_in, options_of
 from groupgt.plugins import ours
 
 
@@ -52,9 +52,13 @@ def shell_of(option: Option) -> Shell:
 
 @dataclass(frozen=True)
 class InFile:
-    """Annotation of an option that experiment files have too, for each data set, by its name or another `key`."""
+    """Annotation of an option that experiment files have too, for each data set, with whatever differs there.
+
+    Its key is the name of the option or another `key`, and its type that of the option or another `hint`.
+    """
 
     key: str = ""
+    hint: Any = None
 
 
 LABELLERS = ours("labeller")
@@ -71,7 +75,31 @@ Runs = Annotated[
 Metrics = Annotated[Sequence[str | Metric], Doc('Metrics, such as `["recall@5", "mrr"]`.')]
 
 
-class TruthOptions(TypedDict, total=False):
+class QueryOptions(TypedDict, total=False):
+    """Options for selecting queries of ground truth."""
+
+    where: Annotated[
+        Mapping[str, Any],
+        Default(NO_COLUMNS),
+        Doc('Use only queries whose column has this value, or one of a list, such as `{"split": "test"}`.'),
+        Shell(
+            "Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
+            metavar="COLUMN=VALUE",
+            form="texts",
+            read=values_by_key("COLUMN=VALUE, such as split=test"),
+        ),
+        InFile(hint=dict[str, Annotated[list[Scalar], Short()]]),
+    ]
+    limit: Annotated[
+        Annotated[int, Ge(1)] | None,
+        Default(None),
+        Doc("Use only the first N queries of the ground truth, after `where` (default: all)."),
+        Shell("Use only the first N queries of TRUTH, after --where (default: all).", metavar="N"),
+        InFile(),
+    ]
+
+
+class TruthOptions(QueryOptions, total=False):
     """Options for reading ground truth."""
 
     policy: Annotated[
@@ -103,25 +131,7 @@ class TruthOptions(TypedDict, total=False):
             form="texts",
             read=mapping("ROLE=NAME, such as doc_id=chunk"),
         ),
-        InFile("columns"),
-    ]
-    where: Annotated[
-        Mapping[str, Any],
-        Default(NO_COLUMNS),
-        Doc('Use only queries whose column has this value, or one of a list, such as `{"split": "test"}`.'),
-        Shell(
-            "Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
-            metavar="COLUMN=VALUE",
-            form="texts",
-            read=values_by_key("COLUMN=VALUE, such as split=test"),
-        ),
-    ]
-    limit: Annotated[
-        Annotated[int, Ge(1)] | None,
-        Default(None),
-        Doc("Use only the first N queries of the ground truth, after `where` (default: all)."),
-        Shell("Use only the first N queries of TRUTH, after --where (default: all).", metavar="N"),
-        InFile(),
+        InFile("columns", dict[str, str]),
     ]
 
 
@@ -276,7 +286,7 @@ class AuditOptions(TypedDict, total=False):
             "TRUTH gives. (The --audit of groupgt judge takes the suspected ground truth instead.)",
             form="file",
         ),
-        InFile(),
+        InFile(hint=str | None),
     ]
     assume_random: Annotated[
         bool,

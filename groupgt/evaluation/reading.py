@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
+from typing_extensions import Doc
 
 from groupgt.engines.choice import Engine, Streaming, engine_of
 from groupgt.engines.measure import in_order
 from groupgt.engines.order import check_direction
 from groupgt.errors import ConfigError, DataError
-from groupgt.evaluation.options import DEFAULTS, EvaluateOptions
+from groupgt.evaluation.options import DEFAULTS, EvaluateOptions, QueryOptions, takes_options
 from groupgt.evaluation.slices import where
 from groupgt.formats import frames
 from groupgt.formats.fields import TRIAL
@@ -167,34 +168,31 @@ class Reading:
         return in_order(truth, run, ascending=ascending)
 
 
+@takes_options(QueryOptions)
 def read_ground_truth(
-    path: Any,
-    format: str | None = None,
+    path: Annotated[Any, Doc("A path, a URL or a frame; files may be compressed with gzip or zstd.")],
+    format: Annotated[
+        str | None,
+        Doc(
+            "autorag (parquet), jsonl, json (as written by ranx), trec (qrels), trec-subtopics, trec-no-iter, beir, "
+            "csv, or a benchmark format such as freshstack (default: detected)."
+        ),
+    ] = None,
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     *,
-    columns: Declared = NO_COLUMNS,
-    where: Mapping[str, Any] = NO_COLUMNS,
-    limit: int | None = None,
-    ceiling: int = 0,
+    columns: Annotated[
+        Declared,
+        Doc('Names of columns by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: as usual).'),
+    ] = NO_COLUMNS,
+    ceiling: Annotated[int, Doc("Memory limit in bytes; 0 for none.")] = 0,
+    **options: Unpack[QueryOptions],
 ) -> GroundTruth:
     """Read ground truth from a file, a BEIR folder or a frame.
 
     Raises `DataError` with the file, the line, and the expected and actual content.
-
-    Args:
-        path: A path, a URL or a frame; files may be compressed with gzip or zstd.
-        format: autorag (parquet), jsonl, json (as written by ranx), trec (qrels), trec-subtopics, trec-no-iter, beir,
-            csv, or a benchmark format such as freshstack (default: detected).
-        policy: How to handle invalid or ambiguous data: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
-        columns: Names of columns by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: as usual).
-        where: Keep only queries whose column has this value, or one of a list, such as `{"split": "test"}`.
-        limit: Keep only the first queries, after `where` (default: all).
-        ceiling: Memory limit in bytes; 0 for none.
     """
     engine = Engine(options=Streaming(ceiling or ""))
-    reading = Reading.of(
-        truth_format=format, policy=policy, truth_columns=columns, where=where, limit=limit, engine=engine
-    )
+    reading = Reading.of(truth_format=format, policy=policy, truth_columns=columns, engine=engine, **options)
     return reading.truth(path)
 
 

@@ -78,14 +78,13 @@ def where(truth: GroundTruth, conditions: Mapping[str, Any]) -> GroundTruth:
     keep = np.ones(len(truth), dtype=np.bool_)
     for column, chosen in conditions.items():
         values = [_text(value) for value in (chosen if isinstance(chosen, (list, tuple, set)) else [chosen])]
-        texts = Slicer(truth, [column], "where").texts(column)
+        texts = Slicer(truth, [column], f"where.{column}").texts(column)
         existing = list(dict.fromkeys(texts))
         for value in values:
             if value not in existing:
                 some = ", ".join(existing[:20]) + (" …" if len(existing) > 20 else "")
-                raise ConfigError(
-                    f"where: no query has {column} = {value!r}{near_names(value, existing)}; there are {some}"
-                )
+                what = f"no query has the value {value!r}{near_names(value, existing)}"
+                raise ConfigError(f"where.{column}: {what}; there are {some}")
         keep &= np.array([text in values for text in texts], dtype=np.bool_)
     if not keep.any():
         raise ConfigError("where: no query matches")
