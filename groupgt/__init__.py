@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # `as` makes a name public for type checkers
     from groupgt.evaluation.depth import Depths as Depths, depth as depth
     from groupgt.evaluation.evaluate import evaluate as evaluate, label as label
     from groupgt.evaluation.identify import Identified as Identified, identify as identify
+    from groupgt.evaluation.reading import read_ground_truth as read_ground_truth, read_run as read_run
     from groupgt.evaluation.result import Evaluation as Evaluation, Misses as Misses
     from groupgt.evaluation.runs import Evaluations as Evaluations, evaluate_runs as evaluate_runs, misses as misses
     from groupgt.evaluation.score import score as score
@@ -37,7 +38,6 @@ if TYPE_CHECKING:  # `as` makes a name public for type checkers
     from groupgt.evaluation.thresholds import Thresholds as Thresholds, thresholds as thresholds
     from groupgt.experiment.outcome import Outcome as Outcome
     from groupgt.formats.corpus import read_lengths as read_lengths
-    from groupgt.formats.detect import read_ground_truth as read_ground_truth, read_run as read_run
     from groupgt.metrics.language import Metric as Metric, list_metrics as list_metrics, parse_metric as parse_metric
     from groupgt.metrics.own import metric as metric
     from groupgt.model.ground_truth import GroundTruth as GroundTruth
@@ -63,6 +63,7 @@ _NAMES = {
     "evaluation.depth": "Depths depth",
     "evaluation.evaluate": "evaluate label",
     "evaluation.identify": "Identified identify",
+    "evaluation.reading": "read_ground_truth read_run",
     "evaluation.result": "Evaluation Misses",
     "evaluation.runs": "Evaluations evaluate_runs misses",
     "evaluation.score": "score",
@@ -70,7 +71,6 @@ _NAMES = {
     "evaluation.thresholds": "Thresholds thresholds",
     "experiment.outcome": "Outcome",
     "formats.corpus": "read_lengths",
-    "formats.detect": "read_ground_truth read_run",
     "metrics.language": "Metric list_metrics parse_metric",
     "metrics.own": "metric",
     "model.ground_truth": "GroundTruth",

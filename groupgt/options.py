@@ -8,6 +8,7 @@ cannot express.
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 import types
@@ -47,6 +48,17 @@ class Rule:
     convert: Callable[[Any], Any] | None = None
 
 
+# A value of a column; one type, so that an error has one location.
+Scalar = Annotated[
+    Any,
+    Rule(
+        "text, a number, true or false",
+        lambda value: isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)),
+        {"type": ["string", "number", "boolean"]},
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Short:
     """Annotation that accepts a short form: a value instead of a list or, with a `key`, of a mapping.
@@ -69,21 +81,6 @@ class Default:
     """Annotation with the default of an option in a `TypedDict`, where a field has none."""
 
     default: Any
-
-
-@dataclass(frozen=True)
-class Shell:
-    """Annotation of an option that commands have too, with whatever differs from its name, type and text.
-
-    The value is passed `into` the parameter of that name: a value of the option's type, a `file`, or all `texts` of an
-    option that may be repeated.
-    """
-
-    help: str = ""
-    flag: str = ""
-    metavar: str | None = None
-    form: Literal["value", "file", "texts"] = "value"
-    into: str = ""
 
 
 @dataclass(frozen=True)
@@ -205,6 +202,15 @@ def check_options(options: Any, where: str = "") -> dict[str, Any]:
             values[option.name] = reader.value(option.hint, value, (option.name,))
     _stop(reader.faults, where)
     return values
+
+
+def check_ranges(declared: Any, values: Mapping[str, Any]) -> None:
+    """Raise a `ConfigError` that lists every number outside the range that its declaration states."""
+    reader = Reader(display)
+    for name, option in options_of(declared).items():
+        if name in values and limits(option.hint):
+            reader.value(option.hint, values[name], (name,))
+    _stop(reader.faults, "")
 
 
 def _from_text(value: Any, hint: Any) -> Any:
@@ -358,7 +364,7 @@ class Option:
 
     `is_path` means that the option names a file relative to the experiment file, with `{dataset}` filled in;
     `is_folder` means that it may name a folder. `written` is the placeholder for its value in help, if this is not just
-    the option name in capitals. `description` is the text of its `Doc`, and `shell` its `Shell`, if any.
+    the option name in capitals. `description` is the text of its `Doc`, and `notes` are all annotations.
     """
 
     name: str
@@ -369,7 +375,7 @@ class Option:
     is_folder: bool = False
     written: str = ""
     description: str = ""
-    shell: Shell | None = None
+    notes: tuple[Any, ...] = ()
 
     @property
     def expected(self) -> str:
@@ -403,7 +409,7 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
             is_folder=FOLDER in notes,
             written="" if made is None else made.metadata.get("written", ""),
             description=documented(hints[name]),
-            shell=note_in(notes, Shell),
+            notes=notes,
         )
     return options
 

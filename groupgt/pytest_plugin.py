@@ -172,18 +172,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None or CASE not in metafunc.fixturenames:
         return
     from groupgt.errors import GroupgtError
-    from groupgt.evaluation.inputs import as_ground_truth
-    from groupgt.model.policy import Policy
+    from groupgt.evaluation.options import TruthOptions
+    from groupgt.evaluation.reading import Reading
     from groupgt.model.populations import Populations
+    from groupgt.options import options_of
 
     options = dict(marker.kwargs)
     if len(marker.args) != 1:
         pytest.fail(f"@pytest.mark.groupgt: expected one ground truth, found {len(marker.args)}", pytrace=False)
     try:
-        policy = Policy.of(options.get("policy"))
-        truth = as_ground_truth(marker.args[0], policy, options.pop("truth_format", None))
+        truth = Reading.of(**options).truth(marker.args[0])
     except GroupgtError as error:
         raise pytest.fail.Exception(f"@pytest.mark.groupgt: {error}", pytrace=False) from None
+    # The ground truth is read and its queries are selected.
+    options = {
+        name: value for name, value in options.items() if name == "policy" or name not in options_of(TruthOptions)
+    }
     queries = (~Populations(truth.judgments).undefined).nonzero()[0].tolist()
     values = [(number, _stem(marker.args[0]), truth, options) for number in queries]
     metafunc.parametrize(CASE, values, ids=[truth.qids[number] for number in queries], indirect=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, name_and_path, numbers_in
+from groupgt.cli.inputs import Inputs, input_options, name_and_path
 from groupgt.cli.options import (
     BUDGETS,
     BY,
@@ -41,6 +41,7 @@ from groupgt.cli.output import (
 from groupgt.errors import GroupgtWarning
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.runs import Evaluations, per_query_rows
+from groupgt.evaluation.texts import numbers_in
 from groupgt.metrics.language import metrics_in, split_names
 from groupgt.model.validity import number_of
 from groupgt.model.values import SCORE, UNITS
@@ -83,7 +84,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     """Show how each metric of one query is calculated: hits, and a worked example of each formula."""
     inputs.check()
     # Full names, so that two spellings of a metric are explained once.
-    metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.cutoffs)
+    metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.value("k"))
     name = inputs.named_runs[0][0]
     evaluation = evaluate_run(inputs.request_for(metrics, inputs.conventions[0]), inputs.truth, inputs.run, name)
     if style == "json":

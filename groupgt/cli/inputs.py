@@ -7,27 +7,27 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
 
 from groupgt.cli.output import Decorator, Waiting, check_outputs, together
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.engines.order import DIRECTIONS
+from groupgt.engines.order import Scores
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.inputs import Scores, as_ground_truth
 from groupgt.evaluation.names import expanded, named
-from groupgt.evaluation.options import DEFAULTS
-from groupgt.evaluation.request import Audit, Request
+from groupgt.evaluation.options import EvaluateOptions, shell_of
+from groupgt.evaluation.reading import Reading
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.evaluation.texts import pairs_in, parts
 from groupgt.formats.detect import column_names, require_columns, require_paths
 from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
@@ -38,15 +38,17 @@ from groupgt.metrics.base import AUTO, OF_SHAPE, ConventionChoice, ConventionNam
 from groupgt.metrics.language import Metric, metrics_in, split_names
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.validity import shown
 from groupgt.model.values import Lengths
+from groupgt.options import options_of
 from groupgt.store.verdicts import VerdictStore
 
 if TYPE_CHECKING:
     from groupgt.results.folder import ResultFolder
 
 CACHE = Path(".groupgt/cache")
-N = TypeVar("N", int, float)
+DECLARED = options_of(EvaluateOptions)
+# Declared options whose value also depends on files, on a result folder, or on what is measured.
+DERIVED = {"policy", "scores", "truth_columns", "labeller", "corpus", "audit", "assume_random", "convention", "k"}
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 
 
@@ -56,36 +58,31 @@ class Inputs:
 
     truth_path: Path = Path()
     run_paths: tuple[Path, ...] = ()
-    truth_format: str | None = None
-    run_format: str | None = None
-    column_texts: tuple[str, ...] = ()
-    tool_texts: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
-    policy_texts: tuple[str, ...] = ()
-    in_parts: bool = False
-    score_texts: tuple[str, ...] = ()
     names: str = "file"
     in_trials: bool = False
     memory: str | None = None
-    labeller_name: str = "id"
     labeller_options: tuple[str, ...] = ()
-    corpus_path: Path | None = None
     allow_code: bool = False
     plugins: tuple[str, ...] = ()
     takes_budgets: bool = False
     tokenizer: str | None = None
     metric_texts: tuple[str, ...] = ()
-    cutoff_texts: tuple[str, ...] = ()
-    convention_text: str = AUTO
-    by_texts: tuple[str, ...] = ()
     systems: tuple[str, ...] = ()
     dataset_name: str | None = None
     takes_folder: bool = False
-    audit_path: Path | None = None
-    assume_random: bool = False
     waiting: Waiting = field(default_factory=Waiting)
-    # Options that are passed on as they are.
-    others: dict[str, Any] = field(default_factory=dict)
+    # The declared options of the command, as they are typed.
+    given: dict[str, Any] = field(default_factory=dict)
+
+    def value(self, name: str) -> Any:
+        """Return the value of a declared option; it is the default if the command does not have this option."""
+        option = DECLARED[name]
+        shell = shell_of(option)
+        return shell.read(shell.flag, self.given[name]) if name in self.given else option.default
+
+    def with_given(self, **given: Any) -> Inputs:
+        """Return the inputs with other declared options, as they are typed."""
+        return replace(self, given={**self.given, **given})
 
     @cached_property
     def reopened(self) -> ResultFolder | None:
@@ -123,10 +120,10 @@ class Inputs:
     def check(self, also_read: Sequence[Path | None] = ()) -> None:
         """Check options and paths, including those in `also_read`, before any file is read or overwritten."""
         self._check_folder()
-        _ = self.engine, self.policy, self.scores, self.tool_spans
-        if self.assume_random and self.audit is None:
+        _ = self.engine, self.policy, self.scores, self.value("tool_spans")
+        if self.value("assume_random") and self.audit is None:
             raise ConfigError("--assume-random: needs --audit")
-        others = [path for path in (*also_read, self.audit_path) if path is not None]
+        others = [path for path in (*also_read, self.value("audit")) if path is not None]
         faults = Faults()
         for look in (lambda: self.runs, lambda: require_paths(self.truth_path, others)):
             try:
@@ -134,30 +131,21 @@ class Inputs:
             except DataError as error:
                 faults.merge(error)
         faults.stop()
-        require_columns(self.columns, [self.truth_path, *self.runs, *others])
+        require_columns(self.value("truth_columns"), [self.truth_path, *self.runs, *others])
         check_outputs(click.get_current_context(), [*self.runs, *others])
 
     @cached_property
     def policy(self) -> Policy:
         """The policy for invalid or ambiguous data, set by --policy."""
-        if self.reopened is not None and not self.policy_texts:
+        if self.reopened is not None and not self.given.get("policy"):
             return self.reopened.policy
-        return Policy.of(self.policy_texts)
-
-    @cached_property
-    def columns(self) -> dict[str, str]:
-        """The columns from --columns, by role."""
-        return dict(_pairs("--columns", "ROLE=NAME, such as doc_id=chunk", self.column_texts))
-
-    @cached_property
-    def tool_spans(self) -> dict[str, str]:
-        """The tools from --tool-span, with the paths to the ids in their results."""
-        return dict(_pairs("--tool-span", "NAME=PATH, such as search=hits.id", self.tool_texts))
+        return Policy.of(self.value("policy"))
 
     def columns_of(self, *paths: Any) -> dict[str, str]:
         """Return the columns from --columns that any of these files has."""
-        names = {name for path in paths if self.columns for name in column_names(path) or ()}
-        return {role: name for role, name in self.columns.items() if name in names}
+        columns = self.value("truth_columns")
+        names = {name for path in paths if columns for name in column_names(path) or ()}
+        return {role: name for role, name in columns.items() if name in names}
 
     @cached_property
     def engine(self) -> Engine:
@@ -167,14 +155,10 @@ class Inputs:
     @property
     def scores(self) -> Scores:
         """Whether higher scores are better, set by --scores for all runs or by name, or by the result folder."""
-        if self.reopened is not None and not self.score_texts:
+        if self.reopened is not None and not self.given.get("scores"):
             return self.reopened.scores
-        typed_as = [text.rpartition("=") for text in self.score_texts]
-        directions = {name: each for name, _, value in typed_as for each in DIRECTIONS if each == value}
-        if len(directions) < len(typed_as) or (len(directions) > 1 and "" in directions):
-            found = f"found {', '.join(self.score_texts)}"
-            raise ConfigError(f"--scores: expected {' or '.join(DIRECTIONS)}, or NAME=ascending for each run, {found}")
-        return directions.get("") or directions or "descending"
+        scores: Scores = self.value("scores")
+        return scores
 
     @cached_property
     def runs(self) -> list[Any]:
@@ -185,7 +169,8 @@ class Inputs:
             if is_result_folder(path):
                 what = "expected a run, found a result folder; name one of the files in its folder `runs`"
                 raise ConfigError(f"{path}: {what}{', or give it alone' if self.takes_folder else ''}")
-        return list(require_paths(self.truth_path, [path for _, path in self._typed_runs], in_parts=self.in_parts))
+        paths = [path for _, path in self._typed_runs]
+        return list(require_paths(self.truth_path, paths, in_parts=self.value("parts")))
 
     @property
     def _typed_runs(self) -> list[tuple[str, Any]]:
@@ -200,7 +185,7 @@ class Inputs:
         pairs: list[tuple[str, Any]] = []
         by_tag = self.names == "tag"
         for name, path in self._typed_runs:
-            files = require_paths(self.truth_path, [path], in_parts=self.in_parts)
+            files = require_paths(self.truth_path, [path], in_parts=self.value("parts"))
             if name and self.in_trials:
                 pairs += [(name, file) for file in files]
                 continue
@@ -228,33 +213,40 @@ class Inputs:
     def truth(self) -> GroundTruth:
         """The ground truth, filtered by --where."""
         if self.reopened is not None:
-            return self._chosen(self.reopened.truth(self.policy))
-        return self.truth_at(self.truth_path, self.truth_format)
+            return self.reading.selected(self.reopened.truth(self.policy))
+        return self.reading.truth(self.truth_path)
 
-    def truth_at(self, path: Any, format: str | None) -> GroundTruth:
-        """Read ground truth from a path and apply --policy and --where."""
-        return self._chosen(as_ground_truth(path, self.policy, format, self.engine, self.columns_of(path)))
+    @cached_property
+    def reading(self) -> Reading:
+        """How ground truth and runs are read."""
+        return Reading.of(**self.options)
 
-    def _chosen(self, truth: GroundTruth) -> GroundTruth:
-        """Filter ground truth by --where."""
-        values: dict[str, list[str]] = {}
-        for column, value in _pairs("--where", "COLUMN=VALUE, such as split=test", self.conditions):
-            values.setdefault(column, []).append(value.strip())
-        return where(truth, values)
+    @cached_property
+    def options(self) -> EvaluateOptions:
+        """The declared options of data; some of them also depend on files, or on a result folder."""
+        others = cast("EvaluateOptions", {name: self.value(name) for name in self.given if name not in DERIVED})
+        return {
+            **others,
+            "policy": self.policy,
+            "truth_columns": self.columns_of(self.truth_path),
+            "run_columns": self.columns_of(*self.runs) if self.value("truth_columns") else {},
+            "scores": self.scores,
+            "engine": self.engine,
+        }
 
     @cached_property
     def labeller(self) -> Labeller:
         """The labeller set by --labeller and --with."""
-        if self.reopened is not None and not typed("labeller_name"):
+        if self.reopened is not None and not typed("labeller"):
             if self.labeller_options:
                 raise ConfigError("--with: the labeller is that of the run; name one with --labeller")
             return self.reopened.labeller(allow_code=self.allow_code)
-        return self.labeller_of(self.labeller_name, self.labeller_options)
+        return self.labeller_of(self.value("labeller"), self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str] = ()) -> Labeller:
         """Create a labeller with the options of `--with`; its verdicts share the experiment cache."""
         chosen: dict[str, str] = {}
-        for key, value in _pairs("--with", "OPTION=VALUE, such as min_overlap=0.5", options):
+        for key, value in pairs_in("--with", "OPTION=VALUE, such as min_overlap=0.5", options):
             if key in chosen:
                 raise ConfigError(f"--with {key}: duplicate option; remove one")
             chosen[key] = value
@@ -283,7 +275,7 @@ class Inputs:
     @property
     def corpus(self) -> Path | None:
         """The path of the corpus, from --corpus or from the result folder."""
-        return self.corpus_path or (self.reopened.corpus if self.reopened is not None else None)
+        return self.value("corpus") or (self.reopened.corpus if self.reopened is not None else None)
 
     @cached_property
     def texts(self) -> dict[str, str]:
@@ -295,26 +287,25 @@ class Inputs:
     @property
     def audit(self) -> Path | None:
         """The path of the audit, from --audit or from the result folder."""
-        return self.audit_path or (self.reopened.audit if self.reopened is not None else None)
-
-    @property
-    def by(self) -> list[str]:
-        """The columns from all --by options."""
-        return _parts(self.by_texts)
+        return self.value("audit") or (self.reopened.audit if self.reopened is not None else None)
 
     @property
     def conventions(self) -> list[ConventionName]:
         """The conventions from --convention, which define the metrics; `auto` depends on the ground truth."""
-        if self.reopened is not None and not typed("convention_text"):
+        if self.reopened is not None and not typed("convention"):
             return [self.reopened.convention]
         if self.is_auto:
             return [OF_SHAPE[self.truth.shape]]
-        return cast("list[ConventionName]", list(dict.fromkeys(_parts([self.convention_text]))))
+        return cast("list[ConventionName]", list(dict.fromkeys(self._convention_names)))
+
+    @property
+    def _convention_names(self) -> list[str]:
+        return parts("--convention", [self.value("convention")])
 
     @property
     def is_auto(self) -> bool:
         """Return True if no convention was named."""
-        return self.reopened is None and _parts([self.convention_text]) in ([], [AUTO])
+        return self.reopened is None and self._convention_names in ([], [AUTO])
 
     @property
     def metrics(self) -> list[str]:
@@ -327,54 +318,32 @@ class Inputs:
             raise ConfigError(f"-m: expected metrics, such as recall@5,ndcg, found {texts}")
         return names
 
-    @property
-    def cutoffs(self) -> list[int]:
-        """The cutoffs from all -k options."""
-
-        def cutoff(text: str) -> int | None:
-            is_valid = text.isascii() and text.isdigit() and len(text) <= 16 and 0 < int(text) <= 10**15
-            return int(text) if is_valid else None
-
-        expected = "expected whole numbers above 0 and up to 10^15, such as 1,5,10"
-        return numbers_in("-k", self.cutoff_texts, cutoff, expected)
-
     @cached_property
     def request(self) -> Request:
-        """The request defined by -m, -k, --convention and --audit."""
+        """The request defined by -m, -k and --convention."""
         convention: ConventionChoice = AUTO if self.is_auto else self.conventions[0]
+        k = self.value("k")
         if not self.is_auto and len(self.conventions) > 1:
-            request = self.request_for(metrics_in(self.metrics, self.conventions, self.cutoffs), convention)
-        else:
-            request = self.request_for(self.metrics, convention, self.cutoffs)
-        if self.audit is None:
-            return request
-        # The run of a result folder has already checked its own audit.
-        assumed = self.assume_random or self.audit_path is None
-        return replace(request, audit=Audit(as_ground_truth(self.audit, self.policy), assumed))
+            return self.request_for(metrics_in(self.metrics, self.conventions, k), convention)
+        return self.request_for(self.metrics, convention, k)
 
     def request_for(
         self, metrics: Sequence[str | Metric] = (), convention: ConventionChoice = AUTO, k: Sequence[int] = ()
     ) -> Request:
         """Create a request with the given metrics and all other settings from the command line."""
-        return Request.of(
-            metrics,
-            convention=convention,
-            k=k,
-            by=self.by,
-            policy=self.policy,
-            labeller=self.labeller,
-            lengths=self.lengths,
-            corpus=self.lengths.texts or None,
-            truth_format=self.truth_format,
-            run_format=self.run_format,
-            truth_columns=self.columns_of(self.truth_path),
-            run_columns=self.columns_of(*self.runs),
-            parts=self.in_parts,
-            scores=self.scores,
-            tool_spans=self.tool_spans,
-            engine=self.engine,
-            **self.others,
-        )
+        options: EvaluateOptions = {
+            **self.options,
+            "convention": convention,
+            "k": k,
+            "labeller": self.labeller,
+            "lengths": self.lengths,
+            "corpus": self.lengths.texts or None,
+        }
+        if metrics and self.audit is not None:
+            # The run of a result folder has already checked its own audit.
+            assumed = self.value("assume_random") or self.value("audit") is None
+            options |= {"audit": self.audit, "assume_random": assumed}
+        return Request.of(metrics, **options)
 
     def evaluations(self, request: Request) -> list[Evaluation]:
         """Evaluate every run according to a request."""
@@ -404,20 +373,6 @@ def refuse(names: Collection[str], reason: str) -> None:
         raise ConfigError(f"{found}: {reason}")
 
 
-def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None], expected: str) -> list[N]:
-    """Parse distinct, comma-separated numbers; raise `ConfigError` for each text that `read` cannot parse."""
-    faults = Faults()
-    numbers: dict[N, None] = {}
-    for text in (part.strip() for parts in texts for part in parts.split(",")):
-        number = read(text)
-        if number is None:
-            faults.add(option, f"{expected}, found {shown(text)}")
-        else:
-            numbers[number] = None
-    faults.stop(ConfigError)
-    return list(numbers)
-
-
 def is_result_folder(path: Path) -> bool:
     """Return whether a path is a result folder, a folder of result folders, or the file `latest` in one."""
     from groupgt.store.stamped import LAST, LATEST
@@ -436,18 +391,6 @@ def name_and_path(run: Path | str) -> tuple[str, Path | str]:
     return name, path if is_url(path) else Path(path)
 
 
-def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise ConfigError(f"{option}: expected {expected}, found {text!r}")
-        yield key.strip(), value
-
-
-def _parts(texts: Sequence[str]) -> list[str]:
-    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
-
-
 def input_options(*options: Decorator) -> Decorator:
     """Add options to a command and pass their values to it as an `Inputs` object, the first argument."""
     names = {each.name for each in fields(Inputs)}
@@ -458,8 +401,8 @@ def input_options(*options: Decorator) -> Decorator:
         @wraps(command)
         def with_inputs(**values: Any) -> None:
             given = {name: values.pop(name) for name in names.intersection(values)}
-            others = {name: values.pop(name) for name in DEFAULTS.keys() & values.keys() - taken}
-            inputs = Inputs(**given, others=others, takes_budgets="tokenizer" in given, takes_folder="systems" in given)
+            options = {name: values.pop(name) for name in DECLARED.keys() & values.keys() - taken}
+            inputs = Inputs(**given, given=options, takes_budgets="tokenizer" in given, takes_folder="systems" in given)
             with inputs.waiting:
                 inputs.import_plugins()
                 command(inputs, **values)

@@ -16,9 +16,9 @@ from groupgt.cli.help import command
 from groupgt.cli.output import FILE, default_option, file_option, say, say_wrote, written_option
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, DataError, GroupgtError, first_of
-from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.reading import Reading
 from groupgt.formats.corpus import read_corpus, read_queries
-from groupgt.formats.detect import kind_of, read_run, run_paths
+from groupgt.formats.detect import kind_of, run_paths
 from groupgt.formats.journals import ADJUDICATED, read_acts, settings_of, truth_of
 from groupgt.formats.replay import OPEN, Act, QueryState, difference, replayed
 from groupgt.formats.source import Source
@@ -131,11 +131,11 @@ def judge_command(
         index=Index(read_corpus(corpus)),
         pool=rule,
         runs=[
-            {qid: ids for qid, (ids, _) in all_rankings(read_run(path), Policy())}
+            {qid: ids for qid, (ids, _) in all_rankings(Reading().results(path), Policy())}
             for path in chain.from_iterable(map(run_paths, runs))
         ],
         truth=base,
-        prior=None if prior is None else as_ground_truth(prior, Policy()),
+        prior=None if prior is None else Reading().truth(prior),
         blind=blind,
         sample=None if size is None else sample_of(list(texts), size, seed),
         seed=seed,
@@ -198,7 +198,7 @@ def _existing(path: Path | None) -> GroundTruth | None:
         is_truth = kind_of(path) == "truth"
     except GroupgtError:
         return None
-    return as_ground_truth(path, Policy()) if is_truth and b"retrieval_gt" in Source.at(path).head() else None
+    return Reading().truth(path) if is_truth and b"retrieval_gt" in Source.at(path).head() else None
 
 
 def _population(path: Path) -> Mapping[str, str | None]:
@@ -215,7 +215,7 @@ def _population(path: Path) -> Mapping[str, str | None]:
     # What the columns of qrels mean makes no difference to their queries.
     for named in (None, "trec-subtopics"):
         try:
-            truth = as_ground_truth(path, Policy(), named)
+            truth = Reading.of(truth_format=named).truth(path)
             return dict(zip(truth.qids, truth.texts or [None] * len(truth)))
         except GroupgtError as error:
             faults.append(f"not ground truth: {error}")

@@ -15,12 +15,14 @@ from groupgt.evaluation.options import (
     LabellerOptions,
     OneRunOptions,
     RunOptions,
+    Shell,
     SliceOptions,
     TruthOptions,
+    shell_of,
 )
 from groupgt.formats.tokenizers import forms
 from groupgt.metrics.base import CONVENTIONS
-from groupgt.options import Option, Shell, choices, options_of, plain_type
+from groupgt.options import Option, choices, note_in, options_of, plain_type
 
 # Types that click reads itself.
 CLICKS = (bool, int, float)
@@ -28,8 +30,8 @@ CLICKS = (bool, int, float)
 
 def option_of(option: Option, **others: Any) -> Decorator:
     """Make an option of a command from the declaration of an option; `others` go to click instead."""
-    shell, kind = option.shell or Shell(), plain_type(option.hint)
-    names = [shell.flag or f"--{option.name.replace('_', '-')}", *filter(None, [shell.into])]
+    shell, kind = shell_of(option), plain_type(option.hint)
+    names = [shell.flag, option.name]
     facts: dict[str, Any] = {"help": shell.help or option.description, "metavar": shell.metavar}
     if shell.form == "file":
         facts["type"] = FILE
@@ -44,7 +46,7 @@ def option_of(option: Option, **others: Any) -> Decorator:
 
 def options_in(declared: Any, *order: str | Decorator) -> Decorator:
     """Make options of those in a class that have a `Shell`: first in this order, between others, then the rest."""
-    options = {name: option for name, option in options_of(declared).items() if option.shell is not None}
+    options = {name: option for name, option in options_of(declared).items() if note_in(option.notes, Shell)}
     placed = [option_of(options.pop(item)) if isinstance(item, str) else item for item in order]
     return together(*placed, *map(option_of, options.values()))
 
@@ -73,20 +75,13 @@ NAMES = default_option(
     help="How to name runs without NAME=: after the file, or after the tag in the sixth column of a TREC run.",
 )
 TRIALS = click.option("--trials", "in_trials", is_flag=True, help="Read runs of the same NAME as trials of one system.")
-TRUTH_FORMAT = option_of(options_of(TruthOptions)["truth_format"])
-WHERE = repeatable_option(
-    "--where",
-    "conditions",
-    metavar="COLUMN=VALUE",
-    help="Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
-)
-POLICY = option_of(options_of(TruthOptions)["policy"])
+OF_TRUTH = options_in(TruthOptions, "truth_format", "truth_columns", "where", "limit", "policy")
 TOOLS = option_of(options_of(RunOptions)["tool_spans"])
 COLUMNS = option_of(options_of(TruthOptions)["truth_columns"])
 CORPUS = option_of(options_of(LabellerOptions)["corpus"])
 TRUTH = together(
     click.argument("truth_path", metavar="TRUTH", type=FILE),
-    options_in(TruthOptions, "truth_format", "truth_columns", WHERE, "policy"),
+    OF_TRUTH,
 )
 FOLDER = together(
     repeatable_option(

@@ -12,8 +12,8 @@ import click
 
 from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, refuse
-from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
+from groupgt.cli.inputs import DECLARED, Inputs, input_options, refuse
+from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, OF_TRUTH, ONE_CONVENTION
 from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
@@ -51,7 +51,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @click.argument("truth_path", metavar="FOLDER|TRUTH", type=FILE)
-@input_options(TRUTH_FORMAT, WHERE, POLICY, ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
+@input_options(OF_TRUTH, ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
 def plot_command(
     inputs: Inputs,
     what: str,
@@ -129,7 +129,7 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.results.merge import compared_metrics, merged, settings_of
 
     accepted = {"truth_path", "run_paths", "metric_texts"}
-    reading = Inputs.__dataclass_fields__.keys() - accepted
+    reading = {*Inputs.__dataclass_fields__, *DECLARED} - accepted
     refuse(reading, "a result folder is already evaluated; drop input and metric options")
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
     metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
@@ -152,7 +152,7 @@ def _of_rankings(
 
     evaluate: Any = folder.config["evaluate"]
     by = tuple(evaluate.get("by", ()))
-    opened = replace(inputs, truth_path=folder.path, takes_folder=True, dataset_name=dataset, by_texts=by)
+    opened = replace(inputs.with_given(by=by), truth_path=folder.path, takes_folder=True, dataset_name=dataset)
     opened.check()
     evaluations = opened.evaluations_by_name(opened.request)
     baseline = folder.baseline if folder.baseline in evaluations else ""

@@ -11,7 +11,7 @@ import click
 
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, refuse
-from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, PARTS, POLICY, TOOLS, TRUTH, TRUTH_FORMAT, WHERE
+from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, OF_TRUTH, PARTS, TOOLS, TRUTH
 from groupgt.cli.output import (
     FILE,
     WRITTEN,
@@ -31,8 +31,7 @@ from groupgt.curation.rechunk import WAYS, rechunk
 from groupgt.curation.review import HEADERS, accepted, rows_of
 from groupgt.engines.calls import in_call_order, rankings_to_write
 from groupgt.errors import ConfigError, listed
-from groupgt.evaluation.inputs import as_ground_truth
-from groupgt.formats.detect import kind_of, read_run, require_paths
+from groupgt.formats.detect import kind_of, require_columns, require_paths
 from groupgt.formats.known import RUNS, TRUTHS
 from groupgt.formats.pairing import matched
 from groupgt.formats.source import Source
@@ -67,7 +66,7 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, write
     if write is not None and write.exists():
         raise ConfigError(f"--write {write}: already exists and may contain review marks; choose another file")
     inputs.check()
-    if near_duplicates and inputs.corpus_path is None:
+    if near_duplicates and inputs.value("corpus") is None:
         raise ConfigError("--near-duplicates: needs passage text; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
     minimum = threshold if near_duplicates else None
@@ -158,8 +157,8 @@ def agree_command(
         labeller=inputs.labeller,
         other_labeller=None if other is None else inputs.labeller_of(other),
         policy=inputs.policy,
-        run_format=inputs.run_format,
-        parts=inputs.in_parts,
+        run_format=inputs.value("run_format"),
+        parts=inputs.value("parts"),
         engine=inputs.engine,
     )
     if annotator is not None:
@@ -186,7 +185,7 @@ def agree_command(
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )
-@input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS, TOOLS)
+@input_options(OF_TRUTH, PARTS, TOOLS)
 def convert_command(
     inputs: Inputs,
     source: Path,
@@ -202,16 +201,19 @@ def convert_command(
     if to == "experiment":
         import_autorag(source, target)
         return
-    if inputs.in_parts:
+    in_parts = inputs.value("parts")
+    if in_parts:
         if kind == "truth":
             raise ConfigError("--parts: only runs can be split over several files, not ground truth")
         require_paths(truth or source, [source], in_parts=True)
         kind = "run"
-    read = source if inputs.in_parts else Source.at(source)
+    read = source if in_parts else Source.at(source)
     if kind is None and (source_format in TRUTHS) != (source_format in RUNS):
         kind = "truth" if source_format in TRUTHS else "run"
+    columns = inputs.value("truth_columns")
+    require_columns(columns, [read, *filter(None, [truth])])
     if (kind or kind_of(read)) == "truth":
-        converted = inputs.truth_at(read, source_format)
+        converted = inputs.reading.but(truth_format=source_format, truth_columns=columns).truth(read)
         if accept is not None:
             converted, taken, left = accepted(converted, accept)
             say(f"accepted {taken:,}, rejected {left:,}")
@@ -219,13 +221,14 @@ def convert_command(
         return
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
-    if inputs.conditions:
-        raise ConfigError("--where: selects queries of ground truth, but IN is a run")
+    for name in ("where", "limit"):
+        if inputs.value(name):
+            raise ConfigError(f"--{name}: selects queries of ground truth, but IN is a run")
     if accept is not None:
         raise ConfigError("--accept: adds to ground truth, but IN is a run")
-    queries = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
-    qids = queries.qids if queries else None
-    run = read_run(read, source_format, parts=inputs.in_parts, qids=qids, tool_spans=inputs.tool_spans)
+    reading = inputs.reading.but(truth_columns=inputs.columns_of(truth), run_columns=columns, run_format=source_format)
+    queries = reading.whole_truth(truth) if truth else None
+    run = reading.results(read, queries.qids if queries else None)
     prepared = [in_call_order(matched(each, queries) if queries else each) for each in run.trials or (run,)]
     run = Run.of_trials(prepared)
     written, calls, trials = rankings_to_write(run, inputs.policy)

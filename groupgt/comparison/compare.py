@@ -242,7 +242,7 @@ def compare(
     named = named_runs(runs, least=2)
     against = baseline_of([name for name, _ in named], baseline)
     request = Request.of(metrics, **options)
-    request = replace(request, annotators=tuple(map(request.truth_of, annotators)))
+    request = replace(request, annotators=tuple(map(request.reading.annotation, annotators)))
     evaluations = {each.name: each for each in evaluate_each(request, request.truth_of(truth), named)}
     text = None if primary is None else evaluations[against].text_of(primary)
     return comparison_of(evaluations, against, settings, primary=text)

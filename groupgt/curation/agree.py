@@ -154,7 +154,7 @@ def agree(
             raise ConfigError("agree: comparing labellers requires a run")
         results = request.run_of(run, grouped)
         return _of_labellers(_Judgments.of(grouped, results, request), _Judgments.of(grouped, results, other_request))
-    other = request.truth_of(other_truth)
+    other = request.reading.annotation(other_truth)
     shared = [qid for qid in grouped.qids if qid in other.index]
     if not shared:
         raise DataError("agree: the two have no query in common")

@@ -17,8 +17,8 @@ from groupgt.engines.carriers import renamed
 from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, warn
 from groupgt.evaluation.evaluate import check_directions, label_run
-from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
+from groupgt.evaluation.reading import are_several
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fault_of_queries, fold, warn_of_blank, warn_of_no_match, warn_of_unknown

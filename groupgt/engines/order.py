@@ -18,6 +18,8 @@ from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE
 from groupgt.runtime import pl
 
 Direction = Literal["descending", "ascending"]
+# Whether higher scores are better: in all runs, or by the name of the run.
+Scores = Direction | Mapping[str, Direction]
 DIRECTIONS: tuple[Direction, ...] = ("descending", "ascending")
 WAY_OUT = "if the scores are distances, declare it: scores ascending (--scores in the shell, scores= in Python)"
 

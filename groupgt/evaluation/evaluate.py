@@ -18,10 +18,11 @@ from groupgt.engines.carriers import renamed
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import check_condensed, condensed
 from groupgt.engines.measure import measured
+from groupgt.engines.order import Scores
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.evaluation.estimates import FEWEST
-from groupgt.evaluation.inputs import Scores, refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, Metrics, Truth, takes_options
+from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import check_columns
@@ -36,7 +37,6 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
 from groupgt.model.run import Run
-from groupgt.model.sample import SAMPLE, sample_fault
 from groupgt.model.values import Budget, Lengths
 from groupgt.runtime import no_garbage_collection, processors
 
@@ -151,6 +151,8 @@ def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
 
 def check_audit(audit: Audit, truth: GroundTruth) -> None:
     """Raise an error if an audit is too small, contains unknown queries, or may not be a random sample."""
+    from groupgt.model.sample import SAMPLE, sample_fault
+
     judged = audit.truth
     if others := [qid for qid in judged.qids if qid not in truth.index]:
         raise DataError(f"audit: query {others[0]!r} is not in the ground truth that is audited")

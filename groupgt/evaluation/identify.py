@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt.errors import ConfigError, MetricError, printable
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.inputs import as_ground_truth, refuse_swapped
+from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
@@ -134,7 +134,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
     refuse_swapped(truth, run)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return identified(as_ground_truth(truth, request.policy), run, str(number), request, metrics)
+        return identified(request.truth_of(truth), run, str(number), request, metrics)
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from groupgt.errors import DataError, Faults
-from groupgt.evaluation.inputs import is_in_files
+from groupgt.evaluation.reading import is_in_files
 from groupgt.formats.endings import name_of, without_endings
 from groupgt.formats.parts import title_of
 from groupgt.formats.source import AnyPath

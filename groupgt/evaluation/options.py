@@ -1,29 +1,65 @@
-"""Declares each option for measuring once: its type, default, text, and spelling in the shell.
+"""Declares each option for measuring once: its type, default, text, and spelling in the shell and in experiment files.
 
 A function unpacks one of the classes (`**options: Unpack[LabelOptions]`) and passes its options on to `Request.of`.
-`takes_options` lists them in the function's signature and docstring, and `groupgt.cli.options` makes an option of each
-that has a `Shell`.
+`takes_options` lists them in the function's signature and docstring, `groupgt.cli.options` makes an option of each that
+has a `Shell`, and `groupgt.experiment.config` a key of each that is `InFile`.
 """
 
 import inspect
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import wraps
 from textwrap import TextWrapper
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypedDict, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin
 
+from annotated_types import Ge
 from typing_extensions import Doc
 
+from groupgt.engines.order import Scores
 from groupgt.errors import near_names
-from groupgt.evaluation.inputs import Scores
+from groupgt.evaluation.texts import cutoffs, directions, mapping, parts, values_by_key
 from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.metrics.base import AUTO, ConventionChoice
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
-from groupgt.options import Default, Shell, documented, options_of
+from groupgt.options import Default, Option, Scalar, Short, documented, note_in, options_of
 from groupgt.plugins import ours
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Annotation of an option that commands have too, with whatever differs from its name, type and text.
+
+    The shell passes a value of the option's type, a `file`, or all `texts` of an option that may be repeated. `read`
+    turns these into the value, given the option as it is typed.
+    """
+
+    help: str = ""
+    flag: str = ""
+    metavar: str | None = None
+    form: Literal["value", "file", "texts"] = "value"
+    read: Callable[[str, Any], Any] = lambda _, value: value
+
+
+def shell_of(option: Option) -> Shell:
+    """Return how an option is used in a shell."""
+    shell = note_in(option.notes, Shell) or Shell()
+    return shell if shell.flag else replace(shell, flag=f"--{option.name.replace('_', '-')}")
+
+
+@dataclass(frozen=True)
+class InFile:
+    """Annotation of an option that experiment files have too, for each data set, with whatever differs there.
+
+    Its key is the name of the option or another `key`, and its type that of the option or another `hint`.
+    """
+
+    key: str = ""
+    hint: Any = None
+
 
 LABELLERS = ours("labeller")
 
@@ -39,7 +75,31 @@ Runs = Annotated[
 Metrics = Annotated[Sequence[str | Metric], Doc('Metrics, such as `["recall@5", "mrr"]`.')]
 
 
-class TruthOptions(TypedDict, total=False):
+class QueryOptions(TypedDict, total=False):
+    """Options for selecting queries of ground truth."""
+
+    where: Annotated[
+        Mapping[str, Any],
+        Default(NO_COLUMNS),
+        Doc('Use only queries whose column has this value, or one of a list, such as `{"split": "test"}`.'),
+        Shell(
+            "Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
+            metavar="COLUMN=VALUE",
+            form="texts",
+            read=values_by_key("COLUMN=VALUE, such as split=test"),
+        ),
+        InFile(hint=dict[str, Annotated[list[Scalar], Short()]]),
+    ]
+    limit: Annotated[
+        Annotated[int, Ge(1)] | None,
+        Default(None),
+        Doc("Use only the first N queries of the ground truth, after `where` (default: all)."),
+        Shell("Use only the first N queries of TRUTH, after --where (default: all).", metavar="N"),
+        InFile(),
+    ]
+
+
+class TruthOptions(QueryOptions, total=False):
     """Options for reading ground truth."""
 
     policy: Annotated[
@@ -50,7 +110,6 @@ class TruthOptions(TypedDict, total=False):
             "How to handle invalid or ambiguous data, such as missing=skip, or a preset (autorag, trec); repeatable.",
             metavar="FIELD=VALUE",
             form="texts",
-            into="policy_texts",
         ),
     ]
     truth_format: Annotated[
@@ -58,6 +117,7 @@ class TruthOptions(TypedDict, total=False):
         Default(None),
         Doc("The format of truth files (default: detected)."),
         Shell("Format of TRUTH, such as trec-subtopics (default: auto-detect)."),
+        InFile("format"),
     ]
     truth_columns: Annotated[
         Declared,
@@ -69,8 +129,9 @@ class TruthOptions(TypedDict, total=False):
             flag="--columns",
             metavar="ROLE=NAME",
             form="texts",
-            into="column_texts",
+            read=mapping("ROLE=NAME, such as doc_id=chunk"),
         ),
+        InFile("columns", dict[str, str]),
     ]
 
 
@@ -96,7 +157,7 @@ class RunOptions(TypedDict, total=False):
             "Read the scores of all runs, or of one, as distances (lower is better); repeatable.",
             metavar="[NAME=]ascending",
             form="texts",
-            into="score_texts",
+            read=directions,
         ),
     ]
     tool_spans: Annotated[
@@ -111,7 +172,7 @@ class RunOptions(TypedDict, total=False):
             flag="--tool-span",
             metavar="NAME=PATH",
             form="texts",
-            into="tool_texts",
+            read=mapping("NAME=PATH, such as search=hits.id"),
         ),
     ]
     engine: Annotated[
@@ -137,7 +198,6 @@ class LabellerOptions(TypedDict, total=False):
         Shell(
             f"How results are matched to alternatives: {', '.join(LABELLERS)} (see groupgt list labellers).",
             metavar="NAME",
-            into="labeller_name",
         ),
     ]
     corpus: Annotated[
@@ -148,7 +208,6 @@ class LabellerOptions(TypedDict, total=False):
             "The corpus (JSONL, parquet or CSV). Its text is shown next to ids and compared by labellers. Budgets such "
             "as recall@2000tokens need its text, or its columns tokens and chars.",
             form="file",
-            into="corpus_path",
         ),
     ]
 
@@ -165,7 +224,7 @@ class OneRunOptions(LabelOptions, total=False):
         bool,
         Default(default=False),
         Doc("Whether a folder, a glob or a list of files is one run in many files."),
-        Shell("Read a folder or glob as one run split over many files.", into="in_parts"),
+        Shell("Read a folder or glob as one run split over many files."),
     ]
 
 
@@ -181,7 +240,7 @@ class CutoffOptions(TypedDict, total=False):
             flag="-k",
             metavar="K",
             form="texts",
-            into="cutoff_texts",
+            read=cutoffs,
         ),
     ]
 
@@ -197,7 +256,7 @@ class SliceOptions(TypedDict, total=False):
             "Slice by a column of TRUTH, or by n_groups or n_alternatives; repeatable.",
             metavar="COLUMN",
             form="texts",
-            into="by_texts",
+            read=parts,
         ),
     ]
 
@@ -226,14 +285,15 @@ class AuditOptions(TypedDict, total=False):
             "An annotator's judgments of a random sample of the queries. They correct the means and differences that "
             "TRUTH gives. (The --audit of groupgt judge takes the suspected ground truth instead.)",
             form="file",
-            into="audit_path",
         ),
+        InFile(hint=str | None),
     ]
     assume_random: Annotated[
         bool,
         Default(default=False),
         Doc("Whether the queries of the audit are a random sample although they do not say so."),
         Shell("Treat the queries in --audit as a random sample even if the file does not record one."),
+        InFile(),
     ]
 
 
@@ -248,7 +308,7 @@ class ConventionOptions(TypedDict, total=False):
         ConventionChoice,
         Default(AUTO),
         Doc("How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape of the truth)."),
-        Shell("How metrics treat groups; auto depends on the shape of TRUTH.", into="convention_text"),
+        Shell("How metrics treat groups; auto depends on the shape of TRUTH."),
     ]
 
 

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-from groupgt.engines.choice import Engine, engine_of
-from groupgt.engines.order import check_direction
-from groupgt.evaluation.inputs import as_ground_truth, as_run
-from groupgt.evaluation.options import DEFAULTS, EvaluateOptions
+from groupgt.engines.choice import Engine
+from groupgt.evaluation.options import EvaluateOptions
+from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.formats.roles import check_declared
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.base import AUTO, OF_SHAPE
@@ -34,7 +32,7 @@ class Audit:
 # The texts of metrics, and the cutoffs for metrics without one.
 Requested = tuple[Sequence[str | Metric], Sequence[int]]
 # What the default options mean: they need not be read.
-DEFAULT_POLICY, DEFAULT_LABELLER, DEFAULT_ENGINE, NO_LENGTHS = Policy.of(None), Ids(), Engine(), Lengths()
+DEFAULT_LABELLER, NO_LENGTHS = Ids(), Lengths()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +40,10 @@ class Request:
     """Evaluation request: `metrics` by text, under a `convention`, sliced `by` columns.
 
     If the convention is `auto`, it depends on the shape of the ground truth, and `resolved` parses `requested` again.
-    `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
-    `lengths` how much of a run fits a budget, and `engine` where labelling happens; `sources` includes the corpus.
-    `options` are all options by name, as given; those without a field here are used as they are. `audit` corrects means
-    and differences. `annotators` contains ground truth from further annotators; metric values are averaged over all
-    annotators.
+    `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled, and
+    `lengths` how much of a run fits a budget; `sources` includes the corpus. `reading` reads ground truth and runs, and
+    has all options by name, as given. `audit` corrects means and differences. `annotators` contains ground truth from
+    further annotators; metric values are averaged over all annotators.
     """
 
     metrics: dict[str, Metric]
@@ -56,8 +53,7 @@ class Request:
     labeller: Labeller
     sources: Sources
     lengths: Lengths
-    engine: Engine
-    options: EvaluateOptions
+    reading: Reading
     requested: Requested
     is_auto: bool
     audit: Audit | None = None
@@ -66,13 +62,10 @@ class Request:
     @classmethod
     def of(cls, metrics: str | Metric | Sequence[str | Metric] = (), **options: Unpack[EvaluateOptions]) -> Request:
         """Read the options that are given; raise `MetricError` or `ConfigError` if they are invalid."""
-        policy = Policy.of(options["policy"]) if "policy" in options else DEFAULT_POLICY
-        engine = engine_of(options["engine"]) if "engine" in options else DEFAULT_ENGINE
-        if "scores" in options:
-            check_direction(options["scores"])
+        reading = Reading.of(**options)
+        policy, given = reading.policy, reading.options
         if isinstance(metrics, str):
             metrics = split_names(metrics) or [metrics]
-        given: EvaluateOptions = {**DEFAULTS, **options}
         convention, k, by = given["convention"], given["k"], given["by"]
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
         # Invalid metrics are reported before any data are read; `auto` accepts what is valid in any convention.
@@ -81,6 +74,7 @@ class Request:
             warn_of_idle_cutoffs(texts, convention, ks)
         if parsed and all(metric.judged_only for metric in parsed.values()):
             policy = replace(policy, unjudged="drop")
+            reading = replace(reading, policy=policy)
         check_policy(policy, parsed)
         if by:
             check_aggregates(parsed, "a slice")
@@ -91,8 +85,6 @@ class Request:
         has_budgets = any(metric.budget is not None for metric in parsed.values())
         if given["lengths"] is None and given["corpus"] is not None and has_budgets:
             lengths = Lengths(texts=sources.texts(None, "corpus"))
-        for columns in (options[name] for name in ("truth_columns", "run_columns") if name in options):
-            check_declared(columns)
         audit = given["audit"]
         return cls(
             metrics=parsed,
@@ -102,11 +94,10 @@ class Request:
             labeller=labeller,
             sources=sources,
             lengths=lengths,
-            engine=engine,
-            options=given,
+            reading=reading,
             requested=(tuple(texts), tuple(ks)),
             is_auto=convention == AUTO,
-            audit=None if audit is None else Audit(as_ground_truth(audit, policy), given["assume_random"]),
+            audit=None if audit is None else Audit(reading.annotation(audit), given["assume_random"]),
         )
 
     def resolved(self, truth: GroundTruth) -> Request:
@@ -128,22 +119,20 @@ class Request:
         """True if any metric reads the texts of results."""
         return any(metric.definition.reads_texts for metric in self.metrics.values())
 
+    @property
+    def options(self) -> EvaluateOptions:
+        """All options by name, as given."""
+        return self.reading.options
+
+    @property
+    def engine(self) -> Engine:
+        """Where labelling happens."""
+        return self.reading.engine
+
     def truth_of(self, value: Any) -> GroundTruth:
-        """Read ground truth from user data under this policy."""
-        options = self.options
-        return as_ground_truth(value, self.policy, options["truth_format"], self.engine, options["truth_columns"])
+        """Read ground truth from user data, and select its queries."""
+        return self.reading.truth(value)
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """Read one system's results from user data; the run's name is `name`, or else the name in the request."""
-        options = self.options
-        return as_run(
-            value,
-            truth,
-            options["run_format"],
-            name or options["name"],
-            parts=options["parts"],
-            engine=self.engine,
-            columns=options["run_columns"],
-            scores=options["scores"],
-            tool_spans=options["tool_spans"],
-        )
+        return self.reading.run(value, truth, name)

@@ -66,8 +66,8 @@ class Slicer:
         ]
 
 
-def where(truth: GroundTruth, conditions: Mapping[str, Sequence[str]]) -> GroundTruth:
-    """Select queries whose columns have one of these values, as printed; raise `ConfigError` if none remain.
+def where(truth: GroundTruth, conditions: Mapping[str, Any]) -> GroundTruth:
+    """Select queries whose columns have this value, or one of a list, as printed; raise `ConfigError` if none remain.
 
     >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
     >>> where(truth, {"n_groups": ["2"]}).qids
@@ -76,15 +76,15 @@ def where(truth: GroundTruth, conditions: Mapping[str, Sequence[str]]) -> Ground
     if not conditions:
         return truth
     keep = np.ones(len(truth), dtype=np.bool_)
-    for column, values in conditions.items():
-        texts = Slicer(truth, [column], "where").texts(column)
+    for column, chosen in conditions.items():
+        values = [_text(value) for value in (chosen if isinstance(chosen, (list, tuple, set)) else [chosen])]
+        texts = Slicer(truth, [column], f"where.{column}").texts(column)
         existing = list(dict.fromkeys(texts))
         for value in values:
             if value not in existing:
                 some = ", ".join(existing[:20]) + (" …" if len(existing) > 20 else "")
-                raise ConfigError(
-                    f"where: no query has {column} = {value!r}{near_names(value, existing)}; there are {some}"
-                )
+                what = f"no query has the value {value!r}{near_names(value, existing)}"
+                raise ConfigError(f"where.{column}: {what}; there are {some}")
         keep &= np.array([text in values for text in texts], dtype=np.bool_)
     if not keep.any():
         raise ConfigError("where: no query matches")

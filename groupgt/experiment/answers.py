@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError, collecting
-from groupgt.evaluation.inputs import as_run
 from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, ThisRun, needed
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
@@ -287,11 +286,9 @@ class SystemAnswers:
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
-            how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": engine, **options.how}
+            reading = data.request.reading.but(parts=True, engine=engine, **options.how)
             with collecting(data.warnings):
-                run = as_run(
-                    options.path, data.truth, options.format, name, scores=data.request.options["scores"], **how
-                )
+                run = reading.run(options.path, data.truth, name, data.qids)
                 if data.corpus_ids and run.in_memory:
                     rankings = all_rankings(run, self.experiment.policy)
                     check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)

@@ -11,12 +11,12 @@ from importlib.util import find_spec
 import groupgt
 from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, GroupgtError, near_names
+from groupgt.evaluation.reading import Reading
 from groupgt.experiment.best import check_best
 from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig, SystemConfig
 from groupgt.experiment.gate_checks import GateChecks
 from groupgt.experiment.systems import Families, UsersCode, some_of, stages_of
 from groupgt.experiment.yaml import Document, exists
-from groupgt.formats.detect import read_ground_truth
 from groupgt.formats.known import TRUTHS
 from groupgt.formats.source import neighbors
 from groupgt.formats.tokenizers import check_tokenizer
@@ -81,7 +81,8 @@ class Checks:
 
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
         compare = self.config.compare
-        if dataset.audit is not None and compare is not None and compare.across == "datasets":
+        named = dataset.reading["truth_format"]
+        if dataset.reading["audit"] is not None and compare is not None and compare.across == "datasets":
             self.document.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
         for key in ("ground_truth", "queries", "corpus", "audit"):
             text = getattr(dataset, key)
@@ -95,8 +96,8 @@ class Checks:
             else:
                 hint = f"; {dataset.fetch}" if dataset.fetch else ""
                 self.document.fault((*path, key), f"file not found: {file}{hint or neighbors(file)}")
-        if dataset.format is not None and dataset.format not in TRUTHS and self.document.is_sound(*path, "format"):
-            self.document.unknown((*path, "format"), dataset.format, TRUTHS)
+        if named is not None and named not in TRUTHS and self.document.is_sound(*path, "format"):
+            self.document.unknown((*path, "format"), named, TRUTHS)
 
     def _stages(self, path: KeyPath, system: SystemConfig) -> None:
         if system.stages and system.matrix:
@@ -206,7 +207,7 @@ class Checks:
                 warnings.simplefilter("ignore")
                 # Data that are unreadable, or not built yet, are reported when the data are read.
                 with suppress(GroupgtError, OSError):
-                    shapes[name] = read_ground_truth(path, dataset.format, columns=dataset.columns).shape
+                    shapes[name] = Reading.of(**dataset.reading).whole_truth(path).shape
         if len(set(shapes.values())) > 1:
             listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
             what = f"data sets have ground truth of different shapes, each with a default of its own: {listing}"

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, make_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, make_dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
@@ -16,11 +16,11 @@ from typing_extensions import Doc
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import is_size, size_of
 from groupgt.engines.order import Direction
-from groupgt.evaluation.options import CutoffOptions
-from groupgt.experiment.yaml import LISTED, Scalar, Texts
+from groupgt.evaluation.options import CutoffOptions, EvaluateOptions, InFile
+from groupgt.experiment.yaml import LISTED, Texts
 from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import split_names
-from groupgt.options import Option, Rule, Short, options_of
+from groupgt.options import Option, Rule, Scalar, Short, note_in, options_of
 from groupgt.render.page.page import MAX_SIZE
 from groupgt.retrievers.base import RetrieverPlugin
 
@@ -39,11 +39,32 @@ Positive = Annotated[int, Ge(1), Le(10**15)]
 # Number of queries that cheap retrievers run a second time, one by one.
 TIMED = 30
 # The comparison settings that are keys of `compare`; the seed is set for the entire file.
-SETTINGS = [option for option in options_of(Settings).values() if option.name != "seed"]
-# The options of all metrics are keys of `evaluate`.
-MEASURING = options_of(CutoffOptions).values()
+SETTINGS = {name: option for name, option in options_of(Settings).items() if name != "seed"}
+# The options of all metrics are keys of `evaluate`, and those of ground truth are keys of a data set.
+MEASURING = options_of(CutoffOptions)
+OF_TRUTH = {
+    in_file.key or name: replace(option, hint=Annotated[in_file.hint or option.hint, Doc(option.description)])
+    for name, option in options_of(EvaluateOptions).items()
+    if (in_file := note_in(option.notes, InFile))
+}
 
 
+def _with_keys(options: Mapping[str, Option]) -> Callable[[type[S]], type[S]]:
+    """Add a key for each option to a section that does not have it."""
+
+    def extended(section: type[S]) -> type[S]:
+        added = {key: each for key, each in options.items() if key not in options_of(section)}
+        keys: list[Any] = [
+            (key, each.hint, field(default_factory=dict) if each.default == {} else each.default)
+            for key, each in added.items()
+        ]
+        namespace = {"__doc__": section.__doc__}
+        return make_dataclass(section.__name__, keys, bases=(section,), namespace=namespace, frozen=True, kw_only=True)
+
+    return extended
+
+
+@_with_keys(OF_TRUTH)
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     """One data set: queries with grouped ground truth, and the corpus that retrievers search."""
@@ -53,19 +74,12 @@ class Dataset:
         str | None, Doc("Query texts, if the ground truth has none: TREC topics, TSV, JSONL or BEIR.")
     ] = None
     corpus: Annotated[str | None, Doc("The passages that retrievers search.")] = None
-    format: Annotated[str | None, Doc("Format of the ground truth (default: auto-detect).")] = None
-    columns: Annotated[
-        dict[str, str], Doc("Names of columns of the ground truth by role, such as {retrieval_gt: expected}.")
-    ] = field(default_factory=dict)
-    where: Annotated[
-        dict[str, Annotated[list[Scalar], LISTED]], Doc("Keep only rows whose column has one of these values.")
-    ] = field(default_factory=dict)
-    audit: Annotated[
-        str | None,
-        Doc("An annotator's judgments of a random sample of the queries: corrects means, differences and gates."),
-    ] = None
-    assume_random: Annotated[bool, Doc("Assume that the queries of the audit are a random sample.")] = False
     fetch: Annotated[str | None, Doc("How to obtain missing files; shown in the error.")] = None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options of ground truth by name."""
+        return {option.name: getattr(self, key) for key, option in OF_TRUTH.items()}
 
 
 @dataclass(frozen=True)
@@ -179,17 +193,6 @@ class Best:
     ] = None
 
 
-def _with_keys(options: Iterable[Option]) -> Callable[[type[S]], type[S]]:
-    """Add a key for each option to a section that has none of this name."""
-
-    def extended(section: type[S]) -> type[S]:
-        keys = [(each.name, each.hint, each.default) for each in options if each.name not in options_of(section)]
-        namespace = {"__doc__": section.__doc__}
-        return make_dataclass(section.__name__, keys, bases=(section,), namespace=namespace, frozen=True, kw_only=True)
-
-    return extended
-
-
 @_with_keys(MEASURING)
 @dataclass(frozen=True, kw_only=True)
 class Evaluate:
@@ -228,7 +231,7 @@ class Evaluate:
     @property
     def options(self) -> dict[str, Any]:
         """The options of all metrics by name; `k` is in the metrics."""
-        return {each.name: getattr(self, each.name) for each in MEASURING if each.name != "k"}
+        return {name: getattr(self, name) for name in MEASURING if name != "k"}
 
     def repeats(self, kind: RetrieverPlugin) -> int:
         """Return how many queries a retriever that takes batches runs a second time, one by one."""
@@ -254,7 +257,7 @@ class Compare:
 
     def settings(self, seed: int) -> Settings:
         """Return the comparison settings with the given seed."""
-        return Settings(**{option.name: getattr(self, option.name) for option in SETTINGS}, seed=seed)
+        return Settings(**{name: getattr(self, name) for name in SETTINGS}, seed=seed)
 
 
 # The keys for the bound of a gate, which has exactly one of them.

@@ -8,12 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-
 from groupgt.comparison.across import Measured, shared_queries, texts_of
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, KeptWarning, MetricError, collecting, warn
 from groupgt.evaluation.evaluate import check_audit
-from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
@@ -164,10 +162,11 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
 
 
 def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | None:
-    dataset = experiment.config.datasets[name]
-    if dataset.audit is None:
+    options = experiment.config.datasets[name].reading
+    if options["audit"] is None:
         return None
-    audit = Audit(as_ground_truth(experiment.at(dataset.audit), experiment.policy), dataset.assume_random)
+    reading = Reading.of(policy=experiment.policy, **options)
+    audit = Audit(reading.annotation(experiment.at(options["audit"])), options["assume_random"])
     try:
         check_audit(audit, truth)
     except GroupgtError as error:
@@ -180,11 +179,12 @@ def read_retrieval_inputs(experiment: Experiment, name: str) -> RetrievalInputs:
     """Read the queries and corpus digest of a data set without running user code."""
     dataset = experiment.config.datasets[name]
     path = experiment.at(dataset.ground_truth)
-    truth = as_ground_truth(path, experiment.policy, dataset.format, columns=dataset.columns)
+    reading = Reading.of(policy=experiment.policy, **dataset.reading)
+    truth = reading.whole_truth(path)
     if dataset.queries is not None:
         truth = _with_texts(truth, experiment.at(dataset.queries))
     digest = "" if dataset.corpus is None else sha256(corpus_file(experiment.at(dataset.corpus)))
-    return RetrievalInputs(truth=_where(experiment, truth, name), qids=truth.qids, corpus_digest=digest)
+    return RetrievalInputs(truth=_selected(experiment, reading, truth, name), qids=truth.qids, corpus_digest=digest)
 
 
 def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
@@ -219,30 +219,13 @@ def _not_run(*_: Any) -> NoReturn:
     raise ConfigError("code of yours runs only with --allow-code")
 
 
-def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTruth:
-    where = experiment.config.datasets[dataset].where
-    faults = Faults()
-    keep = np.ones(len(truth), dtype=np.bool_)
-    for column, values in where.items():
-        place = experiment.document.place(("datasets", dataset, "where", column), key=True)
-        if column not in truth.columns:
-            columns = ", ".join(truth.columns) or "none"
-            faults.add(place, f"datasets.{dataset}.where: the ground truth has no column {column!r}; it has {columns}")
-            continue
-        cells = truth.columns[column]
-        keep &= np.array([any(_same(cell, value) for value in values) for cell in cells], dtype=np.bool_)
-        if not keep.any() and not faults:
-            values_there = ", ".join(dict.fromkeys(shown(cell) for cell in cells))
-            what = f"no query is left; the column holds {shown(values_there, 200)[1:-1]}"
-            faults.add(place, f"datasets.{dataset}.where.{column}: {what}")
-            break
-    faults.stop(ConfigError)
-    return truth.select(np.flatnonzero(keep).tolist()) if where else truth
-
-
-def _same(cell: Any, value: Any) -> bool:
-    """Return whether a cell equals a value; unlike in Python, True does not equal 1."""
-    return isinstance(cell, bool) == isinstance(value, bool) and bool(cell == value)
+def _selected(experiment: Experiment, reading: Reading, truth: GroundTruth, dataset: str) -> GroundTruth:
+    try:
+        return reading.selected(truth)
+    except ConfigError as error:
+        key, _, what = str(error).partition(": ")
+        place = experiment.document.place(("datasets", dataset, *key.split(".", 1)), key=True)
+        raise ConfigError(f"{place}: datasets.{dataset}.{key}: {what}") from None
 
 
 # --- Checks that need the data.
@@ -332,7 +315,7 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
         add(f"{module.replace('.', '/')}.py")
     for dataset, config in experiment.config.datasets.items():
         add(config.ground_truth)
-        add(config.audit)
+        add(config.reading["audit"])
         if config.queries is not None:
             by_name[config.queries] = sha256(queries_file(experiment.at(config.queries)))
         if config.corpus is not None:

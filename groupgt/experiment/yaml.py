@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import glob
-import math
 import os
 import re
 from collections.abc import Collection, Sequence
@@ -19,7 +18,7 @@ import yaml
 from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.formats.source import neighbors
 from groupgt.model.validity import shown
-from groupgt.options import KeyPath, Rule, Short
+from groupgt.options import KeyPath, Short
 
 LARGEST_BYTES = 1 << 20
 DEEPEST = 40
@@ -39,13 +38,7 @@ PROBLEMS = {
 }
 
 
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
-
-
 LISTED = Short()
-# The possible values of a column; one type, so that an error has one location.
-Scalar = Annotated[Any, Rule("text, a number, true or false", _is_scalar, {"type": ["string", "number", "boolean"]})]
 Texts = Annotated[list[str], LISTED]
 # Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice", "stages"}

@@ -30,23 +30,12 @@ from groupgt.runtime import no_garbage_collection, pl
 def read_ground_truth(
     path: AnyPath,
     format: str | None = None,
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
+    policy: Policy | None = None,
     *,
     columns: Declared = NO_COLUMNS,
     ceiling: int = 0,
 ) -> GroundTruth:
-    """Read ground truth from a file, a BEIR folder or a frame.
-
-    Raises `DataError` with the file, the line, and the expected and actual content.
-
-    Args:
-        path: A path, a URL or a frame; files may be compressed with gzip or zstd.
-        format: autorag (parquet), jsonl, json (as written by ranx), trec (qrels), trec-subtopics, trec-no-iter, beir,
-            csv, or a benchmark format such as freshstack (default: detected).
-        policy: How to handle invalid or ambiguous data: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
-        columns: Names of columns by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: as usual).
-        ceiling: Memory limit in bytes; 0 for none.
-    """
+    """Read ground truth from a file, a BEIR folder or a frame, with at most `ceiling` bytes of memory (0: no limit)."""
     require_columns(columns, [path])
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy), columns=columns)
@@ -67,44 +56,6 @@ def read_ground_truth(
         return truth if chosen.shape is None else replace(truth, shape=chosen.shape)
 
 
-def read_run(
-    path: AnyPath | Sequence[AnyPath],
-    format: str | None = None,
-    *,
-    parts: bool = False,
-    qids: list[str] | None = None,
-    columns: Declared = NO_COLUMNS,
-    tool_spans: Mapping[str, str] = NO_COLUMNS,
-    streamed: bool = False,
-    ceiling: int = 0,
-) -> Run:
-    """Read the results of one system. Large files are not loaded here; the evaluation streams them.
-
-    Args:
-        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts`, a folder, glob or list of files.
-        format: trec, jsonl, json (as written by ranx), csv, parquet (long or nested) or autorag (node output)
-            (default: detected).
-        parts: Whether several files form one run, whose queries may span files.
-        qids: The query order for results without query ids, such as AutoRAG node output.
-        columns: Names of columns by role, such as `{"doc_id": "chunk"}` (default: as usual).
-        tool_spans: For traces, the tools that search, each with the path to the ids in its result.
-        streamed: Whether to stream even small files.
-        ceiling: Memory limit in bytes; 0 for none.
-    """
-
-    run = unread_run(
-        path,
-        format,
-        parts=parts,
-        qids=qids,
-        columns=columns,
-        tool_spans=tool_spans,
-        streamed=streamed,
-        ceiling=ceiling,
-    )
-    return run.loaded if run.in_memory else run
-
-
 def unread_run(
     path: AnyPath | Sequence[AnyPath],
     format: str | None = None,
@@ -116,7 +67,10 @@ def unread_run(
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Return a run as `read_run` does, but leave the lines of a small TREC file to the evaluation as well."""
+    """Read the results of one system from a file, several files (`parts`) or a frame.
+
+    The lines of TREC files, and large files, are not read here: the evaluation streams them.
+    """
 
     def read(source: Source) -> Run:
         source = replace(source, ceiling=ceiling, columns=columns, tool_spans=tool_spans)

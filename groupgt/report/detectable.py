@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
 from groupgt.errors import DataError, GroupgtError, display
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.inputs import as_run
 from groupgt.evaluation.result import mean_of
 from groupgt.experiment.config import Gate
 from groupgt.experiment.datasets import Data
@@ -147,8 +145,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metric: Metric) -> Floats:
     """Measures a system whose results are files, which needs no run."""
     options, text = experiment.options(name, dataset), str(metric)
-    how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": experiment.engine, **options.how}
-    run = as_run(options.path, data.truth, options.format, name, scores=data.request.options["scores"], **how)
+    run = data.request.reading.but(parts=True, **options.how).run(options.path, data.truth, name, data.qids)
     request = replace(data.request, metrics={text: metric}, by=())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a run reports suspicious data

@@ -16,13 +16,12 @@ from pathlib import Path
 import yaml
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
+from groupgt.evaluation.reading import Reading
 from groupgt.experiment.runner import outcome_of
 from groupgt.formats import parquet
-from groupgt.formats.detect import read_ground_truth, read_run
 from groupgt.formats.fields import NESTED
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.policy import Policy
 from groupgt.model.validity import number_of
 from groupgt.runtime import pl
 from groupgt.store.files import write_text
@@ -138,11 +137,12 @@ def survey(project: Path) -> Project:
 
 def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
     """Read ground truth under AutoRAG's policy; also return any rules needed besides that policy."""
+    reading = Reading.of(truth_format="autorag", policy="autorag")
     try:
-        return read_ground_truth(path, "autorag", Policy.of("autorag")), {}
+        return reading.truth(path), {}
     except DataError as error:
         rules = {name: rule for name, (rule, _) in ALLOWANCES.items() if any(name in each for each in error.faults)}
-    return read_ground_truth(path, "autorag", Policy.of({"preset": "autorag", **rules})), rules
+    return reading.but(policy={"preset": "autorag", **rules}).truth(path), rules
 
 
 def _tables(folder: Path, qids: list[str], left: list[str], faults: Faults) -> list[_Table]:
@@ -177,7 +177,7 @@ def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
 
 def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
     # If the ground truth is invalid, nothing can be compared with it.
-    lists = (read_run(path, "autorag", qids=qids).rankings or {}) if qids else {}
+    lists = Reading.of(run_format="autorag").results(path, qids).rankings if qids else {}
     columns = [name for name in parquet.names_of(Source.at(path)) if name in METRICS]
     try:
         frame = pl.read_parquet(path, columns=columns, glob=False).cast(pl.Float64, strict=False).fill_nan(None)

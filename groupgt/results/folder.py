@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
-from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.formats.corpus import corpus_file
@@ -218,7 +218,7 @@ class ResultFolder:
         """Read the ground truth of the run."""
         if not self.truth_path.is_file():
             raise DataError(f"{self.path}: expected {self.truth_path.name} in truth, found none; {AGAIN}")
-        return as_ground_truth(self.truth_path, policy, "jsonl")
+        return Reading.of(policy=policy, truth_format="jsonl").truth(self.truth_path)
 
     @property
     def audit(self) -> Path | None:

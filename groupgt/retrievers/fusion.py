@@ -41,8 +41,8 @@ class ResultsOptions(base.Options):
 
     @property
     def how(self) -> dict[str, Any]:
-        """How the file is read, in the words of `as_run`."""
-        return {"columns": self.columns, "tool_spans": self.traces}
+        """How the file is read, as options of an evaluation."""
+        return {"run_format": self.format, "run_columns": self.columns, "tool_spans": self.traces}
 
     def searches_texts(self) -> bool:
         return False

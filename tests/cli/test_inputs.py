@@ -22,7 +22,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from tests.snapshots import Snapshot
 
-TRUTH = {"--truth-format", "--where", "--policy"}
+TRUTH = {"--truth-format", "--where", "--limit", "--policy"}
 RUNS = {"--run-format", "--parts", "--memory"}
 LABELLER = {"--labeller", "--with", "--corpus", "--allow-code"}
 METRICS = {"-m", "-k", "--convention", "--by"}
@@ -47,31 +47,12 @@ TAKES = {
     "stages": TRUTH | LABELLER | {"--by"},  # a stage is a run and a cutoff
     "convert": TRUTH | {"--parts"},  # --from says the format of results too; all of them are held
 }
-# The options above by the name of the field of `Inputs` that holds them.
-FIELDS = {
-    "--truth-format": "truth_format",
-    "--where": "conditions",
-    "--policy": "policy_texts",
-    "--run-format": "run_format",
-    "--parts": "in_parts",
-    "--memory": "memory",
-    "--labeller": "labeller_name",
-    "--with": "labeller_options",
-    "--corpus": "corpus_path",
-    "--allow-code": "allow_code",
-    "--tokenizer": "tokenizer",
-    "-m": "metric_texts",
-    "-k": "cutoff_texts",
-    "--convention": "convention_text",
-    "--by": "by_texts",
-    "--system": "systems",
-}
 
 
 def options_of(command: str) -> set[str]:
     found = cli.get_command(None, command)  # type: ignore[arg-type]  # the context is not looked at
     assert found is not None
-    return {option for parameter in found.params for option in parameter.opts if option in FIELDS}
+    return {option for parameter in found.params for option in parameter.opts if option in EVERYTHING}
 
 
 @pytest.mark.parametrize("command", TAKES)
@@ -90,7 +71,7 @@ def test_every_field_is_an_option_or_an_argument() -> None:
 
     own = {parameter.name for parameter in command.__click_params__}  # type: ignore[attr-defined]  # click keeps them there
     fields = set(Inputs.__dataclass_fields__)
-    assert fields - own == {"takes_budgets", "takes_folder", "convention_text", "waiting", "others"}
+    assert fields - own == {"takes_budgets", "takes_folder", "waiting", "given"}
     assert own - fields <= DEFAULTS.keys()
 
 
@@ -207,6 +188,15 @@ def test_where(command: str, data: Path, capsys: pytest.CaptureFixture[str], sna
         snapshot(str(given[2]))
         return
     differ(capsys, command, "--where", "type=y")
+
+
+@pytest.mark.parametrize("command", pairs("--limit"))
+def test_limit(command: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if command == "explain":
+        status, _, error, _ = outcome(capsys, ["explain", "TRUTH", "RUN", "--query", "q2", "--limit", "1"])
+        assert (status, "'q2'" in error) == (2, True)
+        return
+    differ(capsys, command, "--limit", "1")
 
 
 @pytest.mark.parametrize("command", pairs("--policy"))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import groupgt
+from groupgt import read_run
 from groupgt.experiment.cache import answers_of, rows_of
-from groupgt.formats.detect import read_run
 from groupgt.report import times
 from groupgt.retrievers.base import as_pairs, checked
 from groupgt.retrievers.python import ranking_of

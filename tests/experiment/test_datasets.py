@@ -24,8 +24,20 @@ FAULTS: list[Fault] = [
         "file not found: FOLDER/corpse.jsonl",
     ),
     # What only the data shows.
-    ("no such column", [("{type: [", "{tpe: [")], "10:13", "datasets.mine.where", "no column 'tpe'; it has type, year"),
-    ("no question left", [("[single, multi]", "[double]")], "10:13", "datasets.mine.where.type", "no query is left"),
+    (
+        "no such column",
+        [("{type: [", "{tpe: [")],
+        "10:13",
+        "datasets.mine.where.tpe",
+        "type, year), found 'tpe'",
+    ),
+    (
+        "no question left",
+        [("[single, multi]", "[double]")],
+        "10:13",
+        "datasets.mine.where.type",
+        "has the value 'double'",
+    ),
     ("where of nothing", [("[single, multi]", "~")], "10:19", "datasets.mine.where.type", "a list, found nothing"),
     ("where as a list", [("{type: [single, multi]}", "[type]")], "10:12", "datasets.mine.where", "found a list"),
 ]

@@ -93,10 +93,10 @@ def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeyp
 
 def test_where_that_leaves_nothing_is_an_error(experiment: Path) -> None:
     experiment.write_text(experiment.read_text().replace("split: dev", "split: train"))
-    with pytest.raises(groupgt.DataError, match="no query is left"):
+    with pytest.raises(groupgt.DataError, match="no query has the value 'train'"):
         run_experiment(experiment)
     experiment.write_text(experiment.read_text().replace("split: train", "part: dev"))
-    with pytest.raises(groupgt.DataError, match="no column 'part'"):
+    with pytest.raises(groupgt.DataError, match="found 'part'"):
         run_experiment(experiment)
 
 

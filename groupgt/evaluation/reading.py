@@ -1,0 +1,290 @@
+"""Reads ground truth and runs from user data: mappings, paths and frames. Nothing else reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Unpack
+
+import numpy as np
+from typing_extensions import Doc
+
+from groupgt.engines.choice import Engine, Streaming, engine_of
+from groupgt.engines.measure import in_order
+from groupgt.engines.order import check_direction
+from groupgt.errors import ConfigError, DataError
+from groupgt.evaluation.options import DEFAULTS, EvaluateOptions, QueryOptions, takes_options
+from groupgt.evaluation.slices import where
+from groupgt.formats import frames
+from groupgt.formats.fields import TRIAL
+from groupgt.formats.pairing import matched
+from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run, Trials
+from groupgt.options import check_ranges, limits, options_of
+
+# What the default options mean: they need not be read.
+DEFAULT_POLICY, DEFAULT_ENGINE = Policy.of(None), Engine()
+# Options that are numbers within a range.
+RANGED = frozenset(name for name, option in options_of(EvaluateOptions).items() if limits(option.hint))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How ground truth and runs are read, for all who read them: `options` by name, as given.
+
+    The shell, experiment files and the pytest plug-in only fill in the options, from their declaration.
+    """
+
+    options: EvaluateOptions = field(default_factory=lambda: DEFAULTS)
+    policy: Policy = DEFAULT_POLICY
+    engine: Engine = DEFAULT_ENGINE
+
+    @classmethod
+    def of(cls, **options: Unpack[EvaluateOptions]) -> Reading:
+        """Check the options that are given; raise `ConfigError` if they are invalid."""
+        if not RANGED.isdisjoint(options):
+            check_ranges(EvaluateOptions, options)
+        if "scores" in options:
+            check_direction(options["scores"])
+        for columns in (options[name] for name in ("truth_columns", "run_columns") if name in options):
+            check_declared(columns)
+        return cls(
+            {**DEFAULTS, **options},
+            Policy.of(options["policy"]) if "policy" in options else DEFAULT_POLICY,
+            engine_of(options["engine"]) if "engine" in options else DEFAULT_ENGINE,
+        )
+
+    def but(self, **options: Unpack[EvaluateOptions]) -> Reading:
+        """Return this reading with other values of some options."""
+        changed: EvaluateOptions = {**self.options, "policy": self.policy, "engine": self.engine, **options}
+        return Reading.of(**changed)
+
+    def truth(self, value: Any) -> GroundTruth:
+        """Read ground truth from a mapping, path, frame or `GroundTruth`, and select its queries."""
+        return self.selected(self.whole_truth(value))
+
+    def selected(self, truth: GroundTruth) -> GroundTruth:
+        """Select the queries that are evaluated."""
+        conditions, limit = self.options["where"], self.options["limit"]
+        selected = where(truth, conditions) if conditions else truth
+        return selected if limit is None or limit >= len(selected) else selected.select(range(limit))
+
+    def whole_truth(self, value: Any) -> GroundTruth:
+        """Read ground truth with all of its queries, such as that of an annotator."""
+        named, columns = self.options["truth_format"], self.options["truth_columns"]
+        is_path = isinstance(value, (str, os.PathLike))
+        qrels = frames.dataset_named(value) if is_path and named is None else None
+        if isinstance(value, GroundTruth):
+            truth = value
+        elif qrels is not None or isinstance(value, Mapping):
+            truth = GroundTruth.of(value if qrels is None else qrels, self.policy)
+        elif is_path or frames.is_frame(value):
+            from groupgt.formats import detect
+
+            truth = detect.read_ground_truth(value, named, self.policy, columns=columns, ceiling=self.engine.ceiling)
+        elif (qrels := frames.truth_in(value)) is not None:
+            truth = GroundTruth.of(qrels, self.policy)
+        else:
+            what = "expected {query id: groups}, {query id: {id: grade}}, a path or a frame"
+            raise DataError(f"ground truth: {what}, found {type(value).__name__}")
+        # A mapping may be built query by query; a file or a frame without queries is a mistake.
+        if not isinstance(value, (Mapping, GroundTruth)) and not len(truth):
+            title = value if is_path else "ground truth"
+            raise DataError(f"{title}: the ground truth is empty; expected at least one query")
+        return truth.under(self.policy)
+
+    def annotation(self, value: Any) -> GroundTruth:
+        """Read the ground truth of another annotator, in any format; a declared column may be one of other files."""
+        return self.but(truth_format=None, truth_columns=_there(self.options["truth_columns"], value)).whole_truth(
+            value
+        )
+
+    def results(self, value: Any, qids: list[str] | None = None) -> Run:
+        """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, or a `Run`.
+
+        Results of AutoRAG's nodes have the order of `qids`. A column that these results do not have is another run's.
+        """
+        columns = _there(self.options["run_columns"], value)
+        if is_in_files(value):
+            return self._in_files(value, columns, qids)
+        if isinstance(value, Run):
+            return value
+        if frames.is_frame(value):
+            return frames.run_of(value, qids=qids, columns=columns)
+        found = None if isinstance(value, Mapping) else frames.run_in(value)
+        return Run.of(value if found is None else found)
+
+    def _in_files(self, value: Any, columns: Declared, qids: list[str] | None) -> Run:
+        from groupgt.formats import detect
+        from groupgt.formats.parts import refuse_many
+
+        named, engine = self.options["run_format"], self.engine
+        if not self.options["parts"]:
+            refuse_many(value)
+        if engine.name == "spark":
+            from groupgt.engines.remote import run_of_files, session_of
+
+            if TRIAL in (detect.column_names(value) or ()):
+                raise ConfigError(f"{value}: the spark engine does not read trials; use another engine")
+            return run_of_files(session_of(engine.options.master, engine.options.config), value, named)
+        return detect.unread_run(
+            value,
+            named,
+            parts=True,
+            qids=qids,
+            columns=columns,
+            tool_spans=self.options["tool_spans"],
+            streamed=engine.name == "streaming",
+            ceiling=engine.ceiling,
+        )
+
+    def run(self, value: Any, truth: GroundTruth, name: str = "", qids: list[str] | None = None) -> Run:
+        """Read a run, match it to the ground truth, and put it in order; its name is `name`, or that of the options.
+
+        Results of AutoRAG's nodes are matched in order to `qids`, or to the queries of the ground truth. Trials are
+        read one by one.
+        """
+        if isinstance(value, Trials):
+            return Run.of_trials([self.run(each, truth, name, qids) for each in value])
+        if are_several(value, truth):
+            raise ConfigError(
+                f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))}); pass "
+                "one of them, or all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
+            )
+        run = self.results(value, truth.qids if qids is None else qids)
+        name = name or self.options["name"] or run.name
+        if run.trials:
+            return Run.of_trials([self.run(each, truth, name) for each in run.trials])
+        run = replace(matched(run, truth), name=name)
+        scores = self.options["scores"]
+        ascending = (scores if isinstance(scores, str) else scores.get(name)) == "ascending"
+        if run.is_remote:
+            from groupgt.engines.cluster import on_cluster
+
+            return on_cluster(truth, run, ascending=ascending)
+        return in_order(truth, run, ascending=ascending)
+
+
+@takes_options(QueryOptions)
+def read_ground_truth(
+    path: Annotated[Any, Doc("A path, a URL or a frame; files may be compressed with gzip or zstd.")],
+    format: Annotated[
+        str | None,
+        Doc(
+            "autorag (parquet), jsonl, json (as written by ranx), trec (qrels), trec-subtopics, trec-no-iter, beir, "
+            "csv, or a benchmark format such as freshstack (default: detected)."
+        ),
+    ] = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
+    *,
+    columns: Annotated[
+        Declared,
+        Doc('Names of columns by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: as usual).'),
+    ] = NO_COLUMNS,
+    ceiling: Annotated[int, Doc("Memory limit in bytes; 0 for none.")] = 0,
+    **options: Unpack[QueryOptions],
+) -> GroundTruth:
+    """Read ground truth from a file, a BEIR folder or a frame.
+
+    Raises `DataError` with the file, the line, and the expected and actual content.
+    """
+    engine = Engine(options=Streaming(ceiling or ""))
+    reading = Reading.of(truth_format=format, policy=policy, truth_columns=columns, engine=engine, **options)
+    return reading.truth(path)
+
+
+def read_run(
+    path: Any,
+    format: str | None = None,
+    *,
+    parts: bool = False,
+    qids: list[str] | None = None,
+    columns: Declared = NO_COLUMNS,
+    tool_spans: Mapping[str, str] = NO_COLUMNS,
+    streamed: bool = False,
+    ceiling: int = 0,
+) -> Run:
+    """Read the results of one system. Large files are not loaded here; the evaluation streams them.
+
+    Args:
+        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts`, a folder, glob or list of files.
+        format: trec, jsonl, json (as written by ranx), csv, parquet (long or nested) or autorag (node output)
+            (default: detected).
+        parts: Whether several files form one run, whose queries may span files.
+        qids: The query order for results without query ids, such as AutoRAG node output.
+        columns: Names of columns by role, such as `{"doc_id": "chunk"}` (default: as usual).
+        tool_spans: For traces, the tools that search, each with the path to the ids in its result.
+        streamed: Whether to stream even small files.
+        ceiling: Memory limit in bytes; 0 for none.
+    """
+    reading = Reading.of(
+        run_format=format,
+        run_columns=columns,
+        parts=parts,
+        tool_spans=tool_spans,
+        engine=Engine("streaming" if streamed else "auto", Streaming(ceiling or "")),
+    )
+    if columns:
+        from groupgt.formats.detect import require_columns
+
+        require_columns(columns, path if isinstance(path, (list, tuple)) else [path])
+    run = reading.results(path, qids)
+    return run.loaded if run.in_memory else run
+
+
+def _there(columns: Declared, value: Any) -> Declared:
+    """Return the declared columns that a file or a frame has."""
+    if not columns:
+        return columns
+    from groupgt.formats.detect import column_names
+
+    names = column_names(value) or ()
+    return {role: name for role, name in columns.items() if name in names}
+
+
+def refuse_swapped(truth: Any, run: Any) -> None:
+    """Raise `DataError` if the ground truth contains rankings and the run contains groups."""
+    if not (isinstance(truth, Mapping) and isinstance(run, Mapping)):
+        return
+    ranking, groups = (
+        next((row for row in each.values() if isinstance(row, (list, tuple, dict)) and row), None)
+        for each in (truth, run)
+    )
+    if isinstance(ranking, Mapping):
+        is_ranking = any(isinstance(cell, float) and not cell.is_integer() for cell in ranking.values())
+    else:
+        is_ranking = isinstance(ranking, (list, tuple)) and _is_result(ranking[0])
+    are_groups = isinstance(groups, (list, tuple)) and isinstance(groups[0], (list, tuple, dict))
+    if is_ranking and are_groups and not _is_result(groups[0]):  # type: ignore[index]  # a list, as was seen
+        raise DataError(
+            "the ground truth contains rankings, the results contain groups; swap them: evaluate(truth, run, metrics)"
+        )
+
+
+def _is_result(cell: Any) -> bool:
+    """Return whether a cell is one result: an id, or a pair of an id and a score."""
+    is_pair = isinstance(cell, (list, tuple)) and len(cell) == 2 and isinstance(cell[1], (int, float))
+    return is_pair or isinstance(cell, (str, int)) or (isinstance(cell, dict) and "id" in cell)
+
+
+def is_in_files(run: Any) -> bool:
+    """Return whether a run is a path, or a list of paths that together form one run."""
+    parts = (run if isinstance(run, (list, tuple)) else [run]) or [None]
+    return all(isinstance(part, (str, os.PathLike)) for part in parts)
+
+
+def are_several(value: Any, truth: GroundTruth) -> bool:
+    """Return whether a value is `{name: run}`, which would otherwise be read as rankings of unjudged queries."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    first = next((run for run in value.values() if not isinstance(run, Mapping) or run), None)
+    if isinstance(first, Mapping):  # a run, or a ranking {id: score}
+        may_be = isinstance(next(iter(first.values())), (list, tuple, Mapping, np.ndarray))
+    else:
+        # Rankings may be series, which have no columns.
+        is_frame = hasattr(type(first), "columns") and frames.is_frame(first)
+        may_be = is_frame or isinstance(first, (str, os.PathLike, Run))
+    return may_be and str(next(iter(value))) not in truth.index

@@ -1,0 +1,79 @@
+"""Turns the texts of an option that may be repeated in a shell into the value that Python passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from groupgt.engines.order import DIRECTIONS
+from groupgt.errors import ConfigError, Faults
+from groupgt.model.validity import shown
+
+N = TypeVar("N", int, float)
+# Returns the value, given the option as it is typed and its texts.
+Reader = Callable[[str, Sequence[str]], Any]
+
+
+def pairs_in(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the key and the value of each `KEY=VALUE`; raise `ConfigError` for another text."""
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"{option}: expected {expected}, found {text!r}")
+        yield key.strip(), value
+
+
+def mapping(expected: str) -> Reader:
+    """Return a reader of `KEY=VALUE` texts."""
+    return lambda option, texts: dict(pairs_in(option, expected, texts))
+
+
+def values_by_key(expected: str) -> Reader:
+    """Return a reader of `KEY=VALUE` texts that keeps all values of a key."""
+
+    def read(option: str, texts: Sequence[str]) -> dict[str, list[str]]:
+        values: dict[str, list[str]] = {}
+        for key, value in pairs_in(option, expected, texts):
+            values.setdefault(key, []).append(value.strip())
+        return values
+
+    return read
+
+
+def parts(_option: str, texts: Sequence[str]) -> list[str]:
+    """Return what is between the commas."""
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+
+
+def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None], expected: str) -> list[N]:
+    """Parse distinct, comma-separated numbers; raise `ConfigError` for each text that `read` cannot parse."""
+    faults = Faults()
+    numbers: dict[N, None] = {}
+    for text in (part.strip() for parts in texts for part in parts.split(",")):
+        number = read(text)
+        if number is None:
+            faults.add(option, f"{expected}, found {shown(text)}")
+        else:
+            numbers[number] = None
+    faults.stop(ConfigError)
+    return list(numbers)
+
+
+def cutoffs(option: str, texts: Sequence[str]) -> list[int]:
+    """Return cutoffs."""
+
+    def cutoff(text: str) -> int | None:
+        is_valid = text.isascii() and text.isdigit() and len(text) <= 16 and 0 < int(text) <= 10**15
+        return int(text) if is_valid else None
+
+    return numbers_in(option, texts, cutoff, "expected whole numbers above 0 and up to 10^15, such as 1,5,10")
+
+
+def directions(option: str, texts: Sequence[str]) -> Any:
+    """Return whether higher scores are better, for all runs or by their names."""
+    typed_as = [text.rpartition("=") for text in texts]
+    named = {name: each for name, _, value in typed_as for each in DIRECTIONS if each == value}
+    if len(named) < len(typed_as) or (len(named) > 1 and "" in named):
+        what = f"expected {' or '.join(DIRECTIONS)}, or NAME=ascending for each run"
+        raise ConfigError(f"{option}: {what}, found {', '.join(texts)}")
+    return named.get("") or named or "descending"
