@@ -172,15 +172,17 @@ def _wide_cells() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def read_ground_truth(source: Source, policy: Policy, *, words: bool = False) -> GroundTruth:
+def read_ground_truth(source: Source, policy: Policy, *, words: Callable[[bytes], bytes] | None = None) -> GroundTruth:
     """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`).
 
-    If cells are `words`, as in qrels with a header line, blanks separate them, and quotes are ordinary characters.
+    In qrels with a header line, blanks separate cells, quotes are ordinary characters, and `words` blanks out comments.
     """
     faults = Faults()
     text = _Text.of(source, keep=True)
-    if words:
-        text = replace(text, delimiter="\t", quoting=csv.QUOTE_NONE, lines=lambda: map(_words, source.lines(keep=True)))
+    if words is not None:
+        line_of = words
+        text = replace(text, lines=lambda: (_words(line_of(line)) for line in source.lines(keep=True)))
+        text = replace(text, delimiter="\t", quoting=csv.QUOTE_NONE)
     rows = _rows(text, lambda _: (), faults)
     _, header = next(rows)
     numbers, cells = [], []
