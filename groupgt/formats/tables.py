@@ -135,14 +135,24 @@ def _missing(table: Table, roles: dict[str, str]) -> str:
     """Say which columns are missing, in the form of which the table has more."""
     shape = ("qid", "doc_id") if roles.keys() & {"group", "grade", "doc_id"} else ("qid", "retrieval_gt")
     missing = [role for role in shape if role not in roles and not (role == "qid" and "query" in roles)]
-    return missing_columns(table.names, missing, EXPECTED)
+    return missing_columns(_first_cells(table), missing, EXPECTED)
+
+
+def _first_cells(table: Table) -> dict[str, Any]:
+    """Return the first cell of each column that is neither absent nor empty."""
+    columns = {name: table.column(name) for name in table.names}
+    return {
+        name: next((plain(cell) for cell in cells if cell is not ABSENT and cell not in (None, "")), None)
+        for name, cells in columns.items()
+    }
 
 
 def _present(table: Table, names: Iterable[str]) -> None:
     """Report each row that lacks one of these columns."""
     columns = {name: table.column(name) for name in names}
     for position in {row for cells in columns.values() for row, cell in enumerate(cells) if cell is ABSENT}:
-        has = [name for name in table.names if table.column(name)[position] is not ABSENT]
+        cells_of = ((name, table.column(name)[position]) for name in table.names)
+        has = {name: cell for name, cell in cells_of if cell is not ABSENT}
         missing = [name for name, cells in columns.items() if cells[position] is ABSENT]
         what = f"expected the key{'s' * (len(missing) > 1)} {' and '.join(missing)}, found {shown_names(has)}"
         table.faults.add(table.place(position), what + hint(has, missing))
