@@ -225,7 +225,7 @@ def may_hold(role: str, name: str, cell: Any = None) -> bool:
         return True
     cells = cell if isinstance(cell, list) else [cell]
     is_list = isinstance(cell, list) and role in _LISTS
-    inner = [each for each in chain.from_iterable(each if isinstance(each, list) else [each] for each in cells)]
+    inner = list(chain.from_iterable(each if isinstance(each, list) else [each] for each in cells))
     if (isinstance(cell, list) and not is_list) or any(isinstance(each, (float, dict)) for each in inner):
         return False
     texts = [each for each in inner if isinstance(each, str)]

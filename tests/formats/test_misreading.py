@@ -1,4 +1,4 @@
-"""Files of other tools are read as they were meant, or asked about; no message advises what would change the meaning."""
+"""Files of other tools are read as they were meant, or asked about, and no message advises what would be wrong."""
 
 from __future__ import annotations
 
