@@ -18,10 +18,18 @@ from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, warn
 from groupgt.evaluation.evaluate import check_directions, label_run
 from groupgt.evaluation.inputs import are_several
+from groupgt.evaluation.joined_ids import fault_of_joined, warn_of_joined
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.unknown_ids import fault_of_queries, fold, warn_of_blank, warn_of_no_match, warn_of_unknown
+from groupgt.evaluation.unknown_ids import (
+    fault_of_lists,
+    fault_of_queries,
+    fold,
+    warn_of_blank,
+    warn_of_no_match,
+    warn_of_unknown,
+)
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
@@ -125,6 +133,10 @@ def checked(
         findings[name].append(_problem("judged passages with no contents", blank))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, texts))
+    if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
+        warn(fault)
+    elif not runs:
+        warn_of_joined(truth.unsplit, texts)
     candidates = nearly_equal_passages(truth, texts, threshold) if threshold is not None else []
     if threshold is not None:
         findings[name].append(check_duplicates(candidates))
@@ -197,7 +209,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     warn_of_unknown(run, labeller)
     populations = Populations(truth.judgments, labelled.present)
     answered = populations.defined & labelled.present
-    if fault := fault_of_queries(truth, run, labelled):
+    for fault in filter(None, (fault_of_queries(truth, run, labelled), fault_of_lists(truth, run, request))):
         warn(fault)
     warn_of_no_match(truth, run, request, labelled)
     comments = run.by_original_ids.resolved.comments

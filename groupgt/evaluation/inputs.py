@@ -137,8 +137,7 @@ def as_run(
     if columns:
         from groupgt.formats import detect
 
-        names = detect.column_names(value) or ()
-        columns = {role: name for role, name in columns.items() if name in names}
+        columns = detect.declared_in(columns, [value])
     if isinstance(value, Mapping):
         if are_several(value, truth):
             raise ConfigError(

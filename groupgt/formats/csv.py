@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from groupgt.errors import DataError, Faults, display, warn
+from groupgt.formats.columns import columns_in
 from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, TRIAL, carried, fields_of, result_fault, units_of
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
@@ -211,8 +212,10 @@ def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
     """Read rows of trials, or rows with a list of results, written as JSON or in Python."""
     faults = Faults()
     records, places = [], []
-    lists = [roles[role] for role in ("retrieved_ids", "retrieve_scores") if role in roles]
-    lists += [name for name in LISTS if name in header_of(source)]
+    header = header_of(source)
+    scores = columns_in(header, source.columns).get("retrieve_scores")
+    lists = [roles["retrieve_scores"]] if "retrieve_scores" in roles and not (scores and scores.separator) else []
+    lists += [name for name in LISTS if name in header]
     numbers = [roles[role] for role in ("score", "rank") if role in roles]
     for place, row in table(source, (), faults):
         cells = {name: listed_in(cell, place, faults) if name in lists else cell for name, cell in row.items()}

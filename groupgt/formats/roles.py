@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed, near_names
+from groupgt.formats.columns import columns_in
 from groupgt.model.validity import are_texts, is_number
 
 Kind = Literal["truth", "run", "corpus", "queries", "answers"]
@@ -40,6 +41,8 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "grade": ("grade", "relevance", "rel", "label", "relevancy", "relevance_grade", "rating", "judgment", "grades"),
         "weight": ("weight",),
         "answerable": ("answerable", "is_answerable"),
+        "excluded_ids": ("excluded_ids",),
+        "harmful_ids": ("harmful_ids",),
     },
     "run": {
         "qid": _QIDS,
@@ -89,11 +92,8 @@ _NO_ID = re.compile(
     r"(^|[\W_])(answers?|outputs?|responses?|completions?|titles?|texts?|contents?|sentences?|summary|reasons?"
     r"|explanations?|types?|is|has|abstention|abstain)([\W_]|$)"
 )
-_LISTS, _NUMBERS = (
-    {"retrieval_gt", "retrieved_ids", "excluded_ids", "harmful_ids"},
-    {"score", "rank", "grade", "weight"},
-)
-_IDS = {"qid", "doc_id", "group", *_LISTS}
+LISTS = ("retrieval_gt", "retrieved_ids", "excluded_ids", "harmful_ids")
+_IDS, _NUMBERS = {"qid", "doc_id", "group", *LISTS}, {"score", "rank", "grade", "weight"}
 # Names that may be of a role, but also of something else: they are suggested, not taken.
 _NEAR: dict[str, tuple[str, ...]] = {
     "qid": ("q", "query_no", "number", "num", "tid", "topic_no", "questionid", "task_id", "sample_id", "case_id"),
@@ -116,7 +116,7 @@ def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS
     >>> roles_in(["query_id", "docno", "relevance"], "truth")
     {'qid': 'query_id', 'doc_id': 'docno', 'grade': 'relevance'}
     """
-    declared = {role: name for role, name in declared.items() if name in names}
+    declared = {role: column.name for role, column in columns_in(names, declared).items()}
     roles = {role: name for role, name in declared.items() if role in NAMES[kind]}
     taken = set(declared.values())
     folded = {name.strip(" ").lower(): name for name in reversed(list(names)) if name not in taken}
@@ -164,7 +164,7 @@ def is_kind(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS)
 def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | None:
     """Return `truth`, `run` or `either` by the columns that only one kind of file has; None if neither is possible."""
     truth, run = roles_in(names, "truth", declared).keys(), roles_in(names, "run", declared).keys()
-    is_declared = any(declared.get(role) in names for role in ("grade", "score"))
+    is_declared = not columns_in(names, declared).keys().isdisjoint(("grade", "score"))
     if is_declared and is_kind(names, "truth", declared) and is_kind(names, "run", declared):
         return "either"
     if truth & {"retrieval_gt", "group", "grade", "answerable"} and is_kind(names, "truth", declared):
@@ -224,7 +224,7 @@ def may_hold(role: str, name: str, cell: Any = None) -> bool:
     if role not in _IDS:
         return True
     cells = cell if isinstance(cell, list) else [cell]
-    is_list = isinstance(cell, list) and role in _LISTS
+    is_list = isinstance(cell, list) and role in LISTS
     inner = list(chain.from_iterable(each if isinstance(each, list) else [each] for each in cells))
     if (isinstance(cell, list) and not is_list) or any(isinstance(each, (float, dict)) for each in inner):
         return False
