@@ -28,7 +28,7 @@ from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.texts import pairs_in, parts
-from groupgt.formats.detect import column_names, require_columns, require_paths
+from groupgt.formats.detect import declared_in, require_columns, require_paths
 from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
 from groupgt.formats.source import Source
@@ -143,9 +143,7 @@ class Inputs:
 
     def columns_of(self, *paths: Any) -> dict[str, str]:
         """Return the columns from --columns that any of these files has."""
-        columns = self.value("truth_columns")
-        names = {name for path in paths if columns for name in column_names(path) or ()}
-        return {role: name for role, name in columns.items() if name in names}
+        return declared_in(self.value("truth_columns"), paths)
 
     @cached_property
     def engine(self) -> Engine:

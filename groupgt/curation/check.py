@@ -17,17 +17,26 @@ from groupgt.engines.carriers import renamed
 from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, warn
 from groupgt.evaluation.evaluate import check_directions, label_run
+from groupgt.evaluation.joined_ids import fault_of_joined, warn_of_joined
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.reading import are_several
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.unknown_ids import fault_of_queries, fold, warn_of_blank, warn_of_no_match, warn_of_unknown
+from groupgt.evaluation.unknown_ids import (
+    fault_of_lists,
+    fault_of_queries,
+    fold,
+    warn_of_blank,
+    warn_of_no_match,
+    warn_of_unknown,
+)
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
+from groupgt.model.values import normal_text
 from groupgt.render.results import Result
 from groupgt.render.tables import counted
 
@@ -124,6 +133,10 @@ def checked(
         findings[name].append(_problem("judged passages with no contents", blank))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, texts))
+    if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
+        warn(fault)
+    elif not runs:
+        warn_of_joined(truth.unsplit, texts)
     candidates = nearly_equal_passages(truth, texts, threshold) if threshold is not None else []
     if threshold is not None:
         findings[name].append(check_duplicates(candidates))
@@ -137,7 +150,9 @@ def checked(
 def check_truth(truth: GroundTruth) -> list[Finding]:
     """Report sizes and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
     judgments, populations = truth.judgments, Populations(truth.judgments)
-    equal, nested = _redundant_groups(truth)
+    groups_by_query = _relevant_groups(truth)
+    equal, nested = _redundant_groups(truth, groups_by_query)
+    twice = _asked_twice(truth, groups_by_query)
     # The relevant rows that belong to sets needed together, and these sets.
     in_sets = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)] if truth.set_of is not None else ()
     sets = len(np.unique(in_sets))
@@ -168,6 +183,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         Finding("groups dropped because they were empty", truth.dropped, suspicious=True),
         Finding("duplicate ids in a group", truth.repeated_ids, suspicious=True),
         _finding("documents in several groups of one query", _shared_documents(truth)),
+        *([_problem("queries with the same text, but other ground truth", twice)] if truth.texts else []),
         _problem("queries with two equal groups", equal),
         _problem("queries with a group inside another", nested),
         Finding(
@@ -193,7 +209,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     warn_of_unknown(run, labeller)
     populations = Populations(truth.judgments, labelled.present)
     answered = populations.defined & labelled.present
-    if fault := fault_of_queries(truth, run, labelled):
+    for fault in filter(None, (fault_of_queries(truth, run, labelled), fault_of_lists(truth, run, request))):
         warn(fault)
     warn_of_no_match(truth, run, request, labelled)
     comments = run.by_original_ids.resolved.comments
@@ -285,12 +301,33 @@ def _shared_documents(truth: GroundTruth) -> list[str]:
     return sorted({truth.ids[document] for document in np.flatnonzero(memberships > 1).tolist()})
 
 
-def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
-    """Return queries with two equal groups, and queries with a group inside a larger one."""
-    groups_by_query: dict[int, list[frozenset[tuple[str, ...]]]] = {}
+# The relevant groups of each query, as sets of their members.
+Groups = dict[int, list[frozenset[tuple[str, ...]]]]
+
+
+def _relevant_groups(truth: GroundTruth) -> Groups:
+    """Return the relevant groups of each query that has any, as sets."""
+    groups_by_query: Groups = {}
     for group in truth.relevant_groups.tolist():
         names = frozenset(truth.members_of(group))
         groups_by_query.setdefault(int(truth.group_query[group]), []).append(names)
+    return groups_by_query
+
+
+def _asked_twice(truth: GroundTruth, groups_by_query: Groups) -> list[str]:
+    """Return the queries whose text an earlier query has, with other relevant groups, each with the first of them."""
+    of_text: dict[str, list[int]] = {}
+    for query, text in enumerate(truth.texts or ()):
+        of_text.setdefault(normal_text(text or "").casefold(), []).append(query)
+    pairs = ((first, query) for text, (first, *others) in of_text.items() if text for query in others)
+    needed = {query: set(groups) for query, groups in groups_by_query.items()}
+    return [
+        f"{truth.qids[one]} and {truth.qids[other]}" for one, other in pairs if needed.get(one) != needed.get(other)
+    ]
+
+
+def _redundant_groups(truth: GroundTruth, groups_by_query: Groups) -> tuple[list[str], list[str]]:
+    """Return queries with two equal groups, and queries with a group inside a larger one."""
     equal, nested = [], []
     for query, groups in groups_by_query.items():
         distinct = set(groups) - {frozenset()}  # groups that nothing covers are not compared

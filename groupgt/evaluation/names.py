@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Any
 
-from groupgt.errors import DataError, Faults
+from groupgt.errors import ConfigError, DataError, Faults, first_of
 from groupgt.evaluation.reading import is_in_files
 from groupgt.formats.endings import name_of, without_endings
 from groupgt.formats.parts import title_of
@@ -37,7 +37,7 @@ def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath
 def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tuple[str, Any]]:
     """Name each run that has no name after its file; raise `DataError` if two runs have the same name.
 
-    With `trials`, the runs of one name are the trials of one system.
+    With `trials`, the runs of one name are the trials of one system; raise `ConfigError` if all names differ.
 
     >>> [name for name, _ in named([("", "new/input.bm25.gz"), ("old", "old/input.bm25.gz")])]
     ['input.bm25', 'old']
@@ -47,6 +47,9 @@ def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tupl
         by_name: dict[str, list[Any]] = {}
         for name, run in pairs:
             by_name.setdefault(name, []).append(run)
+        if len(by_name) == len(pairs) > 1:
+            what = f"the names of the runs differ ({first_of(list(by_name), 5)}), so that none is a trial of another"
+            raise ConfigError(f"--trials: {what}; name all trials of a system alike: NAME=PATH NAME=PATH")
         return [(name, Trials(of_name) if len(of_name) > 1 else of_name[0]) for name, of_name in by_name.items()]
     faults = Faults()
     first: dict[str, Any] = {}

@@ -239,10 +239,9 @@ def _there(columns: Declared, value: Any) -> Declared:
     """Return the declared columns that a file or a frame has."""
     if not columns:
         return columns
-    from groupgt.formats.detect import column_names
+    from groupgt.formats.detect import declared_in
 
-    names = column_names(value) or ()
-    return {role: name for role, name in columns.items() if name in names}
+    return declared_in(columns, [value])
 
 
 def refuse_swapped(truth: Any, run: Any) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, display, first_of, warn
+from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
 from groupgt.evaluation.request import Request
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
@@ -37,10 +38,28 @@ def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, labelled: L
     """Warn about results and ground truth that do not fit each other; raise `DataError` if they certainly do not."""
     if request.labeller.name != "id":
         warn_of_unreachable(truth, request.labeller)
-    if fault := fault_of_queries(truth, run, labelled):
+    if fault := fault_of_queries(truth, run, labelled) or fault_of_lists(truth, run, request):
         raise DataError(fault)
     if request.labeller.name == "id" or not warn_of_unknown(run, request.labeller):
         warn_of_no_match(truth, run, request, labelled)
+
+
+def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
+    """Describe texts where lists of ids belong that are certainly several ids; warn about those that may be."""
+    if not (truth.unsplit or run.unsplit):
+        return ""
+    passages = _passages(request)
+    of_truth, of_run = {*_documents(run.by_original_ids), *passages}, {*ids_of(truth), *passages}
+    fault = fault_of_joined(truth.unsplit, of_truth) or fault_of_joined(run.unsplit, of_run)
+    if not fault:
+        truth.judgments.once("unsplit", lambda: warn_of_joined(truth.unsplit, of_truth))
+        warn_of_joined(run.unsplit, of_run)
+    return fault
+
+
+def _passages(request: Request) -> Mapping[str, str]:
+    """Return the texts of the corpus, if there is one."""
+    return request.lengths.texts or request.sources.texts(None, "corpus")
 
 
 def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
@@ -162,7 +181,7 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
         return ""
     # A result that is judged itself, an id that is also a result, and two passages of a corpus differ indeed.
     judged, results = set(truth.ids), set(_documents(run))
-    passages = request.lengths.texts or request.sources.texts(None, "corpus")
+    passages = _passages(request)
     pairs = [pair for pair in pairs if pair[0] not in results and pair[1] not in judged]
     pairs = [pair for pair in pairs if not (pair[0] in passages and pair[1] in passages)]
     near = _shown("document", pairs)

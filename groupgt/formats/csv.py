@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from groupgt.errors import DataError, Faults, display, warn
+from groupgt.formats.columns import columns_in
 from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, TRIAL, carried, fields_of, result_fault, units_of
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
@@ -172,15 +173,17 @@ def _wide_cells() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def read_ground_truth(source: Source, policy: Policy, *, words: bool = False) -> GroundTruth:
+def read_ground_truth(source: Source, policy: Policy, *, words: Callable[[bytes], bytes] | None = None) -> GroundTruth:
     """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`).
 
-    If cells are `words`, as in qrels with a header line, blanks separate them, and quotes are ordinary characters.
+    In qrels with a header line, blanks separate cells, quotes are ordinary characters, and `words` blanks out comments.
     """
     faults = Faults()
     text = _Text.of(source, keep=True)
-    if words:
-        text = replace(text, delimiter="\t", quoting=csv.QUOTE_NONE, lines=lambda: map(_words, source.lines(keep=True)))
+    if words is not None:
+        line_of = words
+        text = replace(text, lines=lambda: (_words(line_of(line)) for line in source.lines(keep=True)))
+        text = replace(text, delimiter="\t", quoting=csv.QUOTE_NONE)
     rows = _rows(text, lambda _: (), faults)
     _, header = next(rows)
     numbers, cells = [], []
@@ -209,8 +212,10 @@ def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
     """Read rows of trials, or rows with a list of results, written as JSON or in Python."""
     faults = Faults()
     records, places = [], []
-    lists = [roles[role] for role in ("retrieved_ids", "retrieve_scores") if role in roles]
-    lists += [name for name in LISTS if name in header_of(source)]
+    header = header_of(source)
+    scores = columns_in(header, source.columns).get("retrieve_scores")
+    lists = [roles["retrieve_scores"]] if "retrieve_scores" in roles and not (scores and scores.separator) else []
+    lists += [name for name in LISTS if name in header]
     numbers = [roles[role] for role in ("score", "rank") if role in roles]
     for place, row in table(source, (), faults):
         cells = {name: listed_in(cell, place, faults) if name in lists else cell for name, cell in row.items()}

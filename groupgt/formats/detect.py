@@ -5,7 +5,9 @@ Most files are TREC files; other formats are imported when a file needs them.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -15,6 +17,7 @@ from typing import Any
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, refuse, warn
 from groupgt.formats import frames, roles, trec, words
 from groupgt.formats import parts as run_parts
+from groupgt.formats.columns import column_of, columns_in
 from groupgt.formats.endings import ENDINGS, REMOVED_ENDINGS, ending_of
 from groupgt.formats.fields import collect
 from groupgt.formats.format import Format
@@ -114,16 +117,52 @@ def column_names(value: Any) -> list[str] | None:
     return list(keys_of(Source.at(path))) or None
 
 
+def declared_in(columns: Declared, values: Iterable[Any]) -> dict[str, str]:
+    """Return the declared columns that any of these files or frames has, in JSON in any record."""
+    found: dict[str, str] = {}
+    for value in values if columns else ():
+        names = column_names(value) or []
+        there = columns_in(names, columns).keys() | {
+            role for role, text in columns.items() if role not in found and _in_records(value, column_of(text).name)
+        }
+        found |= {role: columns[role] for role in there}
+    return {role: text for role, text in columns.items() if role in found}
+
+
+def _in_records(value: Any, name: str) -> bool:
+    """Return whether a file of JSON has a key anywhere, such as in a record after the first."""
+    if not isinstance(value, (str, os.PathLike)) or run_parts.is_url(value) or not Path(value).is_file():
+        return False
+    source = Source.at(value)
+    key = re.compile(
+        b"|".join(re.escape(json.dumps(name, ensure_ascii=is_ascii).encode()) + rb"\s*:" for is_ascii in (False, True))
+    )
+    return source.is_json and any(map(key.search, source.lines() if source.is_huge else [source.data]))
+
+
 def require_columns(columns: Declared, values: Iterable[Any]) -> None:
     """Raise `ConfigError` for an unknown role, and for a declared column that none of these files or frames has."""
     check_declared(columns)
-    names = [named for value in values if (named := column_names(value)) is not None] if columns else []
+    values = list(values)
+    found = declared_in(columns, values)
+    names = (column_names(value) or () for value in values if columns)
     every = list(dict.fromkeys(chain.from_iterable(names)))
+    split = [role for role in found if found[role] not in every and column_of(found[role]).separator]
     refuse(
         (
-            (f"columns: {role}", f"there is no column {name!r}; there are {roles.shown_names(every)}")
-            for role, name in columns.items()
-            if name not in every
+            *(
+                (
+                    f"columns: {role}",
+                    f"there is no column {column_of(text).name!r}; there are {roles.shown_names(every)}",
+                )
+                for role, text in columns.items()
+                if role not in found
+            ),
+            *(
+                (f"columns: {role}", f"expected one of {listed(roles.LISTS)} to split, found {role}={found[role]}")
+                for role in split
+                if role not in (*roles.LISTS, "retrieve_scores")
+            ),
         ),
         ConfigError,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from math import isnan
@@ -18,6 +19,7 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, display, refuse
 from groupgt.formats import tables
+from groupgt.formats.columns import Column, columns_in
 from groupgt.formats.fields import (
     CALL_COLUMN,
     COLUMNS,
@@ -36,6 +38,7 @@ from groupgt.formats.fields import (
 )
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column
 from groupgt.formats.rows import unnamed
+from groupgt.formats.tables import Lists as TextLists
 from groupgt.formats.tables import Table
 from groupgt.formats.validity import MAX_INVALID_ROWS, Guard, is_id, normal_texts, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
@@ -73,6 +76,7 @@ def _series(column: Any, name: str, title: str, faults: Faults) -> pl.Series:
     if name in ID_COLUMNS:
         nested = any(isinstance(cell, list) for cell in cells)
         texts = [_ids(cell, f"{title}: row {row}", name, faults) for row, cell in enumerate(cells, 1)]
+        texts = [[cell] if nested and isinstance(cell, str) else cell for cell in texts]
         return pl.Series(name, texts, dtype=pl.List(pl.String) if nested else pl.String, strict=False)
     try:
         return pl.Series(name, cells)
@@ -238,9 +242,12 @@ def run_of(
     value = guard(lambda: _with_our_names(value, title, columns))
     frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
+    keys = [name for name in NESTED if name in names]
+    if joined := [name for name in keys if frame.collect_schema()[name] == pl.String]:
+        column = columns_in(shown, columns).get("retrieved_ids", Column(shown[names.index(joined[0])]))
+        return _of_texts(guard(frame.collect), joined[0], column, title, qids)
     if TRIAL in names:
         return _trials(guard(frame.collect), title, qids)
-    keys = [name for name in NESTED if name in names]
     if not keys and TEXTS in names and "doc_id" not in names:
         keys = [TEXTS]
     if len(keys) > 1:
@@ -248,6 +255,18 @@ def run_of(
     if keys:
         return _nested(frame, keys[0], title, qids, guard)
     return _long(frame, title, guard, shown, in_memory=in_memory)
+
+
+def _of_texts(rows: pl.DataFrame, key: str, column: Column, title: str, qids: list[str] | None) -> Run:
+    """Build a run from a frame whose lists of ids are texts."""
+    faults = Faults()
+    lists = TextLists(faults)
+    cells = [lists.read(cell, column, "retrieved_ids", _place(rows, row, title)) for row, cell in enumerate(rows[key])]
+    ids = [cell and ranking(cell, _place(rows, row, title), faults) for row, cell in enumerate(cells)]
+    faults.stop()
+    run = run_of(rows.with_columns(pl.Series(key, ids, dtype=pl.List(pl.String))), title, qids)
+    trials = tuple(replace(trial, unsplit=lists.unsplit) for trial in run.trials)
+    return replace(run, unsplit=lists.unsplit, trials=trials)
 
 
 def _trials(rows: pl.DataFrame, title: str, qids: list[str] | None) -> Run:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.formats.columns import Column, columns_in
 from groupgt.formats.fields import (
     CALL_LIST,
     NESTED,
@@ -35,11 +36,11 @@ from groupgt.formats.fields import (
 from groupgt.formats.roles import NAMES, canonical, hint, query_column, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, numbered, write_lines
 from groupgt.formats.source import Record, Source
-from groupgt.formats.tables import NONRELEVANT, Judged, Table, grades_of, named_ids, truth_of
+from groupgt.formats.tables import NONRELEVANT, Judged, Lists, Table, grades_of, named_ids, truth_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import are_texts, finite_number, id_fault, id_text, note_cost
+from groupgt.model.validity import are_texts, finite_number, id_fault, id_text, note_cost, number_of
 from groupgt.model.values import CALLS, SCORE, normal_text
 
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
@@ -209,6 +210,8 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     faults = Faults() if faults is None else faults
     builders: dict[int | None, RunBuilder] = defaultdict(lambda: RunBuilder(faults))
     named = lru_cache(maxsize=64)(partial(canonical, declared=source.columns))
+    columns_of = lru_cache(maxsize=64)(partial(columns_in, declared=source.columns))
+    texts_of_ids = Lists(faults)
     kinds: set[str] = set()
     texts: dict[str, str] = {}
     for where, record in records:
@@ -232,6 +235,12 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
             faults.add(where, f"expected one list of results, found {' and '.join(lists)}; keep only one")
         elif "list" in kinds and qid in builder.ids:
             faults.add(where, "duplicate query")
+        if isinstance(row[lists[0]], str):
+            column = columns_of(keys).get("retrieved_ids", Column(keys[names.index(lists[0])]))
+            row = {**row, lists[0]: texts_of_ids.read(row[lists[0]], column, "retrieved_ids", where)}
+        if isinstance(row.get(SCORES), str):
+            parts = columns_of(keys).get(SCORES, Column(SCORES)).parts(row[SCORES])
+            row = {**row, SCORES: [number_of(part) for part in parts] if isinstance(parts, list) else parts}
         note_cost(builder.costs, qid, row.get("cost"), faults, where)
         kinds.add("list")
         _add_ranking(builder, qid, row, lists[0], where)
@@ -244,9 +253,8 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
         raise DataError(f"{source.path}: some rows have a trial and some have none; number the trials of all rows")
     if not builders:
         return builders[None].run(source)
-    return Run.of_trials(
-        [replace(builders[trial].run(source), texts=texts) for trial in sorted(builders, key=lambda trial: trial or 0)]
-    )
+    runs = [builders[trial].run(source) for trial in sorted(builders, key=lambda trial: trial or 0)]
+    return Run.of_trials([replace(run, texts=texts, unsplit=texts_of_ids.unsplit) for run in runs])
 
 
 def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:

@@ -5,12 +5,15 @@ Every reader asks this module, so a name means the same in CSV, JSON, parquet an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import islice, product
-from typing import Literal
+from itertools import chain, islice, product
+from shlex import quote
+from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed, near_names
-from groupgt.model.validity import is_number
+from groupgt.formats.columns import columns_in
+from groupgt.model.validity import are_texts, is_number
 
 Kind = Literal["truth", "run", "corpus", "queries", "answers"]
 # The columns that users declare: role → name.
@@ -38,6 +41,8 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "grade": ("grade", "relevance", "rel", "label", "relevancy", "relevance_grade", "rating", "judgment", "grades"),
         "weight": ("weight",),
         "answerable": ("answerable", "is_answerable"),
+        "excluded_ids": ("excluded_ids",),
+        "harmful_ids": ("harmful_ids",),
     },
     "run": {
         "qid": _QIDS,
@@ -75,18 +80,24 @@ _FIRST = {"text": "contents"}
 # Beside these, `score` is the grade of a judgment (BEIR).
 _JUDGED = {"corpus-id", "corpus_id"}
 # What a name that is no role probably holds.
-_ANSWERS = "an answer, not the ids of relevant documents"
-_TEXTS = "texts that were retrieved, not ground truth"
+_ANSWERS, _TEXTS = "an answer", "texts that were retrieved"
 MEANINGS = {
     **dict.fromkeys(("answer", "answers", "expected_output", "expected_answer", "expected_answers"), _ANSWERS),
     **dict.fromkeys(("reference", "references", "ground_truth", "ground_truths", "generation_gt"), _ANSWERS),
     "distance": "distances, which can be declared: --columns score=distance --scores ascending",
     **dict.fromkeys(("retrieval_context", "retrieved_contexts", "contexts", "context"), _TEXTS),
 }
+# Words in the names of columns that hold no ids, and the roles that need ids or numbers.
+_NO_ID = re.compile(
+    r"(^|[\W_])(answers?|outputs?|responses?|completions?|titles?|texts?|contents?|sentences?|summary|reasons?"
+    r"|explanations?|types?|is|has|abstention|abstain)([\W_]|$)"
+)
+LISTS = ("retrieval_gt", "retrieved_ids", "excluded_ids", "harmful_ids")
+_IDS, _NUMBERS = {"qid", "doc_id", "group", *LISTS}, {"score", "rank", "grade", "weight"}
 # Names that may be of a role, but also of something else: they are suggested, not taken.
 _NEAR: dict[str, tuple[str, ...]] = {
-    "qid": ("q", "query_no", "number", "num", "tid", "topic_no", "questionid"),
-    "doc_id": ("chunk", "passage", "document", "passage_no", "document_no", "source", "url", "title", "file", "page"),
+    "qid": ("q", "query_no", "number", "num", "tid", "topic_no", "questionid", "task_id", "sample_id", "case_id"),
+    "doc_id": ("chunk", "passage", "document", "passage_no", "document_no", "source", "url", "file", "page"),
     "retrieval_gt": ("ground_truth_ids", "ground_truth_docs", "targets", "target", "evidence", "support"),
     "retrieved_ids": ("ids", "docs", "documents", "hits", "output", "search_results"),
     "score": ("probability", "confidence", "value", "relevance", "rel"),
@@ -105,7 +116,7 @@ def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS
     >>> roles_in(["query_id", "docno", "relevance"], "truth")
     {'qid': 'query_id', 'doc_id': 'docno', 'grade': 'relevance'}
     """
-    declared = {role: name for role, name in declared.items() if name in names}
+    declared = {role: column.name for role, column in columns_in(names, declared).items()}
     roles = {role: name for role, name in declared.items() if role in NAMES[kind]}
     taken = set(declared.values())
     folded = {name.strip(" ").lower(): name for name in reversed(list(names)) if name not in taken}
@@ -153,7 +164,7 @@ def is_kind(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS)
 def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | None:
     """Return `truth`, `run` or `either` by the columns that only one kind of file has; None if neither is possible."""
     truth, run = roles_in(names, "truth", declared).keys(), roles_in(names, "run", declared).keys()
-    is_declared = any(declared.get(role) in names for role in ("grade", "score"))
+    is_declared = not columns_in(names, declared).keys().isdisjoint(("grade", "score"))
     if is_declared and is_kind(names, "truth", declared) and is_kind(names, "run", declared):
         return "either"
     if truth & {"retrieval_gt", "group", "grade", "answerable"} and is_kind(names, "truth", declared):
@@ -196,8 +207,35 @@ def shown_names(names: Iterable[str]) -> str:
     return ", ".join(first[:SHOWN_NAMES]) + ", …" * (len(first) > SHOWN_NAMES) if first else "no columns"
 
 
-def hint(names: Collection[str], missing: Iterable[str], kind: Kind = "truth") -> str:
+def may_hold(role: str, name: str, cell: Any = None) -> bool:
+    """Return whether advice to take a column for a role can be right, judging by its name and by one of its cells.
+
+    Answers, titles, texts and what is true or false are no ids, scores or grades.
+
+    >>> may_hold("retrieval_gt", "gt_answer"), may_hold("retrieval_gt", "gt_evidence", ["a.md"])
+    (False, True)
+    >>> may_hold("doc_id", "passage", "The mill was built in 1903."), may_hold("score", "value", True)
+    (False, False)
+    """
+    if role in _IDS | _NUMBERS and str(cell).lower() in ("true", "false"):
+        return False
+    if role in _NUMBERS:
+        return cell is None or is_number(str(cell))
+    if role not in _IDS:
+        return True
+    cells = cell if isinstance(cell, list) else [cell]
+    is_list = isinstance(cell, list) and role in LISTS
+    inner = list(chain.from_iterable(each if isinstance(each, list) else [each] for each in cells))
+    if (isinstance(cell, list) and not is_list) or any(isinstance(each, (float, dict)) for each in inner):
+        return False
+    texts = [each for each in inner if isinstance(each, str)]
+    return not ((texts and are_texts(texts)) or _NO_ID.search(name.lower()))
+
+
+def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kind: Kind = "truth") -> str:
     """Say what columns may hold, and how to name those that are missing; empty if nothing is similar.
+
+    With a cell of each column, advice that its kind refutes is not given.
 
     >>> hint(["qid", "chunk"], ["doc_id"], "run")
     '; rename chunk to doc_id (or --columns doc_id=chunk)'
@@ -205,26 +243,54 @@ def hint(names: Collection[str], missing: Iterable[str], kind: Kind = "truth") -
     '; expected_output holds an answer, not the ids of relevant documents'
     """
     wanted = list(missing)
+    cells = names if isinstance(names, Mapping) else {}
     used = {name for role, name in roles_in(names, kind).items() if role not in wanted}
     rest = [name for name in names if name not in used]
     pairs: list[tuple[str, str]] = []
     for role in wanted:
-        near = {*_NEAR.get(role, ()), *NAMES[kind].get(role, ()), role.replace("_", "")}
-        matches = [name for name in rest if name.strip(" ").lower() in near]
+        own = {_folded(name) for name in (role, *NAMES[kind].get(role, ()))}
+        possible = [name for name in rest if may_hold(role, name, cells.get(name)) and name.lower() not in MEANINGS]
+        matches = [name for name in possible if _folded(name) in own]
+        matches += [name for name in possible if name.strip(" ").lower() in _NEAR.get(role, ())]
         if not matches and role == "retrieval_gt":
-            matches = [name for name in rest if name.lower().startswith(_STEMS) and name.lower() not in MEANINGS]
+            matches = [name for name in possible if name.lower().startswith(_STEMS)]
+            matches.sort(key=lambda name: not isinstance(cells.get(name), list))
         pairs += [(matches[0], role)] if matches and matches[0] not in dict(pairs) else []
+    meant = [(name, MEANINGS[name.lower()]) for name in rest if name.lower() in MEANINGS]
+    words = ""
     if pairs:
         renamed = ", ".join(f"{name} to {role}" for name, role in pairs)
-        return f"; rename {renamed} (or {' '.join(f'--columns {role}={name}' for name, role in pairs)})"
-    meant = [(name, MEANINGS[name.lower()]) for name in rest if name.lower() in MEANINGS]
-    if meant:
-        return "".join(f"; {name} holds {meaning}" for name, meaning in meant[:2])
-    hints = ((role, near_names(role, islice(rest, COMPARED_NAMES))) for role in wanted)
+        declared = " ".join("--columns " + quote(f"{role}={name}") for name, role in pairs)
+        words = f"; rename {renamed} (or {declared})"
+    if len(pairs) < len(wanted):
+        words += "".join(f"; {name} holds {_meaning(meaning, cells.get(name), kind)}" for name, meaning in meant[:2])
+    if words:
+        return words
+    near = ((role, [name for name in rest if may_hold(role, name, cells.get(name))]) for role in wanted)
+    hints = ((role, near_names(role, islice(possible, COMPARED_NAMES))) for role, possible in near)
     return next((words.replace("did you mean", f"is {role} called") for role, words in hints if words), "")
 
 
-def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str, kind: Kind = "truth") -> str:
+def _folded(name: str) -> str:
+    """Return a name without blanks, hyphens, underscores and case."""
+    return re.sub(r"[\s_-]+", "", name).lower()
+
+
+def _meaning(meaning: str, cell: Any, kind: Kind) -> str:
+    """Say what a column holds instead of what a file of this kind needs."""
+    if meaning not in (_ANSWERS, _TEXTS):
+        return meaning
+    if kind == "truth":
+        return f"{meaning}, not {'ground truth' if meaning == _TEXTS else 'the ids of relevant documents'}"
+    if isinstance(cell, list) and cell and isinstance(cell[0], dict):
+        key = roles_in(cell[0], "run").get("doc_id")
+        return "objects, not ids" + (f": list the {key} of each as retrieved_ids" if key else "")
+    return f"{meaning}, not the ids of results"
+
+
+def missing_columns(
+    names: Collection[str] | Mapping[str, Any], missing: Sequence[str], expected: str, kind: Kind = "truth"
+) -> str:
     """Describe missing columns, the columns that are present, and which of them may have been meant.
 
     >>> missing_columns(["qid", "chunk"], ["doc_id"], "qid, doc_id")

@@ -10,6 +10,7 @@ import ast
 import io
 import json
 import math
+import re
 import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, listed, warn
+from groupgt.formats.columns import SEPARATORS, Column, columns_in
 from groupgt.formats.fields import Firsts, ids_fault
 from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
@@ -37,7 +39,7 @@ from groupgt.model.validity import (
     plain,
     shown,
 )
-from groupgt.model.values import normal_text
+from groupgt.model.values import Unsplit, normal_text
 from groupgt.model.written import SHAPES, Shape
 
 # A cell of a row that lacks the column, as records may.
@@ -46,9 +48,9 @@ EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or 
 NONRELEVANT = "nonrelevant"
 # Numbers under these names say where a document stands, not how relevant it is.
 NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "unnamed: 0", "")
-# Columns of ground truth that are part of it; the others are kept, for slices.
-# Columns that name ids of a query: to leave out of its results, and that must not be among them.
+# Roles that name ids of a query: to leave out of its results, and that must not be among them.
 NAMED = {"excluded": "excluded_ids", "harmful": "harmful_ids"}
+# Columns of ground truth that are part of it; the others are kept, for slices.
 OWN = ("qid", "query", "retrieval_gt", SHAPE, *NAMED.values(), NONRELEVANT)
 
 
@@ -135,14 +137,24 @@ def _missing(table: Table, roles: dict[str, str]) -> str:
     """Say which columns are missing, in the form of which the table has more."""
     shape = ("qid", "doc_id") if roles.keys() & {"group", "grade", "doc_id"} else ("qid", "retrieval_gt")
     missing = [role for role in shape if role not in roles and not (role == "qid" and "query" in roles)]
-    return missing_columns(table.names, missing, EXPECTED)
+    return missing_columns(_first_cells(table), missing, EXPECTED)
+
+
+def _first_cells(table: Table) -> dict[str, Any]:
+    """Return the first cell of each column that is neither absent nor empty."""
+    columns = {name: table.column(name) for name in table.names}
+    return {
+        name: next((plain(cell) for cell in cells if cell is not ABSENT and cell not in (None, "")), None)
+        for name, cells in columns.items()
+    }
 
 
 def _present(table: Table, names: Iterable[str]) -> None:
     """Report each row that lacks one of these columns."""
     columns = {name: table.column(name) for name in names}
     for position in {row for cells in columns.values() for row, cell in enumerate(cells) if cell is ABSENT}:
-        has = [name for name in table.names if table.column(name)[position] is not ABSENT]
+        cells_of = ((name, table.column(name)[position]) for name in table.names)
+        has = {name: cell for name, cell in cells_of if cell is not ABSENT}
         missing = [name for name, cells in columns.items() if cells[position] is ABSENT]
         what = f"expected the key{'s' * (len(missing) > 1)} {' and '.join(missing)}, found {shown_names(has)}"
         table.faults.add(table.place(position), what + hint(has, missing))
@@ -156,10 +168,34 @@ def _cells(table: Table, name: str | None, rows: int | None = None) -> list[Any]
     return [None if cell is ABSENT else cell for cell in table.column(name)]
 
 
-def _ids(table: Table, column: str) -> list[Any]:
-    """Return the lists in a column of ids, which are text in CSV."""
-    cells = enumerate(_cells(table, column))
-    return [listed_in(cell, table.place(row), table.faults) if table.text else cell for row, cell in cells]
+class Lists:
+    """Reads lists of ids that may be texts, and notes the texts that are read as one id although they may be several.
+
+    `unsplit` has the place and the declared column of each of these.
+    """
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self.unsplit: Unsplit = {}
+
+    def read(self, cell: Any, column: Column, role: str, where: str) -> Any:
+        """Return the list in a text: split as declared, in JSON or Python, or else of one id; other cells as is."""
+        if not isinstance(cell, str):
+            return cell
+        if column.separator:
+            return column.parts(cell)
+        ids = listed_in(cell, where, self.faults)
+        if isinstance(ids, list) and ids == [cell.strip()] and set(SEPARATORS) & set(cell):
+            self.unsplit.setdefault(ids[0], (where, f"{role}={column.name}"))
+        return ids
+
+    def column(self, table: Table, role: str, name: str) -> list[Any]:
+        """Return the lists in a column."""
+        column = columns_in(table.names, table.declared).get(role, Column(name))
+        cells = _cells(table, name)
+        if str not in set(map(type, cells)):
+            return cells
+        return [self.read(cell, column, role, table.place(row)) for row, cell in enumerate(cells)]
 
 
 def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
@@ -179,18 +215,18 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     """Build ground truth from one row per query."""
     if any(ABSENT in table.column(roles[role]) for role in ("qid", "retrieval_gt") if role in roles):
         _present(table, [roles[role] for role in ("qid", "retrieval_gt") if role in roles])
-    groups = _cells(table, roles["retrieval_gt"])
-    if table.text:
-        groups = [listed_in(cell, table.place(row), table.faults) for row, cell in enumerate(groups)]
+    lists = Lists(table.faults)
+    groups = lists.column(table, "retrieval_gt", roles["retrieval_gt"])
     if roles["retrieval_gt"] != "retrieval_gt" and (text := _first_text(groups)):
         what = f"the {roles['retrieval_gt']} column holds texts, such as {display(text)}, and no ids"
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
-    groups = [[cell] if isinstance(cell, str) and roles["retrieval_gt"] != "retrieval_gt" else cell for cell in groups]
     if NONRELEVANT in table.names:
         groups = [
             _with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, _cells(table, NONRELEVANT)))
         ]
-    canonical = {name: role for role, name in roles.items() if role in ("qid", "query", "retrieval_gt", ANSWERABLE)}
+    named = {what: role for what, role in NAMED.items() if role in roles}
+    ours = ("qid", "query", "retrieval_gt", ANSWERABLE, *named.values())
+    canonical = {name: role for role, name in roles.items() if role in ours}
     keys = [canonical.get(name, name) for name in table.names]
     texts = [None if text is None else str(text) for text in _cells(table, roles.get("query"))]
     others = {key: name for key, name in zip(keys, table.names) if key not in OWN}
@@ -202,21 +238,23 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
             place=table.place,
             texts=texts if any(text is not None for text in texts) else None,
             columns={key: _cells(table, name) for key, name in others.items()},
-            **{what: _ids(table, column) for what, column in NAMED.items() if column in table.names},
+            **{what: lists.column(table, role, roles[role]) for what, role in named.items()},
         )
     except DataError as error:
         table.faults.merge(error)
     table.faults.stop()
     shapes = _cells(table, SHAPE) if SHAPE in table.names else ()
     shape = shape_of(shapes, "groups", table.title)
-    return replace(truth, shape=shape, keys=tuple(keys))
+    return replace(truth, shape=shape, keys=tuple(keys), unsplit=lists.unsplit)
 
 
 def _first_text(groups: Sequence[Any]) -> str:
     """Return the first string if most strings in these cells are texts rather than ids; otherwise an empty string."""
     cells = chain.from_iterable(cell if isinstance(cell, list) else [cell] for cell in groups[:20])
     strings = [cell for cell in cells if isinstance(cell, str)]
-    return strings[0] if strings and are_texts(strings) else ""
+    # Blanks behind separators are those of a list.
+    joined = [re.sub(rf"([{SEPARATORS}]) +", r"\1", cell) for cell in strings]
+    return strings[0] if strings and are_texts(joined) else ""
 
 
 def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
@@ -399,11 +437,15 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         table.called,
     )
     others: dict[str, Any] = {}
+    lists = Lists(table.faults)
+    for what, role in NAMED.items():
+        if role in roles:
+            others[what] = _named_by(rows, lists.column(table, role, roles[role]))
     if "weight" in roles and groups is not None:
         others["weights"] = _weights(table, rows, roles["weight"])
     shapes = _cells(table, SHAPE) if SHAPE in table.names else ()
     shape = "flat" if groups is None else shape_of(shapes, "subtopics", table.title)
-    truth = rows.truth(policy, shape, table.faults, **others)
+    truth = rows.truth(policy, shape, table.faults, unsplit=lists.unsplit, **others)
     if "query" not in roles:
         return truth
     texts: dict[Any, str] = {}
@@ -411,6 +453,15 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         if isinstance(text, str) and text.strip():
             texts.setdefault(qid, text)
     return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None)
+
+
+def _named_by(rows: Judged, cells: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the ids that the rows of each query name."""
+    ids: dict[str, list[Any]] = {}
+    for qid, cell in zip(rows.qids, cells):
+        cell = plain(cell)
+        ids.setdefault(qid, []).extend(cell if isinstance(cell, (list, tuple)) else [] if cell is None else [cell])
+    return ids
 
 
 def _weights(table: Table, rows: Judged, name: str) -> Floats:

@@ -71,7 +71,17 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
 def _with_header(source: Source, policy: Policy) -> GroundTruth:
     from groupgt.formats import csv
 
-    return csv.read_ground_truth(source, policy, words=True)
+    width, count = len(_header(source)), 0
+
+    def line_of(line: bytes) -> bytes:
+        """Return a line, or a blank one for a comment, so that the lines keep their numbers."""
+        nonlocal count
+        is_comment = line.startswith(b"#") and _is_comment(line.split(), width)
+        count += is_comment
+        return b"" if is_comment else line
+
+    truth = csv.read_ground_truth(source, policy, words=line_of)
+    return replace(truth, comments=count)
 
 
 def _truth(source: Source, policy: Policy, columns: str, rows: _Rows) -> GroundTruth:
@@ -83,8 +93,14 @@ def _truth(source: Source, policy: Policy, columns: str, rows: _Rows) -> GroundT
 
 def _has_header(source: Source) -> bool:
     """Return whether the first line names columns, which are separated by blanks or tabs."""
-    names = source.first_line.decode("utf-8", "replace").split()
+    names = _header(source)
     return {"qid", "doc_id"} <= roles_in(names, "truth").keys() and not any(map(validity.is_number, names))
+
+
+def _header(source: Source) -> list[str]:
+    """Return the words of the first line that is not blank and does not begin with `#`."""
+    lines = (line for line in source.head().split(b"\n") if line.strip() and not line.startswith(b"#"))
+    return next(lines, b"").decode("utf-8", "replace").split()
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,7 @@ class GroundTruth(Written):
     alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of the file that begin
     with `#` and are no row. If the policy selects groups by importance, `judged` marks the queries that have
     alternatives in any group. `highest` is the highest grade of the ground truth that these queries were selected from.
+    `unsplit` has the texts that were read as one id where a list of ids belongs, with their places.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -127,16 +128,20 @@ class GroundTruth(Written):
         grades: Floats,
         groups: Sequence[str] | None = None,
         weights: Floats | None = None,
+        *,
+        excluded: Mapping[str, list[Any]] | None = None,
+        harmful: Mapping[str, list[Any]] | None = None,
         **others: Any,
     ) -> GroundTruth:
         """Build ground truth from one judgment per row; rows with the same query and group form a group.
 
         Without `groups`, each row is a group of its own. Names that equal the number of their group are dropped. Ids
-        and grades must be valid; a group has the weight of its first row. The other arguments are fields, and
-        `more_qids`, queries that may have no judgments.
+        and grades must be valid; a group has the weight of its first row. `excluded` and `harmful` contain ids by
+        query. The other arguments are fields, and `more_qids`, queries that may have no judgments.
         """
         columns = read_judgments(qids, ids, grades, groups, weights, others.pop("more_qids", ()))
-        return cls._built((columns, {}), (), **others)
+        named = [ids and [ids.get(qid) for qid in columns["qids"]] for ids in (excluded, harmful)]
+        return cls._built((columns, {}), named, **others)
 
     @classmethod
     def _built(
@@ -169,7 +174,7 @@ class GroundTruth(Written):
             for query, (qid, ids) in enumerate(zip(self.qids, self.harmful))
         ]
         more = self.from_rows(self.qids, rows, self.policy, texts=self.texts, columns=self.columns)
-        facts: dict[str, Any] = {"repeated_ids": self.repeated_ids, "dropped": self.dropped}
+        facts: dict[str, Any] = {"repeated_ids": self.repeated_ids, "dropped": self.dropped, "unsplit": self.unsplit}
         return replace(more, shape=self.shape, excluded=self.excluded, harmful=self.harmful, **facts)
 
     def _relevant_ids(self) -> list[set[str]]:
@@ -212,6 +217,7 @@ class GroundTruth(Written):
         excluded, harmful = (ids and [ids[position] for position in positions] for ids in (self.excluded, self.harmful))
         judged = None if self.judged is None else self.judged[positions]
         facts: dict[str, Any] = {"keys": self.keys, "shape": self.shape, "highest": self.judgments.highest_grade}
+        facts["unsplit"] = self.unsplit
         return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, **facts)
 
     def under(self, policy: Policy) -> GroundTruth:

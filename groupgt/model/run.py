@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from groupgt.errors import DataError, printable, refuse
 from groupgt.model.validity import finite_number, id_text
-from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE
+from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE, Unsplit
 from groupgt.runtime import pl
 
 # A result in a TREC file: qid Q0 doc rank score tag.
@@ -168,7 +168,7 @@ class Run:
     (distances), the contents hold their negation, so that the best result still has the highest number. If the system
     was asked several times, `trials` has a run for each time, and the contents are those of the first; each of them
     `is_build` if the system was built anew for it. `costs` holds the cost of each query that has one,
-    in any unit.
+    in any unit, and `unsplit` the texts that were read as one id where a list of ids belongs, with their places.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -187,6 +187,7 @@ class Run:
     trials: tuple[Run, ...] = field(default=(), kw_only=True)
     costs: Mapping[str, float] = field(default_factory=dict, kw_only=True)
     is_build: bool = field(default=False, kw_only=True)
+    unsplit: Unsplit = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def of_trials(cls, runs: Sequence[Run]) -> Run:

@@ -62,6 +62,8 @@ def total(key: Ints, terms: Floats, size: int) -> Floats:
 
 FARTHEST = 10**12
 TEXT: Literal["text"] = "text"
+# Texts that stand where lists of ids belong and were read as one id, each with its place and its `ROLE=COLUMN`.
+Unsplit = dict[str, tuple[str, str]]
 # How `str` writes a span, for reading many back at once.
 SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 

@@ -13,7 +13,7 @@ import numpy as np
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
-from groupgt.model.values import TEXT, Form, Span
+from groupgt.model.values import TEXT, Form, Span, Unsplit
 
 # The shape of the rows that were read: single documents, documents of subtopics to cover, or groups.
 Shape = Literal["flat", "subtopics", "groups"]
@@ -46,6 +46,7 @@ class Written:
     comments: int = 0
     judged: Bools | None = None
     highest: float | None = None
+    unsplit: Unsplit = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.qids)

@@ -111,6 +111,19 @@ def test_nested_groups_are_counted_beside_equal_ones() -> None:
     assert found["queries with a group inside another"].example == "both, one"
 
 
+def test_one_question_with_two_truths_is_counted(tmp_path: Path) -> None:
+    """`c` repeats the first, with the same truth in another order."""
+    rows = (
+        ("a", "Where is  it?", [["x"], ["y"]]),
+        ("b", "where is it?", [["y"]]),
+        ("c", "Where is it?", [["y"], ["x"]]),
+    )
+    table = tmp_path / "t.jsonl"
+    table.write_text("".join(json.dumps(dict(zip(("qid", "query", "retrieval_gt"), row))) + "\n" for row in rows))
+    (same,) = (each for each in check_truth(groupgt.read_ground_truth(table)) if "same text" in each.what)
+    assert (same.count, same.example, same.suspicious) == (1, "a and b", True)
+
+
 def test_cells_are_short() -> None:
     truth = groupgt.GroundTruth.of(
         {f"q{n}": [[f"{'x' * 300}{n}"], *([f"{place}"] for place in range(n))] for n in range(50)}

@@ -11,7 +11,8 @@ import pytest
 from tests.bad_input import LONG, METRICS, TREC, Cli, fails, names, put
 
 BAD_JSON_RUNS: list[tuple[str, str, tuple[str, ...]]] = [
-    ("no list", '{"qid": "q1", "retrieved_ids": "d1"}', ("query 'q1'", "list", "'d1'")),
+    ("no list", '{"qid": "q1", "retrieved_ids": {"d1": 1}}', ("query 'q1'", "list", "{'d1': 1}")),
+    ("a list as numpy prints it", '{"qid": "q1", "retrieved_ids": "[\'a\' \'b\']"}', ("query 'q1'", "without commas")),
     ("float id", '{"qid": "q1", "retrieved_ids": [1.5]}', ("query 'q1'", "rank 1", "1.5")),
     ("bool id", '{"qid": "q1", "retrieved_ids": [true]}', ("query 'q1'", "rank 1", "True")),
     ("blank id", '{"qid": "q1", "retrieved_ids": ["d1", " "]}', ("query 'q1'", "rank 2", "blank")),
@@ -60,7 +61,8 @@ def test_two_kinds_of_lines(lines: str, cli: Cli, truth: Path) -> None:
 
 BAD_GROUPS: list[tuple[str, str, tuple[str, ...]]] = [
     ("no list", "5", ("query 'q1'", "list of groups", "5")),
-    ("text", '"d1"', ("query 'q1'", "list of groups", "'d1'")),
+    ("number", "1.5", ("query 'q1'", "list of groups", "1.5")),
+    ("a list as numpy prints it", '"[\'a\' \'b\']"', ("without commas",)),
     ("flat", '["d1", "d2"]', ("query 'q1'", "flat", "flat_gt")),
     ("mixed", '["d1", ["d2"]]', ("query 'q1'", "mixed")),
     ("empty group", '[["d1"], []]', ("query 'q1'", "empty_groups")),

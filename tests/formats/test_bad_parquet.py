@@ -38,7 +38,7 @@ BAD_ROWS: list[tuple[str, Any, tuple[str, ...]]] = [
     ("nested: blank id", {"qid": ["q0", "q1"], "retrieved_ids": [["a"], ["b", " "]]}, ("query 'q1'", "blank")),
     ("nested: NUL", {"qid": ["q0", "q1"], "retrieved_ids": [["a"], ["b\0"]]}, ("query 'q1'", "NUL")),
     ("nested: long id", {"qid": ["q0", "q1"], "retrieved_ids": [["a"], [LONG.decode()]]}, ("query 'q1'", "65,536")),
-    ("nested: no list", {"qid": ["q2", "q1"], "retrieved_ids": ["a", "b"]}, ("query 'q2'", "list", "'a'")),
+    ("nested: no list", {"qid": ["q2", "q1"], "retrieved_ids": [1, 2]}, ("query 'q2'", "list", "1")),
     ("nested: blank id, no truth", {"qid": ["q1", "q9"], "retrieved_ids": [["a"], [" "]]}, ("query 'q9'",)),
     ("nested: query twice", {"qid": ["q1", "q1"], "retrieved_ids": [["a"], ["b"]]}, ("query 'q1'", "two rows")),
     ("nested: blank query", {"qid": ["q0", " "], "retrieved_ids": [["a"], ["b"]]}, ("blank",)),
@@ -66,7 +66,7 @@ def test_bad_parquet_run(case: Any, cli: Cli, truth: Path) -> None:
 GT = {"qid": ["q0", "q1"], "retrieval_gt": [[["d1"]], [["d2"]]]}
 BAD_QA: list[tuple[str, Any, tuple[str, ...]]] = [
     ("flat", {**GT, "retrieval_gt": [["d1", "x"], ["d2", "x"]]}, ("row 1", "query 'q0'", "flat_gt", "2 errors")),
-    ("text", {**GT, "retrieval_gt": ["d1", "d2"]}, ("row 1", "query 'q0'", "'d1'", "2 errors")),
+    ("number", {**GT, "retrieval_gt": [1.5, 2.5]}, ("row 1", "query 'q0'", "1.5", "2 errors")),
     ("float ids", {**GT, "retrieval_gt": [[[1.0]], [[2.0]]]}, ("row 1", "query 'q0'", "1.0", "2 errors")),
     ("empty group", {**GT, "retrieval_gt": [[["d1"]], [["d2"], []]]}, ("row 2", "query 'q1'", "empty_groups")),
     ("no id", {**GT, "retrieval_gt": [[["d1"]], [["d2", None]]]}, ("row 2", "query 'q1'", "empty_groups")),

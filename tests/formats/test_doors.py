@@ -214,6 +214,16 @@ def test_query_ids_that_begin_with_a_hash_are_rows(tmp_path: Path, cli: Cli) -> 
     assert groupgt.read_ground_truth(subtopics, "trec-subtopics").qids == ["#1"]
 
 
+@pytest.mark.parametrize(
+    "above", ["# topic iter docno rel\n", "# made by us\ntopic iter docno rel\n", "#qid\n# doc_id rel\n"]
+)
+def test_a_hash_line_above_qrels_names_no_columns(tmp_path: Path, above: str) -> None:
+    """A header line may follow the comments, and an id that begins with a hash stays an id."""
+    truth = groupgt.read_ground_truth(put(tmp_path / "qrels", f"{above}q1 0 a 1\n# ticket 7\n#7 0 b 1\n"))
+    assert (truth.qids, truth.ids) == (["q1", "#7"], ["a", "b"])
+    assert truth.comments == above.count("#") + 1
+
+
 ASKED = ("Who built the mill?", "Who sold  the ferry?")
 TEXTS = ("The guild built it in 1903.", "The council sold it in 1988.")
 

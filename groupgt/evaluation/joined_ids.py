@@ -1,0 +1,48 @@
+"""Texts that stand where lists of ids belong: refused if they are certainly several ids, and else read as one id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import chain
+from shlex import quote
+
+from groupgt.errors import display, warn
+from groupgt.formats.columns import SEPARATORS
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.values import Unsplit
+
+
+def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
+    """Describe texts that are unknown as a whole, with a part that is known, and the way to split them; or empty."""
+    parts = ((text, *pair) for text in unsplit if text not in known for pair in _parts(text))
+    several = [(text, mark, part) for text, mark, part in parts if part in known]
+    if not several:
+        return ""
+    text, mark, part = several[0]
+    where, column = unsplit[text]
+    count = len({text for text, *_ in several})
+    what = f"{where}: found {display(text)} where a list of ids belongs; as one id it is unknown, but {display(part)}"
+    more = f" ({count:,} such texts)" if count > 1 else ""
+    return f"{what} is known{more}; if the separator is {mark!r}, say so: --columns {quote(f'{column}[{mark}]')}"
+
+
+def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
+    """Warn about texts that were read as one id although they have separators, unless they are known as a whole."""
+    single = [text for text in unsplit if text not in known]
+    if single:
+        where, column = unsplit[single[0]]
+        mark = next(mark for mark in SEPARATORS if mark in single[0])
+        count = f"{len(single):,} {'text is' if len(single) == 1 else 'texts are'} read as one id"
+        what = f"{where}: {count} where a list belongs, such as {display(single[0])}"
+        warn(f"{what}; if the separator is {mark!r}: --columns {quote(f'{column}[{mark}]')}", "unknown ids")
+
+
+def ids_of(truth: GroundTruth) -> set[str]:
+    """Return all ids that ground truth names: judged, excluded or harmful."""
+    return {*truth.ids, *chain.from_iterable(chain(truth.excluded or (), truth.harmful or ()))}
+
+
+def _parts(text: str) -> Iterable[tuple[str, str]]:
+    """Yield each part of a text, after the separator that splits it off."""
+    for mark in filter(text.__contains__, SEPARATORS):
+        yield from ((mark, part) for each in text.split(mark) if (part := each.strip()))

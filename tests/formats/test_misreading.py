@@ -1,0 +1,171 @@
+"""Files of other tools are read as they were meant, or asked about, and no message advises what would be wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import groupgt
+from groupgt.formats.roles import hint
+from tests.bad_input import Cli, fails, put
+
+RUN = [{"qid": "q1", "retrieved_ids": ["a", "x"]}, {"qid": "q2", "retrieved_ids": ["c", "y"]}]
+
+
+def lines(path: Path, *rows: Mapping[str, Any]) -> Path:
+    return put(path, "".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+@pytest.mark.parametrize(
+    ("record", "missing", "advised"),
+    [
+        ({"gt_answer": "Use the dump.", "gt_evidence": ["a.md"]}, "retrieval_gt", "gt_evidence"),
+        ({"gold_text": "a", "gold_title": "b", "expected_output": "c", "expected_type": "d"}, "retrieval_gt", None),
+        ({"expected_abstention": True, "gt_is_multihop": 1, "gold": 0.5}, "retrieval_gt", None),
+        ({"gold_facts": ["The mill was built in 1903."]}, "retrieval_gt", None),
+        ({"evidence": ["a"], "Retrieval GT": ["b"]}, "retrieval_gt", "Retrieval GT"),
+        ({"passage": "The mill was built in 1903.", "Doc ID": 7}, "doc_id", "Doc ID"),
+        ({"title": "Mills", "source": "a.md"}, "doc_id", "source"),
+        ({"passage": ["a", "b"]}, "doc_id", None),
+        ({"value": True, "confidence": "0.5"}, "score", "confidence"),
+        ({"value": "high"}, "grade", None),
+    ],
+)
+def test_advice_about_columns_names_none_that_cannot_be_meant(
+    record: dict[str, Any], missing: str, advised: str | None
+) -> None:
+    words = hint(record, [missing], "run" if missing == "score" else "truth")
+    assert (f"rename {advised} to {missing}" in words) if advised else ("rename" not in words and "called" not in words)
+
+
+def test_contexts_of_a_run_are_told_as_results(tmp_path: Path, cli: Cli) -> None:
+    truth = put(tmp_path / "q.txt", "q1 0 d1 1\n")
+    run = lines(tmp_path / "r.jsonl", {"task_id": "q1", "contexts": [{"document_id": "d1", "score": 2.0}]})
+    told = cli("evaluate", truth, run, "-m", "recall@5")
+    fails(told, "rename task_id to qid", "contexts holds objects, not ids: list the document_id of each")
+    assert "ground truth" not in told.err
+
+
+@pytest.mark.parametrize(
+    "judgment",
+    [{"corpus_item_id": "a", "grade": 3}, {"doc_uri": "a"}, {"document_id": "a", "query_relevance_label": 4}],
+)
+def test_a_judgment_of_another_tool_says_how_its_id_is_written(judgment: dict[str, Any]) -> None:
+    for groups in ([judgment], [[judgment]]):
+        with pytest.raises(groupgt.DataError, match=f'if {next(iter(judgment))} holds the id, write {{"id": …'):
+            groupgt.GroundTruth.of({"q": groups})
+    with pytest.raises(groupgt.DataError, match="put it into a group"):
+        groupgt.GroundTruth.of({"q": [{"id": "a", "grade": 1}]})
+
+
+def test_trials_have_one_name(tmp_path: Path, cli: Cli) -> None:
+    truth = put(tmp_path / "q.txt", "q1 0 a 1\n")
+    one, two = (lines(tmp_path / name, RUN[0]) for name in ("a.jsonl", "b.jsonl"))
+    fails(cli("evaluate", truth, one, two, "--trials", "-m", "recall"), "--trials: the names of the runs differ (a, b)")
+    assert cli("evaluate", truth, f"s={one}", f"s={two}", "--trials", "-m", "recall").status == 0
+
+
+# What a cell holds, and the same list as a list.
+MARKS = [("p1,p2", ","), ("p1; p2", ";"), ("p1|p2", "|")]
+WRITERS = ("csv", "tsv", "jsonl", "parquet", "polars", "pandas")
+
+
+def table(path: Path, form: str, **columns: list[Any]) -> Any:
+    """Write a table of texts as a file, or return it as a frame."""
+    rows = [dict(zip(columns, row)) for row in zip(*columns.values())]
+    frame = pl.DataFrame(columns)
+    if form == "jsonl":
+        return lines(path, *rows)
+    if form in ("csv", "tsv"):
+        frame.write_csv(path, separator="," if form == "csv" else "\t")
+    elif form == "parquet":
+        frame.write_parquet(path)
+    return {"polars": frame, "pandas": pd.DataFrame(columns)}.get(form, path)
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize(("text", "mark"), MARKS)
+def test_ids_joined_in_a_cell_are_asked_about_and_split(tmp_path: Path, form: str, text: str, mark: str) -> None:
+    """q1 needs p1 and p2 and has p1, first once x1 is left out; q2 has all: (1/2 + 1)/2. h1 must not come back."""
+    run = {"q1": ["x1", "p1", "h1"], "q2": ["p3", "y"]}
+    of_q1 = {name: text.replace("p", name[0]) for name in ("xs", "hs")}
+    columns = {"retrieval_gt": "relevant_ids", "excluded_ids": "xs", "harmful_ids": "hs"}
+    truth = table(
+        tmp_path / "t", form, qid=["q1", "q2"], relevant_ids=[text, "p3"], xs=[of_q1["xs"], ""], hs=[of_q1["hs"], ""]
+    )
+    declared = {role: f"{name}[{mark}]" for role, name in columns.items()}
+    for role, column in columns.items():
+        others = declared | {role: column}
+        with pytest.raises(groupgt.DataError, match=re.escape(f"{role}={column}[{mark}]")):
+            groupgt.evaluate(truth, run, ["recall"], policy="flat_gt=and", truth_columns=others)
+    means = groupgt.evaluate(truth, run, ["recall", "mrr", "clean"], policy="flat_gt=and", truth_columns=declared).means
+    assert means == {"recall": 0.75, "mrr": 0.75, "clean": 0.0}
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize(("text", "mark"), MARKS)
+def test_results_joined_in_a_cell_are_asked_about_and_split(tmp_path: Path, form: str, text: str, mark: str) -> None:
+    """p1 is at rank 1, p2 at rank 2."""
+    run = table(tmp_path / "r", form, qid=["q1", "q2"], retrieved_ids=[text, "p3"])
+    truth = {"q1": [["p2"]], "q2": [["p3"]]}
+    with pytest.raises(groupgt.DataError, match=re.escape(f"retrieved_ids=retrieved_ids[{mark}]")):
+        groupgt.evaluate(truth, run, ["mrr"])
+    assert groupgt.evaluate(truth, run, ["mrr"], run_columns={"retrieved_ids": f"retrieved_ids[{mark}]"})["mrr"] == 0.75
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_ids_with_separators_and_blanks_are_ids(tmp_path: Path, form: str) -> None:
+    """They match as a whole; what matches nothing is told once if it has a separator, and blanks alone are not told."""
+    names = ["Terms and Conditions.pdf", "a,b", "v|1", "Q&A; part 2"]
+    qids = [f"q{place}" for place in range(len(names))]
+    truth = table(tmp_path / "t", form, qid=qids, retrieval_gt=names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert groupgt.evaluate(truth, dict(zip(qids, map(list, zip(names)))), ["recall"])["recall"] == 1
+    with pytest.warns(groupgt.GroupgtWarning, match="3 texts are read as one id where a list belongs, such as 'a,b'"):
+        groupgt.evaluate(truth, {qid: ["Terms", "other"] for qid in qids}, ["recall"])
+    # A part that the corpus knows counts as well as one in the results.
+    with pytest.raises(groupgt.DataError, match="'a' is known"):
+        groupgt.evaluate(truth, {qid: ["other"] for qid in qids}, ["recall"], corpus={"a": "text", "other": "text"})
+
+
+def test_checks_ask_about_joined_ids(tmp_path: Path, cli: Cli) -> None:
+    truth = lines(tmp_path / "t.jsonl", {"qid": "q1", "retrieval_gt": "p1;p2"})
+    corpus = lines(tmp_path / "c.jsonl", {"doc_id": "p1", "text": "one"}, {"doc_id": "p2", "text": "two"})
+    run = lines(tmp_path / "r.jsonl", {"qid": "q1", "retrieved_ids": ["p1"]})
+    for more in (["--corpus", corpus], [run]):
+        assert "--columns 'retrieval_gt=retrieval_gt[;]'" in cli("check", truth, *more).err
+    assert "2 alternatives" not in cli("check", truth).out
+    split = ["--columns", "retrieval_gt=retrieval_gt[;]", "--policy", "flat_gt=or"]
+    assert "p1" not in cli("check", truth, "--corpus", corpus, *split).err
+
+
+def test_what_is_split_holds_lists(tmp_path: Path, cli: Cli) -> None:
+    """A column that is literally called so is not split, and no list of scores is lost."""
+    truth, run = put(tmp_path / "q.txt", "q1 0 b 1\n"), put(tmp_path / "r.csv", "qid,found,scores\nq1,a;b,2.5;1\n")
+    told = cli("evaluate", truth, run, "-m", "mrr", "--columns", "qid=qid[;]")
+    fails(told, "columns: qid: expected one of", "found qid=qid[;]")
+    split = ["--columns", "retrieved_ids=found[;]", "--columns", "retrieve_scores=scores[;]"]
+    assert "0.5000" in cli("evaluate", truth, run, "-m", "mrr", *split).out
+    literal = put(tmp_path / "l.csv", "qid,found[;]\nq1,a;b\n")
+    assert groupgt.read_run(literal, columns={"retrieved_ids": "found[;]"}).rankings == {"q1": ["a;b"]}
+
+
+def test_harmful_ids_in_rows_of_judgments() -> None:
+    """h1 came back for q1, and q2 has no harmful id, so that clean is 0 over one query."""
+    rows = pl.DataFrame(
+        {"qid": ["q1", "q1", "q2"], "doc_id": ["a", "b", "c"], "grade": [1, 1, 1], "bad": [["h1"], None, []]}
+    )
+    run = {"q1": ["h1", "a"], "q2": ["c"]}
+    found = groupgt.evaluate(rows, run, ["clean", "recall"], truth_columns={"harmful_ids": "bad"})
+    assert (found["clean"], found["recall"]) == (0.0, 0.75)
+    left_out = groupgt.evaluate(rows, run, ["mrr"], truth_columns={"excluded_ids": "bad"})
+    assert left_out["mrr"] == 1.0
