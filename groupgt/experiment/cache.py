@@ -111,6 +111,10 @@ class Task:
         }
         if self.system.config.trials.n > 1:
             determining["trial"] = self.trial
+        # Which columns a function takes is known only once it is imported.
+        sent = set(data.queries.columns if system.kind.imports_target else self.options.sends()) - {"qid"}
+        if sent:
+            determining["sent"] = {name: data.column_digests[name] for name in sent}
         if paths:
             determining["all questions"] = data.qids  # rows of files may be in their order
         return key_of(determining)

@@ -32,7 +32,8 @@ from groupgt.model.values import CALLS, SCORE, Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import counted
-from groupgt.retrievers.base import Corpus, Queries
+from groupgt.retrievers.base import Corpus, Queries, as_json
+from groupgt.store.cache import key_of
 from groupgt.store.files import sha256
 from groupgt.store.verdicts import VerdictStore
 
@@ -56,8 +57,14 @@ class RetrievalInputs:
 
     @cached_property
     def queries(self) -> Queries:
-        """The queries in ground truth order."""
-        return Queries([text or "" for text in self.truth.texts or [""] * len(self.truth)], self.truth.qids)
+        """The queries in ground truth order, with all columns."""
+        texts = [text or "" for text in self.truth.texts or [""] * len(self.truth)]
+        return Queries(texts, self.truth.qids, self.truth.columns)
+
+    @cached_property
+    def column_digests(self) -> dict[str, str]:
+        """A hash of the values of each column."""
+        return {name: key_of({"values": as_json(values)}) for name, values in self.queries.columns.items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,6 +267,12 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
             what = f"{counted(len(absent), 'query has', 'queries have')} no text (query): {', '.join(absent[:3])}"
             hint = "" if experiment.config.datasets[name].queries else "; name a file that has them (queries)"
             faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{hint}")
+    for system in systems.values():
+        for position, column in enumerate(system.options.sends() if system.config.serves(name) else ()):
+            try:
+                data.queries.sending([column])
+            except ConfigError as error:
+                document.fault((*system.paths["send"], position), f"dataset {name!r}: {error}")
     for number, gate in enumerate(experiment.config.gate):
         if gate.slice and name in matching(gate.dataset, experiment.config.datasets):
             try:

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -34,8 +34,11 @@ Reply = tuple[Answers, list[float]]
 class Here:
     """A retriever that is built and queried in this process.
 
-    `build_s` is the build time in seconds. `singly` says whether queries are run one at a time.
+    `build_s` is the build time in seconds. `singly` says whether queries are run one at a time, `sends` with which
+    columns.
     """
+
+    way = ""
 
     def __init__(self, system: str, kind: RetrieverPlugin, options: Any, setting: Setting) -> None:
         self.system = system
@@ -44,6 +47,7 @@ class Here:
             self.retriever = kind.built(setting, options)
         self.build_s = time.perf_counter() - start
         self.singly: bool | None = options.asks_singly()
+        self.sends: Sequence[str] = options.sends()
 
     def ask(self, queries: Queries, k: int) -> Reply:
         """Return results, and milliseconds per call."""
@@ -72,14 +76,14 @@ class Fresh:
         theirs.close()
         try:
             parts = None if setting is None else (setting.corpus.ids, setting.corpus.texts, setting.qids, setting.seed)
-            self.way, self.singly, self.build_s = self._call(system, kind.build, options, parts)
+            self.way, self.sends, self.singly, self.build_s = self._call(system, kind.build, options, parts)
         except BaseException:
             self.close()
             raise
 
     def ask(self, queries: Queries, k: int) -> Reply:
         """Return results, and milliseconds per call."""
-        reply: Reply = self._call(list(queries), queries.ids, k)
+        reply: Reply = self._call(list(queries), queries.ids, queries.columns, k)
         return reply
 
     def close(self) -> None:
@@ -195,21 +199,22 @@ def _serve(channel: Connection[Any, Any], folder: Path, safe: str | None) -> Non
     system, build, options, parts = channel.recv()
     retriever: Any = None
 
-    def begin() -> tuple[str, bool | None, float]:
+    def begin() -> tuple[str, Sequence[str], bool | None, float]:
         nonlocal retriever
         target = imported(options.target, folder)
         if parts is None:
-            way = options.way(target) if hasattr(options, "way") else ""
+            way, sends = options.way(target) if hasattr(options, "way") else ("", options.sends())
             # The result of a factory is unknown before it is called, unless the options declare it.
-            return way, True if "(query, k)" in way else False if "(queries, k)" in way else None, 0.0
+            return way, sends, True if "(query, k" in way else False if "(queries, k" in way else None, 0.0
         ids, texts, qids, seed = parts
         start = time.perf_counter()
         retriever = build(Setting(Corpus(ids, texts), qids, seed, folder), options)
         took = time.perf_counter() - start
-        return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took
+        sends = getattr(retriever, "sends", options.sends())
+        return getattr(retriever, "way", ""), sends, bool(getattr(retriever, "each", False)), took
 
-    def answer(texts: list[str], qids: list[str], k: int) -> Reply:
-        return ask(system, retriever, Queries(texts, qids), k)
+    def answer(texts: list[str], qids: list[str], columns: dict[str, list[Any]], k: int) -> Reply:
+        return ask(system, retriever, Queries(texts, qids, columns), k)
 
     channel.send(_outcome(begin))
     while True:

@@ -116,6 +116,7 @@ def _row(
                 # It is imported in a new process to see how it is called.
                 with closing(Fresh(name, system.kind, system.options, folder)) as fresh:
                     singly = fresh.singly
+                    data.queries.sending(fresh.sends, fresh.way)
                     uses += f": {fresh.way}" if fresh.way else ""
             elif system.kind.probed and (experiment.allow_code or not system.options.program()):
                 Here(name, system.kind, system.options, Setting(Corpus([], []), folder=folder)).close()

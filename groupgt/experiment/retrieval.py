@@ -81,7 +81,7 @@ def retrieve(
 
 def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered: Callable[[int], None]) -> Done:
     """Run the remaining queries in batches, then repeats some queries one by one if single queries must be timed."""
-    begun, queries = unfinished.begun(), task.data.queries
+    begun, queries = unfinished.begun(), task.data.queries.sending(source.sends, source.way)
     spent_ms = 0.0
     answered(len(begun.answers.ids))
     size = 1 if source.singly and unfinished.every_batch else task.options.batch_size()

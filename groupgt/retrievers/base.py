@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ from annotated_types import Gt, Le
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from groupgt.errors import Faults, GroupgtError, RetrieverError, display, strange_result, warn
+from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, display, near_names, strange_result, warn
 from groupgt.formats.rows import unnamed
 from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, note_cost, shown
 from groupgt.options import Called, options_of
@@ -31,6 +32,9 @@ SHOWN_CHARS = 200
 # Options of several retrievers.
 IdField = Annotated[str, Doc("Field of a result object with the id, or its path, such as document.id.")]
 ScoreField = Annotated[str, Doc("Field of a result object with the score, or its path.")]
+Send = Annotated[
+    list[str], Doc("Columns of the ground truth that are sent with each query: qid, or others such as tenant.")
+]
 Timeout = Annotated[float, Called("seconds"), Gt(0), Le(86_400), Doc("Seconds to wait for each answer.")]
 
 
@@ -59,15 +63,18 @@ class Corpus:
 
 
 class Queries(list[str]):
-    """A list of query texts with their `ids`, for retrievers that look up queries by id.
+    """A list of query texts with their `ids`, and the `columns` that a retriever receives with them.
 
-    >>> Queries(["when?", "where?"], ["q1", "q2"]).part(1, 2).ids
-    ['q2']
+    >>> queries = Queries(["when?", "where?"], ["q1", "q2"], {"tenant": ["acme", "beta"]})
+    >>> queries.part(1, 2).ids, queries.part(1, 2).columns
+    (['q2'], {'tenant': ['beta']})
     """
 
-    def __init__(self, texts: Sequence[str], ids: Sequence[str]) -> None:
+    def __init__(
+        self, texts: Sequence[str], ids: Sequence[str], columns: Mapping[str, Sequence[Any]] | None = None
+    ) -> None:
         super().__init__(texts)
-        self.ids = list(ids)
+        self.ids, self.columns = list(ids), dict(columns or {})
 
     @property
     def shown(self) -> str:
@@ -77,7 +84,44 @@ class Queries(list[str]):
 
     def part(self, start: int, end: int) -> Queries:
         """Return the queries from `start` up to `end`."""
-        return Queries(self[start:end], self.ids[start:end])
+        columns = {name: values[start:end] for name, values in self.columns.items()}
+        return Queries(self[start:end], self.ids[start:end], columns)
+
+    def sending(self, names: Iterable[str], way: str = "") -> Queries:
+        """Return the queries with only these columns, of which `qid` is one; raise `ConfigError` for an unknown name.
+
+        `way` describes the call that needs them, for the message.
+        """
+        columns = {"qid": self.ids} | {name: values for name, values in self.columns.items() if name not in ALWAYS}
+        for name in names:
+            if name not in columns:
+                start, near = f"{way}: " if way else "", near_names(name, columns)
+                raise ConfigError(f"{start}the queries have no column {name!r}{near}; they have {', '.join(columns)}")
+        return Queries(self, self.ids, {name: columns[name] for name in names})
+
+
+# Names of what every call receives.
+ALWAYS = ("query", "queries", "k")
+
+
+def columns_of(queries: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    """Return the columns that a retriever receives with queries; a plain list has none."""
+    return getattr(queries, "columns", {})
+
+
+def rows_of(queries: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the values that a retriever receives with each query, by column.
+
+    >>> rows_of(Queries(["when?", "where?"], ["q1", "q2"], {"tenant": ["acme", "beta"]}))
+    [{'tenant': 'acme'}, {'tenant': 'beta'}]
+    """
+    columns = columns_of(queries)
+    return [{name: values[row] for name, values in columns.items()} for row in range(len(queries))]
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON; dates and the like become text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +158,10 @@ class Options:
         """Return whether each call has a single query, or None if only the retriever can determine this."""
         return self.batch_size() == 1
 
+    def sends(self) -> Sequence[str]:
+        """Return the columns that are sent with each query."""
+        return getattr(self, "send", ())
+
     def least_score(self) -> float | None:
         """Return the minimum possible score, for theoretical normalization, or None if there is none."""
         return None
@@ -129,7 +177,8 @@ class Retriever(Protocol):
     A ranking contains `(id, score)` pairs, mappings with these keys, or only ids; results without ids are mappings with
     the key `text`. `{"results": ranking, "cost": 0.002}` also states what a query cost, in any unit. A retriever that
     makes several calls per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it
-    has a method `close`, this is called at the end.
+    has a method `close`, this is called at the end. If its options have a field `send: Send`, then `queries.columns`
+    holds these columns, with one value per query.
     """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
@@ -140,16 +189,16 @@ class Retriever(Protocol):
 class OneByOne:
     """Base class for retrievers that take one query at a time; errors name the query."""
 
-    def answer(self, query: str, k: int) -> Ranking:
-        """Return at most k results for a query."""
+    def answer(self, query: str, k: int, **sent: Any) -> Ranking:
+        """Return at most k results for a query, which is `sent` with values by column."""
         raise NotImplementedError
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[Ranking]:
         """Return a ranking for each query."""
         rankings = []
-        for query, name in zip(queries, getattr(queries, "ids", queries)):
+        for query, name, sent in zip(queries, getattr(queries, "ids", queries), rows_of(queries)):
             try:
-                rankings.append(self.answer(query, k))
+                rankings.append(self.answer(query, k, **sent))
             except RetrieverError as error:
                 raise RetrieverError(f"query {name!r}: {error}") from None
         return rankings

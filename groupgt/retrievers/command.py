@@ -8,9 +8,9 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryFile
@@ -20,15 +20,25 @@ from annotated_types import MinLen
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, RetrieverError, display
+from groupgt.options import Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Timeout, as_pairs
+from groupgt.retrievers.base import (
+    SHOWN_CHARS,
+    IdField,
+    RetrieverPlugin,
+    ScoreField,
+    Send,
+    Timeout,
+    as_json,
+    as_pairs,
+)
 from groupgt.runtime import ended
 
 # The number of lines on standard error that a message shows, and of bytes in which they are looked for.
 LAST_LINES, LAST_BYTES = 3, 10_000
 # How long a program may take to end after its input has ended.
 GRACE_S = 1.0
-_GAP = re.compile(r"\{(query|k)\}")
+_GAP = re.compile(r"\{([^{}]+)\}")
 
 
 @dataclass(frozen=True)
@@ -37,12 +47,13 @@ class Options(base.Options):
 
     The program reads one line for each query, `{"query": "when?", "k": 10}`, and answers it with one line: a list of
     ids, of [id, score] pairs or of objects, or `{"results": […]}`. If an argument contains `{query}`, the program is
-    started for each query instead, with `{query}` and `{k}` filled in, and only writes. It runs in every experiment;
-    with a `version` next to `use`, results from that version are reused.
+    started for each query instead, with `{query}`, `{k}` and columns filled in, and only writes. It runs in every
+    experiment; with a `version` next to `use`, results from that version are reused.
     """
 
     command: Annotated[list[str], MinLen(1), Doc("The program and its arguments.")]
     timeout: Timeout = 30.0
+    send: Send = field(default_factory=list)
     id_field: IdField = "id"
     score_field: ScoreField = "score"
 
@@ -52,14 +63,29 @@ class Options(base.Options):
     def program(self) -> Sequence[str]:
         return self.command
 
+    def is_for_each(self) -> bool:
+        """Return whether the program is started for each query."""
+        return any("{query}" in argument for argument in self.command)
 
-def filled(template: str, query: str, k: int) -> str:
-    """Return a text with `{query}` and `{k}` filled in.
+    def clashes(self) -> Iterator[Clash]:
+        """Yield an error for a column that a program which only writes does not receive."""
+        for name in self.send if self.is_for_each() else ():
+            if not any(f"{{{name}}}" in argument for argument in self.command):
+                yield Clash("send", f"expected {{{name}}} in an argument, as the program is started for each query")
 
-    >>> filled("--top={k} {query}", "what is {k}?", 5)
-    '--top=5 what is {k}?'
+
+def filled(template: str, values: Mapping[str, Any]) -> str:
+    """Return a text with values filled in by name; a null is empty, and what is no text becomes JSON.
+
+    >>> filled("--top={k} {query} {x}", {"query": "what is {k}?", "k": 5})
+    '--top=5 what is {k}? {x}'
     """
-    return _GAP.sub(lambda gap: query if gap[1] == "query" else str(k), template)
+
+    def text_of(gap: re.Match[str]) -> str:
+        value = values.get(gap[1], gap[0])
+        return value if isinstance(value, str) else "" if value is None else as_json(value)
+
+    return _GAP.sub(text_of, template)
 
 
 def program_of(command: Sequence[str], folder: Path) -> list[str]:
@@ -92,11 +118,11 @@ class Command(base.OneByOne):
         self.process: subprocess.Popen[bytes] | None = None
         self.lines: SimpleQueue[bytes] = SimpleQueue()
 
-    def answer(self, query: str, k: int) -> base.Ranking:
+    def answer(self, query: str, k: int, **sent: Any) -> base.Ranking:
         """Return the results of the program for a query."""
-        is_started_each_time = any("{query}" in argument for argument in self.options.command)
+        values = {"query": query, "k": k, **sent}
         try:
-            written = self._printed(query, k) if is_started_each_time else self._line(query, k)
+            written = self._printed(values) if self.options.is_for_each() else self._line(values)
         except (subprocess.TimeoutExpired, Empty):
             raise RetrieverError(f"no answer in {self.options.timeout:g} s{last_words(self.errors)}") from None
         text = written.decode("utf-8", "replace").strip()
@@ -125,12 +151,12 @@ class Command(base.OneByOne):
                 self.process.wait()
         self.errors.close()
 
-    def _printed(self, query: str, k: int) -> bytes:
+    def _printed(self, values: Mapping[str, Any]) -> bytes:
         """Start the program for one query and return what it prints."""
         program, *arguments = self.command
         # The user has allowed the program to run.
         done = subprocess.run(  # noqa: S603
-            [program, *(filled(argument, query, k) for argument in arguments)],
+            [program, *(filled(argument, values) for argument in arguments)],
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -142,7 +168,7 @@ class Command(base.OneByOne):
             raise self._ended(done.returncode)
         return done.stdout
 
-    def _line(self, query: str, k: int) -> bytes:
+    def _line(self, values: Mapping[str, Any]) -> bytes:
         """Send one query to the program and return the line that it answers."""
         process = self.process = self.process or self._started()
         if not self.lines.empty():
@@ -150,9 +176,8 @@ class Command(base.OneByOne):
                 more = display(line.decode("utf-8", "replace"), SHOWN_CHARS)
                 raise RetrieverError(f"expected one line per query, but the query before has another: {more}")
             raise self._ended(process.wait(self.options.timeout))
-        request = json.dumps({"query": query, "k": k}, ensure_ascii=False)
         try:
-            process.stdin.write(f"{request}\n".encode())  # type: ignore[union-attr]  # it is a pipe
+            process.stdin.write(f"{as_json(values)}\n".encode())  # type: ignore[union-attr]  # it is a pipe
             process.stdin.flush()  # type: ignore[union-attr]
             line = self.lines.get(timeout=self.options.timeout)
         except OSError:  # the program has closed its input

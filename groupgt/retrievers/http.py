@@ -20,7 +20,16 @@ from typing_extensions import Doc
 from groupgt.errors import RetrieverError, display
 from groupgt.options import Called, Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, as_pairs
+from groupgt.retrievers.base import (
+    SHOWN_CHARS,
+    IdField,
+    RetrieverPlugin,
+    ScoreField,
+    Send,
+    as_json,
+    as_pairs,
+    columns_of,
+)
 
 # Status codes of a server that is busy or starting: the request is retried.
 BUSY = (429, 502, 503, 504)
@@ -30,7 +39,7 @@ HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Us
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """Options for `use: http`, which posts `{"queries": [text, …], "k": 10}`.
+    """Options for `use: http`, which posts `{"queries": [text, …], "k": 10}`, and a list for each column in `send`.
 
     The server returns `{"results": [ranking, …]}` or just the list; a ranking contains ids, [id, score] pairs, or
     objects. The server is queried on every run; set its `version` next to `use` to cache responses.
@@ -54,6 +63,7 @@ class Options(base.Options):
         Le(3600),
         Doc("Seconds before the first retry, doubled each time, unless the server says how long (Retry-After)."),
     ] = 0.5
+    send: Send = field(default_factory=list)
     id_field: IdField = "id"
     score_field: ScoreField = "score"
 
@@ -101,7 +111,7 @@ class Http:
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """Return the rankings from the server; the host passes at most `batch` queries at a time."""
-        response, content = self._answer(json.dumps({"queries": list(queries), "k": k}, ensure_ascii=False).encode())
+        response, content = self._answer(as_json({"queries": list(queries), "k": k, **columns_of(queries)}).encode())
         text = content.decode("utf-8", "replace")
         if response.status != 200:
             again = f" in {self.tries}" if response.status in BUSY else ""

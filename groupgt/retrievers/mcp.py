@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ from groupgt.retrievers.base import (
     IdField,
     RetrieverPlugin,
     ScoreField,
+    Send,
     Timeout,
     as_pairs,
     value_at,
@@ -36,8 +37,9 @@ class Options(base.Options):
     """Options for `use: mcp`, which calls a tool of an MCP server for each query.
 
     The server is a program that speaks MCP on standard input and output (`command`, which requires --allow-code), or it
-    has a `url` (streamable HTTP). Results are read from the structured content of the answer, or from JSON in its text.
-    The server is queried on every run; set its `version` next to `use` to cache answers.
+    has a `url` (streamable HTTP). A column in `send` is filled in where an argument has its name in braces, and is
+    otherwise an argument of its own. Results are read from the structured content of the answer, or from JSON in its
+    text. The server is queried on every run; set its `version` next to `use` to cache answers.
     """
 
     tool: Annotated[str, Doc("The tool that searches.")]
@@ -46,6 +48,7 @@ class Options(base.Options):
     arguments: Annotated[dict[str, Any], Doc("Arguments of the tool, with {query} and {k} filled in.")] = field(
         default_factory=lambda: {"query": "{query}"}
     )
+    send: Send = field(default_factory=list)
     items: Annotated[
         str, Doc("Path of the list of results, such as data.hits (default: the answer, or the only list in it).")
     ] = ""
@@ -84,6 +87,9 @@ class Mcp(base.OneByOne):
 
         logging.getLogger("mcp").addHandler(logging.NullHandler())  # what it logs is in the errors below
         self.options = options
+        written = json.dumps(options.arguments, ensure_ascii=False)
+        more = {name: f"{{{name}}}" for name in options.send if f"{{{name}}}" not in written}
+        self.arguments = options.arguments | more
         self.stack, self.session = ExitStack(), ExitStack()
         self.errors = self.stack.enter_context(TemporaryFile())  # noqa: SIM115  # it is entered
         try:
@@ -95,9 +101,9 @@ class Mcp(base.OneByOne):
             self.close()
             raise
 
-    def answer(self, query: str, k: int) -> base.Ranking:
+    def answer(self, query: str, k: int, **sent: Any) -> base.Ranking:
         """Return the results of the tool for a query."""
-        arguments = _filled(self.options.arguments, query, k)
+        arguments = _filled(self.arguments, {"query": query, "k": k, **sent})
         result = self._called(self.portal.call, self.client.call_tool, self.options.tool, arguments)
         texts = [block.text for block in result.content if block.type == "text"]
         if result.is_error:
@@ -171,7 +177,7 @@ class Mcp(base.OneByOne):
                 break
         schemas = {tool.name: tool.input_schema for tool in tools}
         listing = ", ".join(f"{name}({', '.join(schema.get('properties', {}))})" for name, schema in schemas.items())
-        name, given = self.options.tool, self.options.arguments
+        name, given = self.options.tool, self.arguments
         if name not in schemas:
             raise ConfigError(
                 f"tool: there is no tool {name!r}{near_names(name, schemas)}; the server has {listing or 'none'}"
@@ -216,19 +222,20 @@ class Mcp(base.OneByOne):
         return {"text": text} | ({} if score is ABSENT else {"score": score})
 
 
-def _filled(template: Any, query: str, k: int) -> Any:
-    """Fill a query and k into arguments of a tool.
+def _filled(template: Any, values: Mapping[str, Any]) -> Any:
+    """Fill values into arguments of a tool; one that stands alone keeps its type.
 
-    >>> _filled({"text": "{query}", "limits": ["{k}", "top {k}"]}, "when?", 5)
+    >>> _filled({"text": "{query}", "limits": ["{k}", "top {k}"]}, {"query": "when?", "k": 5})
     {'text': 'when?', 'limits': [5, 'top 5']}
     """
     if isinstance(template, dict):
-        return {key: _filled(value, query, k) for key, value in template.items()}
+        return {key: _filled(value, values) for key, value in template.items()}
     if isinstance(template, list):
-        return [_filled(value, query, k) for value in template]
-    if template == "{k}":
-        return k
-    return filled(template, query, k) if isinstance(template, str) else template
+        return [_filled(value, values) for value in template]
+    if not isinstance(template, str):
+        return template
+    name = template.removeprefix("{").removesuffix("}")
+    return values[name] if template == f"{{{name}}}" and name in values else filled(template, values)
 
 
 PLUGIN = RetrieverPlugin(

@@ -14,15 +14,15 @@ from typing import Annotated, Any
 
 from typing_extensions import Doc
 
-from groupgt.errors import RetrieverError
+from groupgt.errors import ConfigError, RetrieverError
 from groupgt.model.validity import finite_number
 from groupgt.options import Clash
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin
 
 
-def adapted(target: Any, id_field: str) -> base.Retriever | None:
-    """Wrap a framework's retriever; return None for other objects."""
+def adapted(target: Any, id_field: str, send: Sequence[str] = ()) -> Called | None:
+    """Wrap a framework's retriever, which takes the columns `send` as keywords; return None for other objects."""
     families = {base_class.__module__.split(".")[0] for base_class in type(target).__mro__}
     if families & {"llama_index", "llama_index_core"} and hasattr(target, "retrieve"):
         framework, search = "LlamaIndex", _llama_index
@@ -33,39 +33,39 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
     else:
         return None
 
-    def ranking(query: str, k: int) -> base.Ranking:
+    def ranking(query: str, k: int, **sent: Any) -> base.Ranking:
         """Return (id, score) pairs if every result has a score, otherwise ids; truncated at k.
 
         Haystack retrievers receive k. LangChain and LlamaIndex retrievers set their own number of results, which is not
         changed; the host warns if it is smaller than k.
         """
-        documents = islice(search(target, query, k), k)
+        documents = islice(search(target, query, k, **sent), k)
         results = [(_id(metadata, doc_id, id_field, framework), score) for metadata, doc_id, score in documents]
         return results if all(score is not None for _, score in results) else [name for name, _ in results]
 
-    return Called(ranking, is_single=True, run=_Runner())
+    return Called(ranking, is_single=True, sends=send)
 
 
 # (metadata, id, score) of each document.
 _Documents = Iterator[tuple[Mapping[str, Any], Any, Any]]
 
 
-def _langchain(target: Any, query: str, k: int) -> _Documents:
-    return ((document.metadata, getattr(document, "id", None), None) for document in target.invoke(query))
+def _langchain(target: Any, query: str, k: int, **sent: Any) -> _Documents:
+    return ((document.metadata, getattr(document, "id", None), None) for document in target.invoke(query, **sent))
 
 
-def _llama_index(target: Any, query: str, k: int) -> _Documents:
-    return ((result.node.metadata, result.node.node_id, result.score) for result in target.retrieve(query))
+def _llama_index(target: Any, query: str, k: int, **sent: Any) -> _Documents:
+    return ((result.node.metadata, result.node.node_id, result.score) for result in target.retrieve(query, **sent))
 
 
-def _haystack(target: Any, query: str, k: int) -> _Documents:
+def _haystack(target: Any, query: str, k: int, **sent: Any) -> _Documents:
     parameters = inspect.signature(target.run).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     if not takes_any and "query" not in parameters:
         names = ", ".join(parameters) or "nothing"
         raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {names}")
     keywords = {"top_k": k} if takes_any or "top_k" in parameters else {}
-    documents = target.run(query=query, **keywords)["documents"]
+    documents = target.run(query=query, **keywords, **sent)["documents"]
     return ((document.meta, document.id, document.score) for document in documents)
 
 
@@ -86,8 +86,9 @@ class Options(base.Options):
     A factory is called with the `corpus` (`ids` and `texts`) and with `options`, passed as one mapping if it has a
     parameter with this name, and as keywords otherwise. It returns the retriever: a function, an object with
     `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function, sync or async, is
-    called with positional arguments: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a separate process in
-    each run; with a `version` next to `use`, results from that version are reused.
+    called with positional arguments: `f(queries, k)` with a list, or `f(query, k)`. Its further parameters without a
+    default are columns of the ground truth, or `qid`, and receive a value (in a call with a list, a list of values).
+    Code runs in a separate process in each run; with a `version` next to `use`, results from that version are reused.
     """
 
     target: Annotated[str, Doc("The callable, as module:name; modules next to the experiment file are found too.")]
@@ -103,6 +104,9 @@ class Options(base.Options):
             "named query, question, q, text or prompt)."
         ),
     ] = None
+    send: Annotated[
+        list[str], Doc("Columns of the ground truth for parameters that have a default; those without receive theirs.")
+    ] = field(default_factory=list)
     id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
@@ -113,13 +117,13 @@ class Options(base.Options):
     def asks_singly(self) -> bool | None:
         return self.each
 
-    def way(self, target: Any) -> str:
-        """Describe how a target is called; empty if this depends on its return value."""
+    def way(self, target: Any) -> tuple[str, Sequence[str]]:
+        """Describe how a target is called, and name the columns that it takes, as far as known before it is called."""
         if _is_factory(target, self.factory):
-            return f"factory {signature_of(target)}" + ("" if self.each is None else f", {WAYS[self.each]}")
-        if adapted(target, self.id_field) is not None:
-            return WAYS[True]
-        return WAYS[self.is_single(_answering(target, self))]
+            way = f"factory {signature_of(target)}" + ("" if self.each is None else f", {way_of(self.each)}")
+            return way, self.send
+        called = _called(target, self)
+        return called.way, called.sends
 
     def is_single(self, function: Callable[..., Any]) -> bool:
         """Return whether a function takes one query per call: as set, or as its first parameter suggests."""
@@ -141,7 +145,14 @@ def _single_parameter(function: Callable[..., Any]) -> str:
     return str(first) if is_one else ""
 
 
-WAYS = {True: "f(query, k), one query at a time", False: "f(queries, k), a list of queries at a time"}
+def way_of(is_single: bool, sends: Sequence[str] = ()) -> str:
+    """Describe how a function is called.
+
+    >>> way_of(True, ["tenant"])
+    'f(query, k, tenant), one query at a time'
+    """
+    first, each = ("query", "one query") if is_single else ("queries", "a list of queries")
+    return f"f({', '.join([first, 'k', *sends])}), {each} at a time"
 
 
 def made(setting: base.Setting, options: Options) -> base.Retriever:
@@ -158,10 +169,7 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
             f"options: {options.target} is not a factory, so it takes none; expected a function with a parameter "
             f"corpus or options, or factory: true, found {signature_of(target)}"
         )
-    if (adapter := adapted(target, options.id_field)) is not None:
-        return adapter
-    function = _answering(target, options)
-    return Called(function, is_single=options.is_single(function), run=run)
+    return _called(target, options, run)
 
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
@@ -192,8 +200,10 @@ def _is_factory(target: Any, is_declared: bool | None) -> bool:
     return inspect.isroutine(target) and bool({"corpus", "options"} & set(_parameters(target)))
 
 
-def _answering(target: Any, options: Options) -> Callable[..., Any]:
-    """Return the function to call: the target's `retrieve` method, or the target itself."""
+def _called(target: Any, options: Options, run: _Runner | None = None) -> Called:
+    """Wrap the function to call: a framework's retriever, the target's `retrieve` method, or the target itself."""
+    if (adapter := adapted(target, options.id_field, options.send)) is not None:
+        return adapter
     retrieve = getattr(target, "retrieve", None)
     if retrieve is not None and not inspect.isroutine(target):
         function: Callable[..., Any] = retrieve
@@ -204,13 +214,24 @@ def _answering(target: Any, options: Options) -> Callable[..., Any]:
             f"{options.target}: expected an object with retrieve(queries, k), a function, or a retriever of LangChain, "
             f"LlamaIndex or Haystack, found {type(target).__name__}"
         )
-    if _mismatch(function, None, 1):
+    if _mismatch(function, None, 1, **dict.fromkeys(_columns(function))):
         hint = "" if options.factory else "; factory: true where it returns the retriever"
         raise RetrieverError(
             f"{options.target}: expected f(queries, k) or f(query, k), which is called by position, found "
             f"{signature_of(function)}{hint}"
         )
-    return function
+    sends = list(dict.fromkeys([*_columns(function), *options.send]))
+    if mismatch := _mismatch(function, None, 1, **dict.fromkeys(sends)):
+        raise ConfigError(f"send: {signature_of(function)} {mismatch}")
+    return Called(function, is_single=options.is_single(function), run=run, sends=sends)
+
+
+def _columns(function: Any) -> list[str]:
+    """Return the parameters for columns: those without a default, after the first two by position."""
+    parameters = _parameters(function).values()
+    by_position = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    needed = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    return [each.name for each in needed if each.default is each.empty and each.name not in by_position[:2]]
 
 
 def signature_of(function: Any) -> str:
@@ -268,21 +289,23 @@ class _Runner:
 class Called:
     """A retriever that calls a function; `spent` is the duration of each call in the last batch, in milliseconds.
 
-    `each` is True if each call has one query.
+    `each` is True if each call has one query; `sends` names the columns that the function takes as keywords.
     """
 
-    def __init__(self, function: Callable[..., Any], *, is_single: bool, run: _Runner) -> None:
-        self.function, self.each, self.run = function, is_single, run
+    def __init__(
+        self, function: Callable[..., Any], *, is_single: bool, run: _Runner | None = None, sends: Sequence[str] = ()
+    ) -> None:
+        self.function, self.each, self.run, self.sends = function, is_single, run or _Runner(), sends
         self.spent: list[float] = []
-        self.way = WAYS[is_single]
+        self.way = way_of(is_single, sends)
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[base.Ranking]:
         """Call the function and convert its output to lists of ids or (id, score) pairs."""
         self.spent = []
         if self.each:
-            return [self._one_ranking(query, k) for query in queries]
+            return [self._one_ranking(query, k, **sent) for query, sent in zip(queries, base.rows_of(queries))]
         texts, qids = list(queries), list(getattr(queries, "ids", []))
-        rankings = self._call(queries, k)
+        rankings = self._call(queries, k, **base.columns_of(queries))
         if isinstance(rankings, dict):
             names = qids if set(rankings) == set(qids) else texts
             if set(rankings) != set(names):
@@ -300,8 +323,8 @@ class Called:
             )
         return list(map(ranking_of, rankings)) if isinstance(rankings, list) else rankings
 
-    def _one_ranking(self, query: str, k: int) -> Any:
-        ranking = ranking_of(self._call(query, k))
+    def _one_ranking(self, query: str, k: int, **sent: Any) -> Any:
+        ranking = ranking_of(self._call(query, k, **sent))
         cells = ranking if isinstance(ranking, list) else []
         if any(isinstance(cell, (list, tuple)) and _is_ranking(cell) for cell in cells):
             parameter = _single_parameter(self.function)
@@ -312,9 +335,9 @@ class Called:
             )
         return ranking
 
-    def _call(self, argument: Any, k: int) -> Any:
+    def _call(self, argument: Any, k: int, /, **sent: Any) -> Any:
         start = time.perf_counter()
-        answer = self.run(lambda: self.function(argument, k))
+        answer = self.run(lambda: self.function(argument, k, **sent))
         self.spent.append(1000 * (time.perf_counter() - start))
         return answer
 

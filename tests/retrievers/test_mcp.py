@@ -167,6 +167,20 @@ def test_results_without_ids_are_matched_by_the_text_labeller_or_refused(url: st
         run_experiment(path, changes=[by_text])
 
 
+def test_columns_are_filled_in_or_arguments_of_their_own(url: str) -> None:
+    queries = Queries(["a b"], ["q1"], {"tags": [["x", "y"]], "tag": ["x"]})
+
+    def tags(send: list[str], **options: Any) -> Any:
+        chosen = Options(url=url, tool="blocks", id_field="tags", send=send, **options)
+        with closing(Mcp(Setting(Corpus([], [])), chosen)) as retriever:
+            return retriever.retrieve(queries.sending(send), 5)
+
+    assert tags(["tags"]) == [[["x", "y"], ["x", "y"]]]
+    written = {"query": "{query}", "tags": ["{tag}", "not {tag}", "{other}"]}
+    assert tags(["tag"], arguments=written) == [[["x", "not x", "{other}"]] * 2]
+    assert "the tool blocks(query, tags) does not take tag" in fault("a", url=url, tool="blocks", send=["tag"])
+
+
 # ---- no answers --------------------------------------------------------------------------------------------------
 
 
