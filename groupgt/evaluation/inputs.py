@@ -15,7 +15,7 @@ from groupgt.engines.measure import in_order
 from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError
 from groupgt.formats import frames
-from groupgt.formats.fields import TRIAL
+from groupgt.formats.fields import trial_column
 from groupgt.formats.pairing import matched
 from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.model.ground_truth import GroundTruth
@@ -157,7 +157,7 @@ def as_run(
             if how.name == "spark":
                 from groupgt.engines.remote import run_of_files, session_of
 
-                if TRIAL in (detect.column_names(value) or ()):
+                if trial_column(detect.column_names(value) or (), str(value)):
                     raise ConfigError(f"{value}: the spark engine does not read trials; use another engine")
                 value = run_of_files(session_of(how.options.master, how.options.config), value, format)
             else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from math import isnan
@@ -19,6 +20,7 @@ import numpy as np
 from groupgt.errors import DataError, Faults, display, refuse
 from groupgt.formats import tables
 from groupgt.formats.fields import (
+    BUILD,
     CALL_COLUMN,
     COLUMNS,
     FIELDS,
@@ -32,6 +34,7 @@ from groupgt.formats.fields import (
     query_fault,
     ranking,
     scores_fault,
+    trial_column,
     trial_fault,
 )
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column
@@ -114,7 +117,7 @@ ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field
 # The texts of results, which AutoRAG's compressors write without ids.
 TEXTS = "retrieved_contents"
 # The columns read from results.
-RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, SCORES} | COLUMNS | LISTS
+RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, BUILD, SCORES} | COLUMNS | LISTS
 
 
 # The libraries whose frames lie on many machines.
@@ -227,7 +230,7 @@ def run_of(
     Rows without `qid` are assigned to `qids` in order.
     """
     if is_remote(value):
-        if TRIAL in canonical(remote_names(value), columns):
+        if trial_column(canonical(remote_names(value), columns), title):
             raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
         return Run(Remote(value, columns), source=title)
     in_memory = not isinstance(value, pl.LazyFrame)
@@ -238,8 +241,8 @@ def run_of(
     value = guard(lambda: _with_our_names(value, title, columns))
     frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
-    if TRIAL in names:
-        return _trials(guard(frame.collect), title, qids)
+    if column := trial_column(names, title):
+        return _trials(guard(frame.collect), column, title, qids)
     keys = [name for name in NESTED if name in names]
     if not keys and TEXTS in names and "doc_id" not in names:
         keys = [TEXTS]
@@ -250,12 +253,13 @@ def run_of(
     return _long(frame, title, guard, shown, in_memory=in_memory)
 
 
-def _trials(rows: pl.DataFrame, title: str, qids: list[str] | None) -> Run:
-    """Build a run of trials from a frame that numbers them in a column."""
-    numbers = {cell: length_of(cell) for cell in rows[TRIAL].unique().to_list()}
-    refuse((title, trial_fault(cell)) for cell, number in numbers.items() if number is None)
+def _trials(rows: pl.DataFrame, column: str, title: str, qids: list[str] | None) -> Run:
+    """Build a run of trials, or of builds, from a frame that numbers them in a column."""
+    numbers = {cell: length_of(cell) for cell in rows[column].unique().to_list()}
+    refuse((title, trial_fault(cell, column)) for cell, number in numbers.items() if number is None)
     trials = sorted(numbers, key=lambda cell: numbers[cell] or 0)
-    return Run.of_trials([run_of(rows.filter(pl.col(TRIAL) == cell).drop(TRIAL), title, qids) for cell in trials])
+    runs = [run_of(rows.filter(pl.col(column) == cell).drop(column), title, qids) for cell in trials]
+    return Run.of_trials([replace(run, is_build=column == BUILD) for run in runs])
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
