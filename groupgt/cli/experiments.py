@@ -315,7 +315,7 @@ def report_command(
         footer = f"change and p ({described(chosen)}; not corrected) are against the run before; policy {policy}"
         _show_history(history(results, chosen, metric), style, footer)
         return
-    comparisons = merged(results, chosen, baseline, [metric] if metric else compared_metrics(results))
+    comparisons = merged(results, chosen, baseline, [metric] if metric else (), compared_metrics(results))
     if sort is not None:
         comparisons = {dataset: comparison.sorted_by(sort) for dataset, comparison in comparisons.items()}
     write_file(page, lambda path: write_bytes(path, page_bytes(merged_page(comparisons, results, metric))))

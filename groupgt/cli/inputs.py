@@ -162,7 +162,7 @@ class Inputs:
     def runs(self) -> list[Any]:
         """The path of every run; each file in a folder or glob is a separate run, unless --parts is set."""
         if self.reopened is not None:
-            return [path for _, path in self.reopened.runs]
+            return list(self.reopened.paths)
         for _, path in self._typed_runs:
             if is_result_folder(path):
                 what = "expected a run, found a result folder; name one of the files in its folder `runs`"

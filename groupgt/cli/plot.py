@@ -18,13 +18,12 @@ from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
-from groupgt.render.drawing import Drawable, Figure, check_picture
+from groupgt.render.drawing import Figure, check_picture
 from groupgt.render.figures import FIGURES, check_figure, figure_named
 from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
-    from groupgt.results.folder import ResultFolder
 
 NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"
 
@@ -126,37 +125,17 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.report.experiment import chosen
     from groupgt.report.merged import merged_figures
     from groupgt.results.folder import folders_of, read_folders
-    from groupgt.results.merge import compared_metrics, merged, settings_of
+    from groupgt.results.merge import compared_metrics, merged, settings_of, why_stored
 
     accepted = {"truth_path", "run_paths", "metric_texts"}
     reading = {*Inputs.__dataclass_fields__, *DECLARED} - accepted
     refuse(reading, "a result folder is already evaluated; drop input and metric options")
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
-    metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
-    tables = merged(folders, replace(settings_of(folders), **request.settings), request.baseline, metrics)
+    metrics, settings = inputs.metrics if inputs.metric_texts else (), replace(settings_of(folders), **request.settings)
+    tables = merged(folders, settings, request.baseline, metrics, compared_metrics(folders))
     name = chosen(list(tables), request.dataset)
     metric = inputs.metrics[0] if inputs.metric_texts else None
     table = tables[name].only(request.shown) if request.shown else tables[name]
     figures = merged_figures(folders, table, name, metric)
-    if len(folders) == 1 and request.what not in figures:
-        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric, request.shown)}
-    return figure_named(request.what, figures, NEEDS)
-
-
-def _of_rankings(
-    inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None, shown: Sequence[str]
-) -> Drawable:
-    """Return figures of the rankings in a result folder, measured with the settings of the run."""
-    from groupgt.comparison.systems import Systems
-    from groupgt.report.data import drawable
-
-    evaluate: Any = folder.config["evaluate"]
-    by = tuple(evaluate.get("by", ()))
-    opened = replace(inputs.with_given(by=by), truth_path=folder.path, takes_folder=True, dataset_name=dataset)
-    opened.check()
-    evaluations = opened.evaluations_by_name(opened.request)
-    baseline = folder.baseline if folder.baseline in evaluations else ""
-    systems = Systems.of(evaluations, metric or folder.primary, baseline=baseline)
-    systems = systems.only(shown) if shown else systems
-    figures = drawable(systems)
-    return {**figures, "depth": lambda: _against_depth(opened, "depth", systems) or figures["depth"]()}
+    lacking = f"; its rankings cannot be measured again: {why}" if (why := why_stored(table)) else NEEDS
+    return _against_depth(inputs, request.what, table) or figure_named(request.what, figures, lacking)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupgt.comparison.contrast import Contrast, Values, contrasts_of
+from groupgt.comparison.contrast import Builds, Contrast, Values, contrasts_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, Faults, near_names
 from groupgt.evaluation.result import mean_of
@@ -23,7 +23,8 @@ class Beside:
     """Systems paired with counterparts of the same name, with values for every metric.
 
     `now` and `before` contain values for the same queries, keyed by name and metric, each of shape (Q,), with NaN for
-    queries that do not count. Systems missing from `before` are not compared.
+    queries that do not count. Systems missing from `before` are not compared. The values of systems whose trials are
+    builds are also in `builds_now` and `builds_before`, for each build.
     """
 
     metrics: Mapping[str, Metric]
@@ -31,6 +32,8 @@ class Beside:
     settings: Settings
     now: Values
     before: Values
+    builds_now: Builds[str] = field(default_factory=dict)
+    builds_before: Builds[str] = field(default_factory=dict)
     _computed: dict[tuple[Any, ...], dict[str, Contrast]] = field(init=False, default_factory=dict, repr=False)
 
     def contrasts(
@@ -45,10 +48,15 @@ class Beside:
         if key not in self._computed:
             names = [name for name in self.now if metric in self.before.get(name, {}) and only in (None, name)]
             keep = slice(None) if among is None else among
-            sides = {"now": self.now, "before": self.before}
-            cells = {(name, side): {metric: sides[side][name][metric][keep]} for name in names for side in sides}
+            sides = {"now": (self.now, self.builds_now), "before": (self.before, self.builds_before)}
+            keys = [(name, side) for name in names for side in sides]
+            cells = {(name, side): {metric: sides[side][0][name][metric][keep]} for name, side in keys}
+            builds = {
+                (name, side): {metric: [each[:, keep] for each in sides[side][1].get(name, {}).get(metric, ())]}
+                for name, side in keys
+            }
             twos = [((name, "now"), (name, "before")) for name in names]
-            contrasts = contrasts_of(cells, {metric: self.metrics[metric]}, twos, self.settings)
+            contrasts = contrasts_of(cells, {metric: self.metrics[metric]}, twos, self.settings, builds=builds)
             self._computed[key] = dict(zip(names, contrasts.values()))
         return self._computed[key]
 
@@ -117,11 +125,12 @@ def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], list[frozens
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One data set: its query ids, any query texts, and metric values by system and metric."""
+    """One data set: its query ids, any query texts, and metric values by system and metric, also of single builds."""
 
     qids: Sequence[str]
     texts: Mapping[str, str]
     values: Values = field(default_factory=dict)
+    builds: Builds[str] = field(default_factory=dict)
 
 
 class Shared(NamedTuple):
@@ -207,6 +216,7 @@ def across(
     now: dict[str, dict[str, Floats]] = {}
     before: dict[str, dict[str, Floats]] = {}
     places: dict[str, tuple[str, str]] = {}
+    builds: list[dict[str, dict[str, list[Floats]]]] = [{}, {}]
     for dataset, queries in shared.items():
         here, there = (_places(datasets[name].qids, queries.qids) for name in (dataset, baseline))
         for system, values in datasets[dataset].values.items():
@@ -215,12 +225,17 @@ def across(
                 places[name] = system, dataset
                 now[name] = {text: values[text][here] for text in metrics}
                 before[name] = {text: datasets[baseline].values[system][text][there] for text in metrics}
+                for of_side, side, at in zip(builds, (dataset, baseline), (here, there)):
+                    built = datasets[side].builds.get(system, {})
+                    of_side[name] = {text: [each[:, at] for each in built.get(text, ())] for text in metrics}
     return Across(
         metrics=metrics,
         primary=first,
         settings=settings,
         now=now,
         before=before,
+        builds_now=builds[0],
+        builds_before=builds[1],
         baseline=baseline,
         convention=convention,
         places=places,

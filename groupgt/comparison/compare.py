@@ -128,7 +128,7 @@ class Comparison(Systems, Result):
         """Return the comparison with its systems in the order of their means of a metric, best first."""
         text = self.by(metric).primary
         chosen = self.metrics[text]
-        names = sorted(self.names, key=lambda name: chosen.worth(mean_of(self.values[name][text])), reverse=True)
+        names = sorted(self.names, key=lambda name: chosen.worth(mean_of(self.tested[name][text])), reverse=True)
         evaluations = {name: self.evaluations[name] for name in names if name in self.evaluations}
         return replace(self, values={name: self.values[name] for name in names}, evaluations=evaluations)
 

@@ -139,7 +139,8 @@ Together = Callable[[str, Sequence[Floats]], tuple[Floats, Decided]]
 Values = Mapping[str, Mapping[str, Floats]]
 
 
-NO_BUILDS: Mapping[Any, Mapping[str, Sequence[Floats]]] = {}
+Builds = Mapping[K, Mapping[str, Sequence[Floats]]]
+NO_BUILDS: Builds[Any] = {}
 
 
 def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
@@ -153,7 +154,7 @@ def rows_of(
     baseline: str,
     settings: Settings,
     contrasts: Mapping[Key, Contrast] | None = None,
-    builds: Mapping[str, Mapping[str, Sequence[Floats]]] = NO_BUILDS,
+    builds: Builds[str] = NO_BUILDS,
 ) -> list[Row]:
     """Compute a row for each system and metric; without `contrasts`, the comparisons on each metric form a family."""
     if contrasts is None:
@@ -220,7 +221,7 @@ def contrasts_of(
     twos: Sequence[tuple[K, K]],
     settings: Settings,
     together: Together | None = None,
-    builds: Mapping[K, Mapping[str, Sequence[Floats]]] = NO_BUILDS,
+    builds: Builds[K] = NO_BUILDS,
 ) -> dict[tuple[K, K, str], Contrast]:
     """Compare pairs of systems on some metrics, with the same random draws for all.
 
@@ -287,7 +288,7 @@ def contrasts_of(
 
 
 def _over_builds(
-    keys: Sequence[tuple[K, K, str]], columns: Sequence[Floats], builds: Mapping[K, Mapping[str, Sequence[Floats]]]
+    keys: Sequence[tuple[K, K, str]], columns: Sequence[Floats], builds: Builds[K]
 ) -> dict[int, OverBuilds]:
     """Return the differences between systems of which at least one has builds, by their place."""
     moved = {}

@@ -30,7 +30,7 @@ from groupgt.comparison.headroom import Headroom, headroom_of
 from groupgt.comparison.pairs import Pair, contrasts_of_pairs, pairs_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, slices_of, too_many
-from groupgt.comparison.trials import builds_of, over_builds
+from groupgt.comparison.trials import all_builds, over_builds
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.misses import Failures, complete_within, failures_of
@@ -72,9 +72,10 @@ def shared(func: Callable[[Any], T]) -> cached_property[T]:
 class Systems:
     """Systems evaluated on one ground truth, in table order: `values[system][metric]`, shape (Q,).
 
-    `evaluations` is empty if only metric values are available; `population`, `policy` and `labeller` (empty if results
-    were matched by id) then describe the measurement. `passages` maps ids to texts, `absent` contains the ground-truth
-    ids missing from the corpus, and `hide` removes secrets from texts.
+    `evaluations` is empty if only metric values are available; `policy` and `labeller` (empty if results were matched
+    by id) then describe the measurement, and `means_of_builds` names systems whose values are means over builds. Of
+    systems from result folders, `population` names the folders, and `warned` holds their warnings. `passages` maps ids
+    to texts, `absent` contains the ground-truth ids missing from the corpus, and `hide` removes secrets from texts.
 
     Systems are compared with the `baseline` on the metrics in `compared` (default: all). Without a baseline, nothing is
     compared, and means have no confidence intervals. `is_baseline_named` is True if the user chose the baseline, and
@@ -97,6 +98,8 @@ class Systems:
     compared: Sequence[str] = ()
     is_baseline_named: bool = True
     population: Sequence[str] = ()
+    warned: Sequence[str] = ()
+    means_of_builds: Sequence[str] = ()
     # Not carried over by `replace`: whatever is replaced, results are computed anew.
     _computed: dict[str, Any] = field(init=False, default_factory=dict)
 
@@ -294,11 +297,9 @@ class Systems:
     @cached_property
     def builds(self) -> dict[str, dict[str, list[Floats]]]:
         """The values in trials of systems whose trials are builds, by metric."""
-        return {
-            name: {text: builds_of(each, text) for text in self.metrics}
-            for name, each in self.evaluations.items()
-            if each.run.is_build and not self.basis
-        }
+        unknown = [np.full((1, len(self.qids)), math.nan)]
+        means = {name: dict.fromkeys(self.metrics, unknown) for name in self.means_of_builds}
+        return means if self.basis else {**means, **all_builds(self.evaluations)}
 
     def _for_queries(self, rows: Sequence[Row], queries: Bools | None = None) -> list[Row]:
         """Return rows whose intervals of means are for these queries and other trials, if the settings say so."""
@@ -385,7 +386,7 @@ class Systems:
         if self.is_compared:
             return {name: row.against for name in self.names if (row := self.row_of[name, self.primary]).against}
         twos = [(name, self.baseline) for name in self.names if name != self.baseline]
-        contrasts = contrasts_of(self.tested, self._chosen([self.primary]), twos, self.settings)
+        contrasts = contrasts_of(self.tested, self._chosen([self.primary]), twos, self.settings, builds=self.builds)
         return {first: each for (first, *_), each in contrasts.items()}
 
     @cached_property
@@ -436,7 +437,7 @@ class Systems:
             return {}
         twos = [(best, name) for name in self.names if name != best]
         alone = replace(self.settings, correction="none")
-        lead = contrasts_of(self.tested, self._chosen([self.primary]), twos, alone)
+        lead = contrasts_of(self.tested, self._chosen([self.primary]), twos, alone, builds=self.builds)
         return {name: contrast for (_, name, _), contrast in lead.items()}
 
     @property

@@ -20,7 +20,7 @@ Sources: Satterthwaite, Biometrics Bulletin 1946; Searle, Casella & McCulloch 19
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,12 +69,15 @@ class OverBuilds:
 def over_builds(column: Floats, sides: Sequence[Floats]) -> OverBuilds | None:
     """Return the mean of a column, shape (Q,), over builds: `sides` are the values in trials, shape (r, Q) each.
 
-    None if nothing varies, or if there are too few queries.
+    None if nothing varies, or if there are too few queries. The error is NaN if a side has a single
+    row: the mean over builds whose values are not known says nothing of other builds.
     """
     counting = ~np.isnan(column)
     count = int(counting.sum())
     if count < 2:
         return None
+    if any(len(side) < 2 for side in sides):
+        return OverBuilds(mean_of(column), math.nan, 1)
     squares = [(len(side), *mean_squares(side[:, counting])) for side in sides]
     of_queries = float(column[counting].var(ddof=1)) / count
     of_builds = sum((between - rest) / (count * trials) for trials, between, rest in squares)
@@ -93,6 +96,12 @@ def builds_of(evaluation: Evaluation, text: str) -> list[Floats]:
     """Return the values of a metric in trials that are builds, shape (r, Q), in a list; empty for any other run."""
     values = values_in_trials(evaluation, text) if evaluation.run.is_build else None
     return [] if values is None else [values]
+
+
+def all_builds(evaluations: Mapping[str, Evaluation]) -> dict[str, dict[str, list[Floats]]]:
+    """Return the values in trials of all systems whose trials are builds, by metric."""
+    built = {name: each for name, each in evaluations.items() if each.run.is_build}
+    return {name: {text: builds_of(each, text) for text in each.values} for name, each in built.items()}
 
 
 def in_trials(evaluation: Evaluation, text: str, qids: Sequence[str]) -> Floats:

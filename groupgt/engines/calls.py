@@ -17,10 +17,10 @@ from groupgt import native
 from groupgt.engines.carriers import all_rankings, local_carrier_of
 from groupgt.engines.shapes import carried_cells, ids_and_scores, is_text_list
 from groupgt.errors import DataError, Faults
-from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, call_of, calls_fault
+from groupgt.formats.fields import BUILD, CALL_COLUMN, CALL_LIST, TRIAL, call_of, calls_fault
 from groupgt.formats.frames import remote_names
 from groupgt.formats.roles import canonical
-from groupgt.formats.rows import Ranking
+from groupgt.formats.rows import NO_TRIALS, Ranking, Trials
 from groupgt.formats.validity import is_call, is_score
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -137,10 +137,11 @@ def calls_between(calls: Ints, rank: Ints) -> Ints:
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 
-def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterable[Ranking], dict[Any, list[int]], list[int]]:
+def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterable[Ranking], dict[Any, list[int]], Trials]:
     """Return the rankings of all queries with the scores that results have, their calls, and the trial of each.
 
-    Nothing is dropped. Without trials, calls are by query, otherwise by query and trial.
+    Nothing is dropped. Without trials, calls are by query, otherwise by query and trial. Trials are by the name of
+    their column, `trial` or `build`.
     """
     if run.trials:
         written: list[Ranking] = []
@@ -151,13 +152,13 @@ def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterable[Ranking], dict
             written += of_one
             calls |= {(qid, trial): each for qid, each in called.items()}
             trials += [trial] * (len(written) - len(trials))
-        return written, calls, trials
+        return written, calls, {BUILD if run.is_build else TRIAL: trials}
     by_query = calls_of(run, replace(policy, duplicates="penalize"))
     rankings = (
         (qid, ids, by_query[qid].scores if by_query else None if scores is None else list(scores))
         for qid, (ids, scores) in all_rankings(run, policy)
     )
-    return rankings, {qid: of_query.calls for qid, of_query in by_query.items()}, []
+    return rankings, {qid: of_query.calls for qid, of_query in by_query.items()}, NO_TRIALS
 
 
 class QueryCalls(NamedTuple):

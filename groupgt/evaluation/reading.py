@@ -17,7 +17,7 @@ from groupgt.errors import ConfigError, DataError
 from groupgt.evaluation.options import DEFAULTS, EvaluateOptions, QueryOptions, takes_options
 from groupgt.evaluation.slices import where
 from groupgt.formats import frames
-from groupgt.formats.fields import TRIAL
+from groupgt.formats.fields import trial_column
 from groupgt.formats.pairing import matched
 from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
 from groupgt.model.ground_truth import GroundTruth
@@ -127,7 +127,7 @@ class Reading:
         if engine.name == "spark":
             from groupgt.engines.remote import run_of_files, session_of
 
-            if TRIAL in (detect.column_names(value) or ()):
+            if trial_column(detect.column_names(value) or (), str(value)):
                 raise ConfigError(f"{value}: the spark engine does not read trials; use another engine")
             return run_of_files(session_of(engine.options.master, engine.options.config), value, named)
         return detect.unread_run(

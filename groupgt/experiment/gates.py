@@ -123,7 +123,9 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
     contrasts = dict(against.contrasts(text, among, None if gate.must else system))
     contrast = contrasts.pop(system)
     family = [contrast, *contrasts.values()]
-    return _relative(blank, None, evaluation, family, against.settings, against.again.get(system))
+    builds = against.builds_before.get(system, {}).get(text, ())
+    again, is_unknown = against.again.get(system), any(len(each) < 2 for each in builds)
+    return _relative(blank, None, evaluation, family, against.settings, again, is_unknown=is_unknown)
 
 
 def _relative(
@@ -133,10 +135,13 @@ def _relative(
     family: Sequence[Contrast],
     settings: Settings,
     other: Evaluation | None = None,
+    *,
+    is_unknown: bool = False,
 ) -> GateResult:
     """Check the bound on a drop or a gain for the first contrast in a family.
 
-    `other` is what the system is compared with, if its results are known beside its values.
+    `other` is what the system is compared with, if its results are known beside its values. `is_unknown` if it has
+    builds of which only the mean is known.
     """
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
@@ -150,6 +155,8 @@ def _relative(
             return replace(blank, problem="no trials")
         is_sure = lost > noise + SLACK
     is_beyond, passed = (bool(each[0]) for each in decided(gate, np.array([lost]), np.array([is_sure])))
+    if gate.reads_test(is_beyond=is_beyond) and is_unknown:
+        return replace(blank, problem="no builds")
     needed = _needed(family, settings) if gate.reads_test(is_beyond=is_beyond) and not audited else None
     behind = Drop(baseline, lost, is_beyond, contrast, settings, comparisons(family), audited, needed, noise)
     return replace(blank, value=contrast.delta, drop=behind, passed=passed)

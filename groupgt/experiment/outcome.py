@@ -43,6 +43,7 @@ Problem = Literal[
     "new",
     "refused",
     "no trials",
+    "no builds",
 ]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.across import Changes
+from groupgt.comparison.trials import all_builds, builds_of
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.misses import complete_within
@@ -33,11 +34,13 @@ from groupgt.plugins import find
 class FormerSystem:
     """The stored results of a system; `run` contains the ranked results, or None if they were not stored.
 
-    With `bare`, only ids and scores were stored, whatever other fields the results originally had.
+    With `bare`, only ids and scores were stored, whatever other fields the results originally had. `is_build` if its
+    trials were declared to be builds.
     """
 
     run: Any
     bare: bool = True
+    is_build: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
         "primary": next(text for text, metric in request.metrics.items() if metric == primary),
         "settings": experiment.settings,
         "now": values,
+        "builds_now": all_builds(evaluations),
     }
     if former is None:
         return Against(before={}, added=list(values), **shared)
@@ -87,6 +91,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
     paired = list(compress(truth.qids, pairing.paired.tolist()))
     return Against(
         before=before,
+        builds_before=pairing.builds(before),
         lost={name: list(compress(paired, then & ~complete[name])) for name, then in complete_then.items()},
         gained={name: list(compress(paired, complete[name] & ~then)) for name, then in complete_then.items()},
         again=pairing.again,
@@ -202,6 +207,21 @@ class _Pairing:
         for text, column in values.items():
             column[self.paired] = evaluation.values[text]
         return values
+
+    def builds(self, before: Mapping[str, Mapping[str, Floats]]) -> dict[str, dict[str, list[Floats]]]:
+        """Return the previous values of builds by system and metric, shape (r, Q); one row of NaN if not kept."""
+        builds: dict[str, dict[str, list[Floats]]] = {}
+        for name, values in before.items():
+            again = self.again.get(name)
+            for text in values:
+                sides = [] if again is None or text not in again.values else builds_of(again, text)
+                if self.former.systems[name].is_build and (name, text) in self.stored:
+                    sides = [np.full((1, int(self.paired.sum())), np.nan)]
+                placed = [np.full((len(side), len(self.truth)), np.nan) for side in sides]
+                for place, side in zip(placed, sides):
+                    place[:, self.paired] = side
+                builds.setdefault(name, {})[text] = placed
+        return builds
 
     def stored_values(self, name: str, metric: Metric) -> Floats:
         """Return stored values for queries with unchanged ground truth; raise `DataError` if they cannot be used."""

@@ -14,6 +14,7 @@ from groupgt.comparison.across import Across, Measured, across, mean_length, tex
 from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.outcomes import Outcomes, outcomes_of
 from groupgt.comparison.settings import Settings
+from groupgt.comparison.trials import all_builds
 from groupgt.errors import GroupgtError, RetrieverError, collecting
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
@@ -240,7 +241,10 @@ def _across(outcome: Outcome) -> Across | None:
     return across(
         {
             name: Measured(
-                truth.qids, texts_of(truth), {system: evaluation.values for system, evaluation in by_system.items()}
+                truth.qids,
+                texts_of(truth),
+                {system: evaluation.values for system, evaluation in by_system.items()},
+                all_builds(by_system),
             )
             for name, by_system in by_dataset.items()
             for truth in [outcome.truths[name]]

@@ -15,16 +15,18 @@ from typing import Any, Literal
 
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.columns import columns_in
-from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, TRIAL, carried, fields_of, result_fault, units_of
+from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, carried, fields_of, result_fault, trial_column, units_of
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column, roles_in, shown_names
 from groupgt.formats.rows import (
+    NO_TRIALS,
     SHAPE,
     Calls,
     Judgment,
     Ranking,
     RunBuilder,
+    Trials,
     checked_columns,
     number_text,
     numbered,
@@ -203,7 +205,7 @@ def _words(line: bytes) -> str:
 def read_run(source: Source) -> Run:
     """Read a row per result (`qid, doc_id, score`, or `rank`) or per query (`qid, retrieved_ids`)."""
     roles = roles_in(header_of(source), "run", source.columns)
-    if TRIAL in roles or ("retrieved_ids" in roles and "doc_id" not in roles):
+    if trial_column(roles, str(source.path)) or ("retrieved_ids" in roles and "doc_id" not in roles):
         return _read_records(source, roles)
     return _streamed(source) if source.is_large else _read_rows(source)
 
@@ -300,9 +302,9 @@ def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> 
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     names = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     header = list(canonical(names))
-    if TRIAL in header:
+    if column := trial_column(header, url):
         raise DataError(
-            f"{url}: a table with a column {TRIAL!r} cannot be read from a URL; download it, or use parquet"
+            f"{url}: a table with a column {column!r} cannot be read from a URL; download it, or use parquet"
         )
     missing = [name for name in (query_column(header), "doc_id", _order(header)) if name not in header]
     if missing:
@@ -367,11 +369,11 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delim
 
 
 def write_run(
-    path: Path, rankings: Sequence[Ranking], *, calls: Calls | None = None, trials: Sequence[int] = ()
+    path: Path, rankings: Sequence[Ranking], *, calls: Calls | None = None, trials: Trials = NO_TRIALS
 ) -> None:
-    """Write rows of `qid, doc_id, rank, score, call, trial`; scores and calls only if all results have them."""
+    """Write `qid, doc_id, rank, score, call, trial` (or `build`); scores and calls only if all results have them."""
     scored = all(scores is not None for _, _, scores in rankings)
-    has = {"score": scored, CALL_COLUMN: bool(calls), TRIAL: bool(trials)}
+    has = {"score": scored, CALL_COLUMN: bool(calls), **dict.fromkeys(trials, True)}
     cells = (
         [qid, document, rank, *compress([repr(score), called, trial], has.values())]
         for (qid, ids, scores), of_results, trial in numbered(rankings, calls, trials)

@@ -54,8 +54,8 @@ class Field:
 
 
 CALL_COLUMN, CALL_LIST = "call", "retrieved_calls"
-# The column that numbers the times a system was asked.
-TRIAL = "trial"
+# The columns that number the times a system was asked, with one index or with one built anew each time.
+TRIAL, BUILD = "trial", "build"
 FIELDS = (
     *(Field(unit, "length", (unit,), f"retrieved_{unit}") for unit in LENGTH_UNITS),
     Field(CALLS, "call", (CALL_COLUMN,), CALL_LIST),
@@ -129,9 +129,17 @@ def call_of(cell: Any) -> int | None:
     return number or None
 
 
-def trial_fault(cell: Any) -> str:
-    """Return the error message for a cell that is no number of a trial."""
-    return f"expected a trial (a whole number, in every row), found {display(cell)}"
+def trial_column(names: Container[str], title: str) -> str | None:
+    """Return the column that numbers trials or builds; None without one. Raises `DataError` if there are both."""
+    found = [name for name in (TRIAL, BUILD) if name in names]
+    if len(found) > 1:
+        raise DataError(f"{title}: expected a column trial or build, found both; keep build if each has its own index")
+    return next(iter(found), None)
+
+
+def trial_fault(cell: Any, column: str) -> str:
+    """Return the error message for a cell that is no number of a trial or a build."""
+    return f"expected a {column} (a whole number, in every row), found {display(cell)}"
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:

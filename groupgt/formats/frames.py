@@ -21,6 +21,7 @@ from groupgt.errors import DataError, Faults, display, refuse
 from groupgt.formats import tables
 from groupgt.formats.columns import Column, columns_in
 from groupgt.formats.fields import (
+    BUILD,
     CALL_COLUMN,
     COLUMNS,
     FIELDS,
@@ -34,6 +35,7 @@ from groupgt.formats.fields import (
     query_fault,
     ranking,
     scores_fault,
+    trial_column,
     trial_fault,
 )
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column
@@ -118,7 +120,7 @@ ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field
 # The texts of results, which AutoRAG's compressors write without ids.
 TEXTS = "retrieved_contents"
 # The columns read from results.
-RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, SCORES} | COLUMNS | LISTS
+RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, BUILD, SCORES} | COLUMNS | LISTS
 
 
 # The libraries whose frames lie on many machines.
@@ -231,7 +233,7 @@ def run_of(
     Rows without `qid` are assigned to `qids` in order.
     """
     if is_remote(value):
-        if TRIAL in canonical(remote_names(value), columns):
+        if trial_column(canonical(remote_names(value), columns), title):
             raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
         return Run(Remote(value, columns), source=title)
     in_memory = not isinstance(value, pl.LazyFrame)
@@ -246,8 +248,8 @@ def run_of(
     if joined := [name for name in keys if frame.collect_schema()[name] == pl.String]:
         column = columns_in(shown, columns).get("retrieved_ids", Column(shown[names.index(joined[0])]))
         return _of_texts(guard(frame.collect), joined[0], column, title, qids)
-    if TRIAL in names:
-        return _trials(guard(frame.collect), title, qids)
+    if numbered := trial_column(names, title):
+        return _trials(guard(frame.collect), numbered, title, qids)
     if not keys and TEXTS in names and "doc_id" not in names:
         keys = [TEXTS]
     if len(keys) > 1:
@@ -269,12 +271,13 @@ def _of_texts(rows: pl.DataFrame, key: str, column: Column, title: str, qids: li
     return replace(run, unsplit=lists.unsplit, trials=trials)
 
 
-def _trials(rows: pl.DataFrame, title: str, qids: list[str] | None) -> Run:
-    """Build a run of trials from a frame that numbers them in a column."""
-    numbers = {cell: length_of(cell) for cell in rows[TRIAL].unique().to_list()}
-    refuse((title, trial_fault(cell)) for cell, number in numbers.items() if number is None)
+def _trials(rows: pl.DataFrame, column: str, title: str, qids: list[str] | None) -> Run:
+    """Build a run of trials, or of builds, from a frame that numbers them in a column."""
+    numbers = {cell: length_of(cell) for cell in rows[column].unique().to_list()}
+    refuse((title, trial_fault(cell, column)) for cell, number in numbers.items() if number is None)
     trials = sorted(numbers, key=lambda cell: numbers[cell] or 0)
-    return Run.of_trials([run_of(rows.filter(pl.col(TRIAL) == cell).drop(TRIAL), title, qids) for cell in trials])
+    runs = [run_of(rows.filter(pl.col(column) == cell).drop(column), title, qids) for cell in trials]
+    return Run.of_trials([replace(run, is_build=column == BUILD) for run in runs])
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.columns import Column, columns_in
 from groupgt.formats.fields import (
+    BUILD,
     CALL_LIST,
     NESTED,
     SCORES,
@@ -30,11 +31,12 @@ from groupgt.formats.fields import (
     result_fault,
     score_of,
     scores_fault,
+    trial_column,
     trial_fault,
     units_of,
 )
 from groupgt.formats.roles import NAMES, canonical, hint, query_column, roles_in, shown_names
-from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, numbered, write_lines
+from groupgt.formats.rows import NO_TRIALS, SHAPE, Calls, Ranking, RunBuilder, Trials, numbered, write_lines
 from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import NONRELEVANT, Judged, Lists, Table, grades_of, named_ids, truth_of
 from groupgt.model.ground_truth import GroundTruth
@@ -213,13 +215,16 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     columns_of = lru_cache(maxsize=64)(partial(columns_in, declared=source.columns))
     texts_of_ids = Lists(faults)
     kinds: set[str] = set()
+    numbered_by: set[str] = set()
     texts: dict[str, str] = {}
     for where, record in records:
         keys = tuple(record)
         row = record if (names := named(keys)) == keys else dict(zip(names, record.values()))
-        trial = None if TRIAL not in row else length_of(row[TRIAL])
-        if trial is None and (TRIAL in row or (builders and None not in builders)):
-            faults.add(where, trial_fault(row.get(TRIAL)))
+        numbered_by |= row.keys() & {TRIAL, BUILD}
+        number = BUILD if BUILD in row else TRIAL
+        trial = length_of(row[number]) if number in row else None
+        if trial is None and (number in row or (builders and None not in builders)):
+            faults.add(where, trial_fault(row.get(number), number))
             continue
         builder = builders[trial]
         lists = [name for name in NESTED if name in row]
@@ -253,8 +258,9 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
         raise DataError(f"{source.path}: some rows have a trial and some have none; number the trials of all rows")
     if not builders:
         return builders[None].run(source)
+    is_build = trial_column(numbered_by, str(source.path)) == BUILD
     runs = [builders[trial].run(source) for trial in sorted(builders, key=lambda trial: trial or 0)]
-    return Run.of_trials([replace(run, texts=texts, unsplit=texts_of_ids.unsplit) for run in runs])
+    return Run.of_trials([replace(run, texts=texts, unsplit=texts_of_ids.unsplit, is_build=is_build) for run in runs])
 
 
 def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:
@@ -356,14 +362,14 @@ def _only_nonrelevant(group: Any) -> bool:
 
 
 def write_run(
-    path: Path, rankings: Iterable[Ranking], *, calls: Calls | None = None, trials: Sequence[int] = ()
+    path: Path, rankings: Iterable[Ranking], *, calls: Calls | None = None, trials: Trials = NO_TRIALS
 ) -> None:
     """Write one query per line; scores, calls and trials are written only if present."""
     rows = (
         {"qid": qid, "retrieved_ids": ids}
         | ({} if scores is None else {SCORES: scores})
         | ({CALL_LIST: list(of_results)} if calls else {})
-        | ({} if trial is None else {TRIAL: trial})
+        | dict.fromkeys(trials, trial)
         for (qid, ids, scores), of_results, trial in numbered(rankings, calls, trials)
     )
     write_objects(path, rows)

@@ -11,8 +11,8 @@ from typing import Any
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.endings import without_endings
-from groupgt.formats.fields import CALL_LIST, SCORES, TRIAL
-from groupgt.formats.rows import SHAPE, Calls, Ranking, numbered
+from groupgt.formats.fields import CALL_LIST, SCORES
+from groupgt.formats.rows import NO_TRIALS, SHAPE, Calls, Ranking, Trials, numbered
 from groupgt.formats.source import Source
 from groupgt.formats.tables import named_ids
 from groupgt.formats.validity import Guard, guarded
@@ -97,7 +97,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     pl.DataFrame(columns).write_parquet(path)
 
 
-def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None = None, trials: Sequence[int] = ()) -> None:
+def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None = None, trials: Trials = NO_TRIALS) -> None:
     """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls][, trial]`; without scores, they are null."""
     qids = [qid for qid, _, _ in rows]
     columns = {
@@ -109,6 +109,5 @@ def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None = None
     if calls:
         of_results = [list(each) for _, each, _ in numbered(rows, calls, trials)]
         columns[CALL_LIST] = pl.Series(of_results, dtype=pl.List(pl.Int64))
-    if trials:
-        columns[TRIAL] = pl.Series(trials, dtype=pl.Int64)
+    columns |= {column: pl.Series(numbers, dtype=pl.Int64) for column, numbers in trials.items()}
     pl.DataFrame(columns).write_parquet(path)

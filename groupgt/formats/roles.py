@@ -58,6 +58,7 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "retrieve_scores": ("retrieve_scores", "retrieved_scores", "retrieval_scores", "scores"),
         "text": ("contents", "text"),
         "trial": ("trial",),
+        "build": ("build",),
     },
     "corpus": {
         "doc_id": ("chunk_id", "doc_id", "_id", "id", *_DOCS[1:-1], "url"),

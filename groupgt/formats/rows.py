@@ -23,6 +23,9 @@ Judgment = tuple[str, str, str, float]
 Ranking = tuple[str, list[str], list[float] | None]
 # The call of each result, by query; if there are trials, by query and trial.
 Calls = Mapping[Any, Sequence[int]]
+# The trial of each ranking, or its build, by the name of the column that numbers them.
+Trials = Mapping[str, Sequence[int]]
+NO_TRIALS: Trials = {}
 
 
 # The key of the shape of ground truth, for formats that do not imply it.
@@ -45,10 +48,10 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def numbered(
-    rankings: Iterable[Ranking], calls: Calls | None, trials: Sequence[int]
+    rankings: Iterable[Ranking], calls: Calls | None, trials: Trials
 ) -> Iterator[tuple[Ranking, Sequence[int], int | None]]:
     """Yield each ranking to write with the calls of its results and the number of its trial, if it has them."""
-    for ranking, trial in zip(rankings, trials or repeat(None)):
+    for ranking, trial in zip(rankings, next(iter(trials.values()), repeat(None))):
         yield ranking, calls[ranking[0] if trial is None else (ranking[0], trial)] if calls else (), trial
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, nuggetbank, parquet, trec
-from groupgt.formats.rows import Calls, Judgment, Ranking, numbered, order_fault
+from groupgt.formats.rows import NO_TRIALS, Calls, Judgment, Ranking, Trials, numbered, order_fault
 from groupgt.formats.tables import named_ids
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ANSWERABLE
@@ -202,7 +202,7 @@ def write_run(
     *,
     tag: str,
     calls: Calls | None = None,
-    trials: Sequence[int] = (),
+    trials: Trials = NO_TRIALS,
 ) -> list[str]:
     """Write results; TREC runs get 1 ÷ rank as scores if results have none, or scores that give another order.
 

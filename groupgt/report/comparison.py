@@ -49,8 +49,10 @@ class ComparisonTeller(Teller[Comparison]):
         decision = decide(comparison.by())
         blocks: list[Item] = [*decided(comparison.by(), decision), *items(comparison)]
         # Counted from evaluations, or read from result folders.
+        if comparison.population:
+            blocks.append("\n".join(comparison.population))
         if not comparison.evaluations:
-            return [*blocks, "\n".join(comparison.population), priorities.foot(comparison.by(), decision)]
+            return [*blocks, priorities.foot(comparison.by(), decision)]
         if untested := "\n".join(_untested(comparison)):
             blocks.append(untested)
         blocks += below_means(comparison.every, [comparison.convention], comparison.primary)
@@ -193,7 +195,8 @@ def population_of(comparison: Systems) -> list[str]:
     """Describe what was measured, using evaluations or notes from result folders."""
     if not comparison.evaluations:
         return list(comparison.population)
-    return [*population(comparison.every, [comparison.convention]), *corrected_notes(comparison.first, compared=True)]
+    measured = population(comparison.every, [comparison.convention])
+    return [*measured, *corrected_notes(comparison.first, compared=True), *comparison.population]
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:

@@ -180,7 +180,7 @@ def whole(systems: Systems) -> Iterator[str]:
 def warnings(systems: Systems) -> list[str]:
     """Return warnings about the primary metric, such as few differing queries or excluded queries."""
     settings = systems.settings
-    lines = [f"warning: {text}" for text in warnings_about(systems.evaluations)]
+    lines = [f"warning: {text}" for text in (*systems.warned, *warnings_about(systems.evaluations))]
     contrasts = systems.against_baseline
     lines += [f"warning: {text}" for text in whole(systems)]
     lines += [f"warning: {text}" for text in too_few({} if systems.basis else contrasts, systems.label, settings)]

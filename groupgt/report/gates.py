@@ -39,6 +39,7 @@ PROBLEMS = {
     "no previous run": "has no previous run (--against) to be compared with",
     "new": "was not measured in the previous run",
     "refused": "cannot be compared with the previous run: {}",
+    "no builds": "cannot be tested: single builds of the previous run were not kept",
     "no trials": "cannot be compared with noise: at least one of the two needs trials whose results were saved",
 }
 # What the results of gates are called in JUnit.

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.systems import Systems
-from groupgt.errors import GroupgtError
 from groupgt.render.drawing import Drawable, Figure, drawing
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed_page
@@ -16,7 +15,7 @@ from groupgt.report.curves import sweeps_of
 from groupgt.report.experiment import existing_figures
 from groupgt.report.times import figure as latency
 from groupgt.results.folder import ResultFolder
-from groupgt.results.merge import measured_again
+from groupgt.results.merge import why_stored
 
 
 def merged_page(
@@ -29,14 +28,11 @@ def merged_page(
     for name, table in comparisons.items():
         holders = [folder for folder in folders if name in folder.systems]
         manifest = holders[0].manifest
-        lost: list[tuple[str, str]] = []
-        try:
-            table = measured_again(table, holders, name)
-        except GroupgtError as error:
-            digest = f"SHA-256 {manifest.ground_truth[name]}"
-            lost = [("policy", manifest.policy), ("ground truth", digest), ("rankings", f"not on this page: {error}")]
         dataset = dataset_of(table.by(primary), name)
-        dataset["facts"] += lost
+        if not table.evaluations:
+            digest = f"SHA-256 {manifest.ground_truth[name]}"
+            dataset["facts"] += [("policy", manifest.policy), ("ground truth", digest)]
+            dataset["facts"].append(("rankings", f"not on this page: {why_stored(table)}"))
         if len(holders) == 1:
             dataset["drawings"] |= {key: drawing(each) for key, each in _swept(holders[0], table.by(primary)).items()}
         for folder in holders:

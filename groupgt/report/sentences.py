@@ -165,6 +165,6 @@ def differing_as_a_whole(names: Sequence[str], label: str, p_value: float) -> st
     """Warn that trials differ as a whole, as builds of an index do."""
     return (
         f"the trials of {' and '.join(names)} differ as a whole in {label} (F test, {p_text(p_value)}), as builds of "
-        "an index do; intervals and p-values cover these builds only, unless an experiment file declares trials: "
-        "{n: …, of: builds}"
+        "an index do; intervals and p-values cover these builds only: name the column build instead of trial, or in an "
+        "experiment file declare trials: {n: …, of: builds}"
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
-from groupgt.evaluation.reading import Reading
+from groupgt.evaluation.reading import Reading, read_run
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.formats.corpus import corpus_file
+from groupgt.formats.detect import column_names
+from groupgt.formats.fields import TRIAL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric, parse_metric
@@ -226,28 +228,64 @@ class ResultFolder:
         return path if (path := self.truth_path.with_suffix(".audit.jsonl")).is_file() else None
 
     @cached_property
-    def runs(self) -> list[tuple[str, Any]]:
-        """The (name, path) pairs of all chosen systems; raises `DataError` if any of their results were not saved."""
+    def paths(self) -> list[Path]:
+        """The paths of the results of all chosen systems; raises `DataError` if any were not saved."""
         faults = Faults()
-        runs: list[tuple[str, Any]] = []
+        paths = []
         for name in self.chosen:
-            path = self.kept_run(name) or self.original_run(name)
-            if path is None:
-                faults.add(str(self.path), f"the run of {name!r} was not saved in it; {AGAIN}")
-            else:
-                runs.append((name, path))
+            try:
+                paths.append(self.path_of(name))
+            except DataError as error:
+                faults.merge(error)
         faults.stop()
-        return runs
+        return paths
+
+    @property
+    def runs(self) -> list[tuple[str, Any]]:
+        """The (name, run) pairs of all chosen systems; raises `DataError` if any of their results were not saved."""
+        _ = self.paths
+        return [(name, self.run_of(name)) for name in self.chosen]
+
+    def path_of(self, system: str) -> Path:
+        """Return the path of a system's results; raise `DataError` if they were not saved."""
+        path = self.kept_run(system) or self.original_run(system)
+        if path is None:
+            raise DataError(f"{self.path}: the run of {system!r} was not saved in it; {AGAIN}")
+        return path
+
+    def run_of(self, system: str) -> Any:
+        """Return the path of a system's results, or a run whose trials are marked as builds if they were declared so.
+
+        Earlier versions wrote builds as trials. Raises `DataError` if the results were not saved.
+        """
+        path = self.path_of(system)
+        if not self.is_of_builds(system) or TRIAL not in (column_names(path) or ()):
+            return path
+        run = read_run(path)
+        return replace(run, trials=tuple(replace(each, is_build=True) for each in run.trials))
 
     @property
     def scores(self) -> dict[str, Direction]:
         """The chosen systems whose scores are distances."""
-        return {name: "ascending" for name in self.chosen if self.manifest.systems[name].get("scores") == "ascending"}
+        return {name: "ascending" for name in self.chosen if self.direction(name) == "ascending"}
+
+    def direction(self, system: str) -> Direction:
+        """Whether higher scores of a system are better."""
+        return "ascending" if self.manifest.systems[system].get("scores") == "ascending" else "descending"
 
     def kept_run(self, system: str) -> Path | None:
         """Return the file in this folder with a system's ids, scores and call."""
         start = self.path / "runs" / slug(self.dataset) / file_name(system)
         return next((file for end in (".trec", ".jsonl") if (file := Path(f"{start}{end}")).is_file()), None)
+
+    def is_of_builds(self, system: str) -> bool:
+        """Return whether the trials of a system, or of an input, were declared to be builds."""
+        names = [system]
+        for name in names:
+            names += self.manifest.systems.get(name, {}).get("inputs", ())
+        families = self.config.get("systems", {})
+        entries = [families.get(name) or families.get(name.partition("[")[0]) or {} for name in names]
+        return any((entry.get("trials") or {}).get("of") == "builds" for entry in entries)
 
     def original_run(self, system: str) -> Path | None:
         """Return the file that a system's results were originally read from, for results too large to save."""

@@ -37,6 +37,8 @@ class Manifest:
     convention: str
     # The commit of groupgt, if it ran from a checkout.
     commit: str = ""
+    # Warnings that change the meaning of numbers, by data set; earlier versions kept none.
+    warnings: dict[str, list[str]] | None = None
     # What is known of metrics that are not built in.
     own_metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.across import Across, Changes, Measured, across, mean_length, texts_of
-from groupgt.comparison.compare import Comparison
+from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, p_values
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names
+from groupgt.engines.order import Direction
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names, without_warnings
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, mean_of
@@ -28,7 +29,7 @@ from groupgt.model.values import Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import Grid, counted, shortlist
-from groupgt.results.folder import AGAIN, ResultFolder, Scored, order_of
+from groupgt.results.folder import ResultFolder, Scored, order_of
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.
@@ -39,26 +40,32 @@ OTHER_QUERIES = "has other queries than the first folder, with the same ground t
 
 
 def merged(
-    folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None, metrics: Sequence[str] = ()
+    folders: Sequence[ResultFolder],
+    settings: Settings,
+    baseline: str | None = None,
+    metrics: Sequence[str] = (),
+    compared: Sequence[str] = (),
 ) -> dict[str, Comparison]:
     """Return one comparison per data set over the systems in all folders, using the given metrics or all common ones.
 
-    A system that occurs in several folders is marked with the folder name, unless its values are identical. Raises
-    `DataError` if ground truth, convention, labeller or policy differ, since values are then not comparable.
+    Systems are compared on all of them, or only on those in `compared`.
+    Results are measured again, so that a comparison has all that the run had; if they cannot be, it has the stored
+    values, and its population says what is lacking. A system that occurs in several folders is marked with the folder
+    name, unless its values are identical. Raises `DataError` if ground truth, convention, labeller or policy differ,
+    since values are then not comparable.
     """
     _check(folders)
     comparisons: dict[str, Comparison] = {}
     for dataset in _datasets(folders):
-        holders = [folder for folder in folders if dataset in folder.systems]
-        common = _common_metrics(holders, metrics)
+        holders = [replace(folder, dataset=dataset) for folder in folders if dataset in folder.systems]
+        measured = _common_metrics(holders, metrics)
+        common = _common_metrics(holders, metrics or compared)
         systems = _versions(holders, dataset, common)
         # The name of the first version of each system.
         versions = {system.origin[1]: system.name for system in reversed(systems)}
         first, manifest = holders[0], holders[0].manifest
         decisive = None if first.primary is None else parse_metric(first.primary, first.convention)
         primary = next((text for text, metric in common.items() if metric == decisive), None)
-        if primary is not None:
-            systems.sort(key=lambda system: common[primary].worth(mean_of(system.values[primary])), reverse=True)
         names = [system.name for system in systems]
         # The requested system, the first folder's baseline, or the first system.
         chosen = baseline if baseline is not None else first.baseline or ""
@@ -66,16 +73,17 @@ def merged(
             near = near_names(baseline, names)
             raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near}")
         if chosen not in names:
-            chosen = versions.get(chosen, names[0])
+            chosen = versions.get(chosen, "")
         footer = [
             f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
             for folder in holders
         ]
         footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {first.convention}")
         footer.append(f"policy {manifest.policy}")
-        if any(replace(folder, dataset=dataset).audit for folder in holders):
-            footer.append("not corrected by the audit: use groupgt compare FOLDER, or its report.html")
-        comparisons[dataset] = Comparison(
+        warned = [text for folder in holders for text in (folder.manifest.warnings or {}).get(dataset, ())]
+        if silent := [folder.stamp for folder in holders if folder.manifest.warnings is None]:
+            footer.append(f"{shortlist(silent)}: written by an earlier version, which kept no warnings")
+        table = Comparison(
             systems[0].qids,
             common,
             first.convention,
@@ -86,7 +94,12 @@ def merged(
             baseline=chosen,
             settings=settings,
             population=footer,
+            warned=list(dict.fromkeys(warned)),
         )
+        table = _measured_again(table, list(measured), holders, {system.name: system for system in systems})
+        if primary is not None:
+            table = table.sorted_by(primary)
+        comparisons[dataset] = table if chosen else replace(table, baseline=table.names[0])
     return comparisons
 
 
@@ -226,43 +239,66 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
     ]
 
 
-def measured_again(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:
-    """Measures the systems of a comparison again with all metrics, which adds rankings, groups and texts.
+# What the population of a comparison says if its systems could not be measured again.
+AS_STORED = "values as stored, and nothing that needs rankings, because they cannot be measured again: "
 
-    Raises `DataError` or `ConfigError` if this is not possible, and `DataError` if any value has changed.
+
+def why_stored(table: Comparison) -> str:
+    """Return why a comparison has stored values only; empty if it was measured again."""
+    return next((text.removeprefix(AS_STORED) for text in table.population if text.startswith(AS_STORED)), "")
+
+
+def _measured_again(
+    table: Comparison, metrics: Sequence[str], holders: Sequence[ResultFolder], scored: Mapping[str, Scored]
+) -> Comparison:
+    """Measure the systems of a comparison again by some metrics, which adds rankings, groups, trials and corrections.
+
+    If this is not possible, or if any value has changed, return the comparison with a reason.
     """
-    folders = {folder.path: replace(folder, dataset=dataset) for folder in holders}
-    first = folders[holders[0].path]
-    request = _request(first, list(_common_metrics(holders, ())))
+    folders = {folder.path: folder for folder in holders}
+    first = holders[0]
+    runs = {name: (folders[each.origin[0]], each.origin[1]) for name, each in scored.items()}
+    try:
+        evaluations = _evaluations(metrics, first, runs)
+        text_of = {metric: text for text, metric in next(iter(evaluations.values())).metrics.items()}
+        order = order_of(next(iter(evaluations.values())).truth.qids, table.qids, f"{first.path}: {OTHER_QUERIES}")
+        for name, evaluation in evaluations.items():
+            for text, column in table.values[name].items():
+                again = evaluation.values[text_of[table.metrics[text]]][order]
+                if not np.allclose(again, column, rtol=0, atol=SLACK, equal_nan=True):
+                    raise DataError(f"{runs[name][0].path}: measured again, {name} has other values of {text}")
+        names = [text_of[metric] for metric in table.metrics.values()]
+        measured = comparison_of(evaluations, table.baseline, table.settings, names, table.primary)
+    except GroupgtError as error:
+        built = [name for name, (folder, original) in runs.items() if folder.is_of_builds(original)]
+        lost = f"{AS_STORED}{error}"
+        settings, population = replace(table.settings, these_queries=False), [*table.population, lost]
+        if table.settings.these_queries:
+            population.append("intervals are for other queries: those for these queries need the values of each trial")
+        if any(folder.audit for folder in holders):
+            population.append("not corrected by the audit")
+        if built:
+            population.append(f"{shortlist(built)}: no p-values, because the values of single builds are not stored")
+        return replace(table, settings=settings, population=population, means_of_builds=built)
+    passages = {} if first.corpus is None else read_corpus(first.corpus)
+    return replace(measured, passages=passages, population=table.population, warned=table.warned)
+
+
+def _evaluations(
+    metrics: Sequence[str], first: ResultFolder, runs: Mapping[str, tuple[ResultFolder, str]]
+) -> dict[str, Evaluation]:
+    """Evaluate runs, each in its folder, without the warnings that were issued when they were first evaluated."""
+    scores = {name: folder.direction(original) for name, (folder, original) in runs.items()}
+    request = _request(first, metrics, scores)
     truth = first.truth(first.policy)
-    scored = {system.name: system for system in _versions(holders, dataset, dict(table.metrics))}
-    evaluations: dict[str, Evaluation] = {}
-    with warnings.catch_warnings():
-        # The run has already issued these warnings.
-        warnings.simplefilter("ignore", GroupgtWarning)
-        for name in table.names:
-            path, former_name = scored[name].origin
-            run = replace(folders[path], chosen=[former_name]).runs[0][1]
-            evaluations[name] = evaluate_run(request, truth, run, name)
-    text_of = {metric: text for text, metric in next(iter(evaluations.values())).metrics.items()}
-    compared = {text: text_of[metric] for text, metric in table.metrics.items()}
-    order = order_of(truth.qids, table.qids, f"{first.path}: {OTHER_QUERIES}")
-    for name, evaluation in evaluations.items():
-        for text, column in table.values[name].items():
-            if not np.allclose(evaluation.values[compared[text]][order], column, rtol=0, atol=SLACK, equal_nan=True):
-                raise DataError(f"{scored[name].origin[0]}: measured again, {name} has other values of {text}")
-    return Comparison.of(
-        evaluations,
-        compared[table.primary],
-        passages={} if first.corpus is None else read_corpus(first.corpus),
-        baseline=table.baseline,
-        settings=table.settings,
-        compared=list(compared.values()),
-        is_baseline_named=table.is_baseline_named,
-    )
+    with without_warnings():
+        return {
+            name: evaluate_run(request, truth, folder.run_of(original), name)
+            for name, (folder, original) in runs.items()
+        }
 
 
-def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
+def _request(folder: ResultFolder, metrics: Sequence[str], scores: Mapping[str, Direction]) -> Request:
     """Build the request used to measure the folder's runs; raise an error if files changed or user code is needed."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
@@ -277,6 +313,7 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
         assume_random=True,
         lengths=lengths,
         corpus=lengths.texts or None,
+        scores=scores,
     )
 
 
@@ -302,14 +339,11 @@ def across_in(
             raise ConfigError(f"system: expected one of {shortlist(names)}, found {name!r}{near_names(name, names)}")
     measured: dict[str, Measured] = {}
     sizes: dict[str, float] = {}
-    for dataset, by_system in folder.systems.items():
+    for dataset, table in merged([folder], settings).items():
         one = replace(folder, dataset=dataset)
         texts = texts_of(one.truth(one.policy)) if one.truth_path.is_file() else {}
-        values = {name: scored.values for name, scored in by_system.items() if name in (folder.chosen or by_system)}
-        qids = next(iter(by_system.values())).qids
-        if any(list(scored.qids) != list(qids) for scored in by_system.values()):
-            raise DataError(f"{folder.path}: the systems of {dataset} have other queries than one another; {AGAIN}")
-        measured[dataset] = Measured(qids, texts, values)
+        values = {name: each for name, each in table.values.items() if name in (folder.chosen or table.values)}
+        measured[dataset] = Measured(table.qids, texts, values, table.builds)
         if one.corpus is not None:
             sizes[dataset] = mean_length(read_corpus(one.corpus))
     return across(

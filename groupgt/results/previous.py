@@ -58,7 +58,8 @@ def former_of(folder: ResultFolder, dataset: str, experiment: Experiment) -> For
         kept = one.kept_run(name)
         # If the format had to be named, the file is not read again with a guessed one.
         is_named = folder.manifest.systems[name]["options"].get("format") is not None
-        systems[name] = FormerSystem(kept or (None if is_named else one.original_run(name)), bare=kept is not None)
+        run = one.run_of(name) if kept or (not is_named and one.original_run(name)) else None
+        systems[name] = FormerSystem(run, bare=kept is not None, is_build=one.is_of_builds(name))
     corpus = folder.config["datasets"][dataset].get("corpus")
     digest = "" if corpus is None else folder.manifest.files.get(corpus, "unknown")
     values = partial(_values, one, truth.qids, _other_rules(folder, experiment))

@@ -71,6 +71,7 @@ def manifest_of(outcome: Outcome) -> Any:
             for dataset, by_system in outcome.evaluations.items()
         },
         convention=experiment.convention,
+        warnings={dataset: [each.text for each in kept] for dataset, kept in outcome.warnings.items() if kept},
         own_metrics={
             metric.name: facts_of(metric.definition)
             for metric in experiment.metrics.values()

@@ -126,6 +126,24 @@ def test_every_way_in_and_every_conversion(way: str, tmp_path: Path, cli: Cli) -
     assert "no place for trials" in outcome.err
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_column_build_declares_builds(way: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "pandas":
+        pytest.importorskip("pyarrow", reason="the extra groupgt[frames] is not installed")
+    for name, rows in (("NESTED", NESTED), ("LONG", LONG)):
+        monkeypatch.setitem(
+            globals(), name, [{"build" if key == "trial" else key: row[key] for key in row} for row in rows]
+        )
+    run = WAYS[way](tmp_path)
+    evaluation = groupgt.evaluate(TRUTH, run, METRICS, name="a")
+    assert evaluation.run.is_build
+    assert same(evaluation, reference())
+    if isinstance(run, Path):
+        for to in ("jsonl", "csv", "parquet"):
+            assert cli("convert", run, tmp_path / f"copy.{to}", "--to", to).status == 0
+            assert groupgt.evaluate(TRUTH, tmp_path / f"copy.{to}", METRICS).run.is_build
+
+
 def test_calls_keep_their_trial(tmp_path: Path, cli: Cli) -> None:
     rows = [{**row, "retrieved_calls": [row["trial"]] * len(row["retrieved_ids"])} for row in NESTED]
     run = lines(tmp_path / "calls.jsonl", [{**row, "retrieve_scores": None} for row in rows])
@@ -160,6 +178,8 @@ def test_one_name_several_times_in_the_shell(tmp_path: Path, cli: Cli) -> None:
         ([{"qid": "q0", "retrieved_ids": []}, *NESTED], "some rows have a trial and some have none"),
         ([{**NESTED[0], "trial": "first"}, *NESTED[1:]], "expected a trial (a whole number, in every row)"),
         ([*NESTED, NESTED[0]], "duplicate query"),
+        ([{**NESTED[0], "build": 1}, *NESTED[1:]], "expected a column trial or build, found both"),
+        ([{"qid": "q0", "retrieved_ids": [], "build": "b1"}], "expected a build (a whole number, in every row)"),
     ],
 )
 def test_faults_in_trials(rows: Sequence[Mapping[str, Any]], words: str, tmp_path: Path) -> None:

@@ -1,0 +1,150 @@
+"""A result folder says what its run said: builds, an audit, intervals for these queries, distances and warnings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupgt.errors import GroupgtWarning
+from groupgt.experiment.outcome import Outcome
+from groupgt.report.run import run_experiment
+from groupgt.results.folder import ResultFolder
+from groupgt.results.merge import merged, settings_of
+from tests.conftest import Cli
+
+QUERIES = 20
+# How many queries each build of an index loses.
+LOST = (2, 14, 6)
+FILE = """
+version: 1
+name: kept
+convention: coverage
+datasets: {one: {ground_truth: truth.jsonl, audit: AUDIT}}
+systems:
+  a: {use: results, with: {path: a.jsonl}}
+  b: {use: results, scores: ascending, with: {path: b.jsonl}}
+evaluate: {metrics: [recall@1, mrr@2]}
+compare: {baseline: a, metrics: [recall@1], resamples: 500}
+output: {folder: out, formats: [json, csv]}
+cache: null
+"""
+
+
+def lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def ran(folder: Path, number: str = "build", *, settings: str = "", audit: bool = False, corpus: str = "") -> Outcome:
+    """Run an experiment whose system `b` has three builds, with distances as scores, and some queries without rows."""
+    truth = [{"qid": f"q{n}", "retrieval_gt": [[f"d{n}"]]} for n in range(QUERIES)]
+    lines(folder / "truth.jsonl", truth)
+    lines(folder / "audit.jsonl", [*truth[:9], {"qid": "q9", "retrieval_gt": [["z"]]}, *truth[10:15]])
+    lines(folder / "a.jsonl", [{"qid": f"q{n}", "retrieved_ids": [f"d{n}"]} for n in range(QUERIES)])
+    rows = [
+        {"qid": f"q{n}", "doc_id": name, "score": distance}
+        for lost in LOST
+        for n in range(QUERIES)
+        for name, distance in ((f"d{n}", 0.2), ("z", 0.1 if n < lost else 0.3))
+    ]
+    lines(folder / "b.jsonl", [{**row, number: place // (2 * QUERIES)} for place, row in enumerate(rows)])
+    audited = ", audit: audit.jsonl, assume_random: true" if audit else ""
+    text = FILE.replace(", audit: AUDIT", audited + corpus)
+    (folder / "kept.yaml").write_text(text.replace("resamples: 500", f"resamples: 500{settings}"))
+    return run_experiment(folder / "kept.yaml")
+
+
+@pytest.mark.parametrize(
+    ("number", "how"),
+    [
+        ("build", {}),
+        ("trial", {}),
+        ("trial", {"settings": ", these_queries: true"}),
+        ("trial", {"audit": True}),
+        ("build", {"settings": ", test: t, alpha: 0.2"}),
+    ],
+)
+def test_every_way_to_a_folder_gives_the_comparison_of_its_run(
+    number: str, how: dict[str, Any], tmp_path: Path, cli: Cli
+) -> None:
+    outcome = ran(tmp_path, number, **how)
+    said = outcome.comparison["one"].to_dict()
+    for command in ("report", "compare"):
+        told = cli(command, outcome.folder, "--format", "json")
+        assert told.status == 0, told.err
+        again = json.loads(told.out)
+        again = again["one"] if command == "report" else again
+        of_run = sorted(json.loads(json.dumps(said))["rows"], key=lambda row: row["system"])
+        assert sorted(again["rows"], key=lambda row: row["system"]) == of_run
+        assert again["failures"]["solved"] == said["failures"]["solved"]
+        assert set(said["warnings"]) <= set(again["warnings"])
+    assert cli("power", outcome.folder).status == 0
+
+
+def test_declared_builds_of_an_earlier_version_are_builds(tmp_path: Path, cli: Cli) -> None:
+    outcome = ran(tmp_path)
+    p_value = outcome.comparison["one"]["b"]["recall@1"].p_value
+    (kept,) = Path(str(outcome.folder)).glob("runs/one/b.jsonl")
+    kept.write_text(kept.read_text().replace('"build"', '"trial"'))
+    manifest = Path(str(outcome.folder)) / "manifest.json"
+    written = json.loads(manifest.read_text())
+    del written["warnings"]
+    written["config"]["systems"]["b"]["trials"] = {"n": 3, "of": "builds"}
+    manifest.write_text(json.dumps(written))
+    folder = ResultFolder.read(Path(str(outcome.folder)))
+    assert merged([folder], settings_of([folder]))["one"]["b"]["recall@1"].p_value == p_value
+    told = json.loads(cli("compare", outcome.folder, "--format", "json").out)
+    assert [row["against_baseline"]["p_value"] for row in told["rows"] if row["system"] == "b"] == [p_value]
+    assert "kept no warnings" in cli("report", outcome.folder).out
+    # Without its results there are means of builds, which say nothing of others.
+    kept.unlink()
+    (tmp_path / "b.jsonl").unlink()
+    report = cli("report", outcome.folder)
+    assert report.status == 0
+    assert p_value > 0.1
+    assert "the run of 'b' was not saved" in report.out
+    assert "b: no p-values, because the values of single builds are not stored" in report.out
+    assert "significantly" not in report.out
+
+
+def test_a_gate_on_a_significant_gain_over_earlier_builds(tmp_path: Path) -> None:
+    """Against the same values as trials of one index, the gain is significant; other builds may lose nothing."""
+    former = {number: ran(tmp_path, number) for number in ("trial", "build")}
+    # As an experiment declares them.
+    for outcome in former.values():
+        manifest = Path(str(outcome.folder)) / "manifest.json"
+        written = json.loads(manifest.read_text())
+        written["config"]["systems"]["b"]["trials"] = {"n": 3, "of": "builds" if outcome is former["build"] else "runs"}
+        manifest.write_text(json.dumps(written))
+    gate = "gate: [{system: b, metric: recall@1, min_gain: 0.05, against: previous, must: significant}]\n"
+    (tmp_path / "kept.yaml").write_text(
+        FILE.replace(", audit: AUDIT", "").replace("path: b.jsonl", "path: c.jsonl") + gate
+    )
+    lines(tmp_path / "c.jsonl", [{"qid": f"q{n}", "doc_id": f"d{n}", "score": 0.1} for n in range(QUERIES)])
+    results = {
+        number: run_experiment(tmp_path / "kept.yaml", against=former[number].folder).gates[0] for number in former
+    }
+    assert {number: each.passed for number, each in results.items()} == {"trial": True, "build": False}
+    assert "the gain is not significant" in results["build"].reason
+    # Of a former run that did not keep its results, there is one mean of all builds.
+    (tmp_path / "b.jsonl").unlink()
+    for kept in tmp_path.glob("out/kept/*/runs/one/b.*"):
+        kept.unlink()
+    results = {
+        number: run_experiment(tmp_path / "kept.yaml", against=former[number].folder).gates[0] for number in former
+    }
+    assert {number: each.passed for number, each in results.items()} == {"trial": True, "build": False}
+    assert results["build"].problem == "no builds"
+
+
+def test_a_report_repeats_the_warnings_of_its_folders(tmp_path: Path, cli: Cli) -> None:
+    lines(tmp_path / "corpus.jsonl", [{"doc_id": f"d{n}", "contents": f"text {n}"} for n in range(QUERIES - 1)])
+    with pytest.warns(GroupgtWarning, match="not in the corpus"):
+        outcome = ran(tmp_path, corpus=", corpus: corpus.jsonl")
+    told = " ".join(cli("report", outcome.folder).out.split())
+    assert "1 id of the ground truth is not in the corpus, so never retrieved: d19" in told
+    assert all(each.text in told for each in outcome.warnings["one"])
+    assert "kept no warnings" not in told
