@@ -213,6 +213,7 @@ def convert_command(
     columns = inputs.value("truth_columns")
     require_columns(columns, [read, *filter(None, [truth])])
     if (kind or kind_of(read)) == "truth":
+        refuse(["truth", "tool_spans"], "is for a run, but IN is ground truth; leave it out")
         converted = inputs.reading.but(truth_format=source_format, truth_columns=columns).truth(read)
         if accept is not None:
             converted, taken, left = accepted(converted, accept)
@@ -221,11 +222,7 @@ def convert_command(
         return
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
-    for name in ("where", "limit"):
-        if inputs.value(name):
-            raise ConfigError(f"--{name}: selects queries of ground truth, but IN is a run")
-    if accept is not None:
-        raise ConfigError("--accept: adds to ground truth, but IN is a run")
+    refuse(["where", "limit", "accept", "shape"], "is for ground truth, but IN is a run; leave it out")
     reading = inputs.reading.but(truth_columns=inputs.columns_of(truth), run_columns=columns, run_format=source_format)
     queries = reading.whole_truth(truth) if truth else None
     run = reading.results(read, queries.qids if queries else None)

@@ -59,11 +59,26 @@ def test_tool_spans_of_what_is_no_trace(capsys: pytest.CaptureFixture[str]) -> N
     assert "a.jsonl: tool spans have no effect: these results are jsonl, not traces" in " ".join(shown.err.split())
 
 
-def test_accepted_candidates_for_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("source", "option", "value"),
+    [
+        ("a.jsonl", "--accept", "near.csv"),
+        ("a.jsonl", "--shape", "flat"),
+        ("a.jsonl", "--where", "type=x"),
+        ("a.jsonl", "--limit", "1"),
+        ("t.jsonl", "--truth", "t.jsonl"),
+        ("t.jsonl", "--tool-span", "search=hits.id"),
+    ],
+)
+def test_what_is_for_the_other_side_alone(
+    source: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("near.csv").write_text("accept\n")
+    other = "ground truth, but IN is a run" if source == "a.jsonl" else "a run, but IN is ground truth"
     with pytest.raises(SystemExit, match="2"):
-        main(["convert", "a.jsonl", "b.trec", "--to", "trec", "--accept", "near.csv"])
-    assert "--accept: adds to ground truth, but IN is a run" in capsys.readouterr().err
+        main(["convert", source, "out.jsonl", "--to", "jsonl", option, value])
+    assert f"{option}: is for {other}" in capsys.readouterr().err
+    assert not Path("out.jsonl").exists()
 
 
 @pytest.mark.parametrize(
