@@ -30,12 +30,11 @@ from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.trials import means_per_query
 from groupgt.formats.answers import Answers, read_answers
 from groupgt.metrics.language import parse_metric
 from groupgt.metrics.values import values_of
 from groupgt.model.hits import Floats, Ints
-from groupgt.model.values import Budget, summed
+from groupgt.model.values import Budget, means_over_trials, summed
 from groupgt.render.results import Result
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ def completeness(evaluation: Evaluation, cutoff: int | Budget | None) -> Floats:
     metric = replace(parse_metric(COMPLETE), cutoff=cutoff)
     trials = evaluation.trials or (evaluation,)
     columns = [values_of({"": metric}, each.labelled.hits, each.labelled.present, each.policy)[""] for each in trials]
-    return means_per_query(np.stack(columns))
+    return means_over_trials(np.stack(columns))
 
 
 def _by_query(places: Ints, scores: Floats, size: int) -> tuple[Floats, Ints]:

@@ -271,8 +271,9 @@ class Systems:
         return int((~np.isnan(plain_of(self.tested[name][self.primary]))).sum())
 
     def complete(self, evaluation: Evaluation) -> Bools:
-        """Mark the queries that are complete within the cutoff, shape (Q,)."""
-        return complete_within(evaluation, self.cutoff)
+        """Mark the queries that are complete within the cutoff in every trial, shape (Q,)."""
+        complete: Bools = complete_within(evaluation, self.cutoff) == 1
+        return complete
 
     @cached_property
     def most_telling(self) -> Ints:

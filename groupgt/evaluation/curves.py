@@ -9,7 +9,7 @@ import numpy as np
 
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
-from groupgt.model.hits import Ints
+from groupgt.model.hits import Hits, Ints
 
 # Depths at which curves are drawn, as far as there are results.
 DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
@@ -17,14 +17,14 @@ DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1
 
 def depths_of(evaluations: Iterable[Evaluation]) -> list[int]:
     """Return the depths at which curves are drawn, up to that of the longest ranking."""
-    deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in evaluations)
+    deepest = max(int(hits.length.max(initial=0)) for each in evaluations for hits in each.hits_in_trials)
     return [k for k in DEPTHS if k <= deepest] or [1]
 
 
 def mean_at(evaluation: Evaluation, metric: Metric) -> float:
     """Return the mean of a metric, which need not be among those evaluated; NaN if no query counts."""
     counts = evaluation.counting
-    return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
+    return float(evaluation.averaged(metric.values)[counts].mean()) if counts.any() else math.nan
 
 
 def precision_by_recall(evaluation: Evaluation) -> Iterator[tuple[float, float]]:
@@ -34,12 +34,19 @@ def precision_by_recall(evaluation: Evaluation) -> Iterator[tuple[float, float]]
 
 
 def ranks_reached(evaluation: Evaluation) -> dict[str, Ints]:
-    """Return, for each query that counts, the ranks of its first hit and of its completion; 0 if it has none."""
-    hits, counts = evaluation.labelled.hits, evaluation.counting
+    """Return, for each query that counts, in each trial, the ranks of its first hit and of its completion, or 0."""
+    counts, every = evaluation.counting, evaluation.hits_in_trials
+    return {
+        "first hit": np.concatenate([_first_ranks(hits)[counts] for hits in every]),
+        "complete": np.concatenate([hits.completion_ranks[counts] for hits in every]),
+    }
+
+
+def _first_ranks(hits: Hits) -> Ints:
     never, ranks = np.iinfo(np.int64).max, hits.first_ranks
     first = np.full(hits.size, never, dtype=np.int64)
     np.minimum.at(first, hits.judgments.group_query[ranks > 0], ranks[ranks > 0])
-    return {"first hit": np.where(first == never, 0, first)[counts], "complete": hits.completion_ranks[counts]}
+    return np.where(first == never, 0, first)
 
 
 def cumulative(ranks: Ints) -> list[tuple[int, float]]:

@@ -120,27 +120,22 @@ def _of_run(
     evaluation: Evaluation, shares: Sequence[float], unit: str, confidence: float, lengths: Lengths
 ) -> Iterator[Depth]:
     """Yield a `Depth` for each share, first over all queries, then for each slice."""
-    truth, policy, populations = evaluation.truth, evaluation.policy, evaluation.populations
-    ranks = evaluation.labelled.hits.completion_ranks
-    complete = ranks > 0
-    spent = ranks
-    if unit != "results":
-        spent = cumulative_lengths(truth, evaluation.run, policy, lengths, unit).spent(ranks)
-    needed = np.where(complete, spent, NEVER)
+    truth, populations = evaluation.truth, evaluation.populations
+    needed = np.stack([_needed(each, unit, lengths) for each in evaluation.each])
     all_queries = np.ones(len(truth), dtype=np.bool_)
     for column, value, mask in [("", "", all_queries), *evaluation.slicer]:
         counted = populations.counting & mask
-        ordered = np.sort(needed[counted])
-        reached = float(complete[counted].mean()) if len(ordered) else math.nan
+        ordered = np.sort(needed[:, counted], axis=None)
+        reached = float((ordered < NEVER).mean()) if len(ordered) else math.nan
         for share in shares:
-            quantile, interval = _quantile(ordered, share, confidence)
+            quantile, interval = _quantile(ordered, share, confidence, len(needed))
             yield Depth(
                 run=evaluation.name,
                 share=share,
                 unit=unit,
                 depth=quantile,
                 interval=interval,
-                queries=len(ordered),
+                queries=int(counted.sum()),
                 reached=reached,
                 undefined=int((populations.undefined & mask).sum()),
                 missing=int((populations.missing & mask).sum()),
@@ -148,6 +143,14 @@ def _of_run(
                 by=column,
                 value=value,
             )
+
+
+def _needed(evaluation: Evaluation, unit: str, lengths: Lengths) -> Ints:
+    """Return the depth at which each query of a single run is complete, shape (Q,)."""
+    ranks = spent = evaluation.labelled.hits.completion_ranks
+    if unit != "results":
+        spent = cumulative_lengths(evaluation.truth, evaluation.run, evaluation.policy, lengths, unit).spent(ranks)
+    return np.where(ranks > 0, spent, NEVER)
 
 
 def _is_number(value: Any) -> bool:
@@ -169,19 +172,22 @@ def check_depth(shares: Sequence[float], unit: str, confidence: float) -> None:
     faults.stop(ConfigError)
 
 
-def _quantile(ordered: Ints, share: float, confidence: float) -> tuple[int | None, tuple[int | None, int | None]]:
-    count = len(ordered)
+def _quantile(
+    ordered: Ints, share: float, confidence: float, trials: int
+) -> tuple[int | None, tuple[int | None, int | None]]:
+    """Return the quantile of the depths of all queries in all trials, and its interval, whose n is that of queries."""
+    count = len(ordered) // trials
     if not count:
         return None, (None, None)
 
     def at(rank: int) -> int | None:
-        value = int(ordered[rank - 1]) if 1 <= rank <= count else NEVER
+        value = int(ordered[rank - 1]) if 1 <= rank <= len(ordered) else NEVER
         return None if value == NEVER else value
 
     # 0.9 · 10 is 9, but the product of doubles may be slightly above.
-    place = min(max(math.ceil(share * count - 1e-9), 1), count)
+    place = min(max(math.ceil(share * len(ordered) - 1e-9), 1), len(ordered))
     low, high = _ranks(count, share, confidence)
-    return at(place), (at(low), at(high))
+    return at(place), (at((low - 1) * trials + 1), at(high * trials))
 
 
 def _ranks(count: int, share: float, confidence: float) -> tuple[int, int]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from groupgt.engines.base import Labelled
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.validity import is_integer
-from groupgt.model.values import Budget, total
+from groupgt.model.values import Budget, summed, total
 
 
 class Measured(Protocol):
@@ -36,19 +34,18 @@ class Measured(Protocol):
         """Mask of the queries that count, shape (Q,)."""
 
     @property
-    def labelled(self) -> Labelled:
-        """Hits of the first trial."""
-
-    @property
     def hits_in_trials(self) -> Sequence[Hits]:
         """Hits of each trial."""
+
+    def averaged(self, read: Callable[[Hits], Any]) -> Floats:
+        """Return the mean over trials of what is read from the hits of each."""
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a run has a group: the rank of its first hit, or None, and in how many of its trials it covers the group.
 
-    With several trials, the rank is that of the first.
+    With several trials, the rank is their median, the later of two.
     """
 
     rank: int | None
@@ -76,10 +73,13 @@ class Failures:
     """Groups and queries that each system covers within a cutoff.
 
     `first` is the rank of each group's first hit, shape (G, S), or 0 if a system does not cover it within the cutoff;
-    `anywhere` is its rank in the entire ranking. `covered` counts the trials that cover it, of `trials` per system; all
-    else is that of the first. `completion`, shape (Q, S), is the rank at which a query is complete,
-    or 0. `redundancy` is the share of results that are relevant but cover no new group. `counted` marks the queries
+    `anywhere` is its rank in the entire ranking. `covered` counts the trials that cover it, of `trials` per system.
+    `completion`, shape (Q, S), is the rank at which a query is complete, or 0; `solved` is the share of trials in which
+    it is. `redundancy` is the share of results that are relevant but cover no new group. `counted` marks the queries
     that count, shape (Q,).
+
+    Counts are means over trials, and those of two systems over all pairs of their trials. Ranks are medians over
+    trials, the later of two.
     """
 
     systems: list[str]
@@ -92,16 +92,12 @@ class Failures:
     covered: Ints
     completion: Ints
     redundancy: Floats
-
-    @cached_property
-    def solved(self) -> NDArray[np.bool_]:
-        """Marks complete queries, shape (Q, S)."""
-        return self.completion > 0
+    solved: Floats
 
     def only(self, system: str) -> list[str]:
         """Return the queries that are complete only for this system."""
         place = self.systems.index(system)
-        return self._names(self.solved[:, place] & (self.solved.sum(axis=1) == 1))
+        return self._names((self.solved[:, place] > 0) & ((self.solved > 0).sum(axis=1) == 1))
 
     @property
     def nobody(self) -> list[str]:
@@ -111,28 +107,29 @@ class Failures:
     @property
     def everybody(self) -> list[str]:
         """The queries that are complete for every system."""
-        return self._names(self.solved.sum(axis=1) == len(self.systems))
+        return self._names((self.solved == 1).all(axis=1))
 
     @property
-    def solved_counts(self) -> dict[str, int]:
+    def solved_counts(self) -> dict[str, float]:
         """The number of complete queries per system."""
-        return {name: int(self.solved[self.counted, place].sum()) for place, name in enumerate(self.systems)}
+        return {name: summed(self.solved[self.counted, place]) for place, name in enumerate(self.systems)}
 
-    def between(self, first: str, second: str) -> dict[str, int]:
+    def between(self, first: str, second: str) -> dict[str, float]:
         """Return the number of queries complete for both systems, for only one, and for neither."""
         a, b = (self.solved[self.counted, self.systems.index(name)] for name in (first, second))
-        parts = {"both": a & b, "only_first": a & ~b, "only_second": ~a & b, "neither": ~a & ~b}
-        return {name: int(part.sum()) for name, part in parts.items()}
+        parts = {"both": a * b, "only_first": a * (1 - b), "only_second": (1 - a) * b, "neither": (1 - a) * (1 - b)}
+        return {name: summed(part) for name, part in parts.items()}
 
     def lost(self, system: str, than: str) -> list[str]:
-        """Return the queries that are complete for `than` but not for `system`."""
-        complete, other = (self.solved[:, self.systems.index(name)] for name in (system, than))
-        return self._names(other & ~complete)
+        """Return the queries that are complete less often for `system` than for `than`, the largest fall first."""
+        fall = self.solved[:, self.systems.index(than)] - self.solved[:, self.systems.index(system)]
+        order = np.argsort(-fall, kind="stable")
+        return [self.truth.qids[at] for at in order[(fall > 0)[order] & self.counted[order]].tolist()]
 
     def hardest(self, most: int = 20) -> list[PlacedGroup]:
         """Return the groups covered by the fewest systems, latest first in ties."""
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
-        candidates, systems = np.flatnonzero(self.unmet), (self.first > 0).sum(axis=1)
+        candidates, systems = np.flatnonzero(self.unmet), (self.covered / self.trials).sum(axis=1)
         return self.groups(candidates[np.lexsort((candidates, late[candidates], systems[candidates]))][:most])
 
     def groups_of(self, query: int) -> list[PlacedGroup]:
@@ -160,7 +157,7 @@ class Failures:
     @cached_property
     def unmet(self) -> Bools:
         """Marks groups that at least one system does not cover, among queries that count, shape (G,)."""
-        unmet: Bools = self.counted[self.truth.judgments.group_query] & ~(self.first > 0).all(axis=1)
+        unmet: Bools = self.counted[self.truth.judgments.group_query] & (self.covered < self.trials).any(axis=1)
         return unmet
 
     def text_of(self, qid: str) -> str | None:
@@ -178,7 +175,7 @@ class Failures:
                 ranks = self.first[views.part_of(self.truth.judgments.group_query, at), place]
                 covered = int((ranks > 0).sum())
                 first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
-                completion, solved = int(self.completion[at, place]) or None, int(self.solved[at, place])
+                completion, solved = int(self.completion[at, place]) or None, whole(float(self.solved[at, place]))
                 redundancy = None if np.isnan(share := self.redundancy[at, place]) else float(share)
                 counts = [len(ranks), covered, len(ranks) - covered]
                 rows.append([name, self.truth.qids[at], cutoff, *counts, first_hits, completion, solved, redundancy])
@@ -189,7 +186,7 @@ class Failures:
         return {
             "cutoff": None if self.cutoff is None else str(self.cutoff),
             "queries": int(self.counted.sum()),
-            "solved": self.solved_counts,
+            "solved": {name: whole(count) for name, count in self.solved_counts.items()},
             "only": {name: self.only(name) for name in self.systems},
             "everybody": len(self.everybody),
             "nobody": self.nobody,
@@ -198,7 +195,7 @@ class Failures:
                     "qid": each.qid,
                     "group": each.group,
                     "alternatives": each.alternatives,
-                    "systems": sum(place.is_covered for place in each.places.values()),
+                    "systems": whole(sum(place.covered / place.trials for place in each.places.values())),
                     "ranks": {name: place.rank for name, place in each.places.items()},
                 }
                 for each in self.hardest(most)
@@ -223,18 +220,39 @@ def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None
     counted = counting_everywhere(evaluations.values())
     columns = []
     for evaluation in evaluations.values():
-        hits = evaluation.labelled.hits
-        cut = Cut.at(hits, cutoff)
-        anywhere = hits.first_ranks
-        # Undefined if alternatives are needed together.
-        has_sets = truth.judgments.alternative_set is not None
-        redundancy = np.full(len(truth), np.nan) if has_sets else sets.redundancy(hits, cut)
-        first = np.where(hits.covered(cut.top), anywhere, 0)
-        covered = np.sum([each.covered(Cut.at(each, cutoff).top) for each in evaluation.hits_in_trials], axis=0)
-        columns.append((first, anywhere, covered, completion_within(hits, cut), redundancy))
+        every = [(hits, Cut.at(hits, cutoff)) for hits in evaluation.hits_in_trials]
+        covered = np.stack([hits.covered(cut.top) for hits, cut in every])
+        ranks = np.stack([hits.first_ranks for hits, _ in every])
+        completion = middle_rank(np.stack([completion_within(hits, cut) for hits, cut in every]))
+        redundancy = np.full(len(truth), np.nan)
+        if truth.judgments.alternative_set is None:  # undefined if alternatives are needed together
+            redundancy = evaluation.averaged(lambda hits: sets.redundancy(hits, Cut.at(hits, cutoff)))
+        first, anywhere = middle_rank(np.where(covered, ranks, 0)), middle_rank(ranks)
+        solved = complete_within(evaluation, cutoff)
+        columns.append((first, anywhere, covered.sum(axis=0), completion, redundancy, solved))
     trials = [len(evaluation.hits_in_trials) for evaluation in evaluations.values()]
     stacked = (np.stack(column, axis=1) for column in zip(*columns))
     return Failures(list(evaluations), trials, cutoff, truth, counted, *stacked)
+
+
+def middle_rank(ranks: Ints) -> Ints:
+    """Return the median over trials, the later of two, of ranks of shape (r, …), where 0 means never.
+
+    >>> middle_rank(np.array([[1, 3], [0, 3], [2, 0], [5, 1]])).tolist()
+    [5, 3]
+    """
+    never = np.iinfo(np.int64).max
+    middle: Ints = np.sort(np.where(ranks == 0, never, ranks), axis=0)[len(ranks) // 2] % never
+    return middle
+
+
+def whole(count: float) -> float:
+    """Return a count as an integer if it is one.
+
+    >>> whole(3.0), whole(3.5)
+    (3, 3.5)
+    """
+    return int(count) if float(count).is_integer() else count
 
 
 def completion_within(hits: Hits, cut: Cut) -> Ints:
@@ -243,10 +261,9 @@ def completion_within(hits: Hits, cut: Cut) -> Ints:
     return np.where(last <= cut.top, last, 0)
 
 
-def complete_within(evaluation: Measured, cutoff: int | Budget | None) -> Bools:
-    """Mark the queries that are complete within a cutoff, shape (Q,)."""
-    hits = evaluation.labelled.hits
-    return completion_within(hits, Cut.at(hits, cutoff)) > 0
+def complete_within(evaluation: Measured, cutoff: int | Budget | None) -> Floats:
+    """Return the share of trials in which each query is complete within a cutoff, shape (Q,)."""
+    return evaluation.averaged(lambda hits: completion_within(hits, Cut.at(hits, cutoff)) > 0)
 
 
 def counting_everywhere(evaluations: Iterable[Measured]) -> Bools:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from groupgt.evaluation.misses import (
     failures_of,
     harmful_results,
     plain_group,
+    whole,
     worst_first,
 )
 from groupgt.evaluation.slices import Slicer
@@ -37,7 +38,7 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
 from groupgt.model.run import Run
-from groupgt.model.values import summed
+from groupgt.model.values import means_over_trials, summed
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
 from groupgt.runtime import pl
@@ -70,8 +71,8 @@ class Evaluation(Result):
     policy and the counts; `means[text]` and `result[text]` return one mean. `is_auto` is True if the shape of the
     ground truth determined the convention. `audit` is the same run evaluated against an annotator's judgments for a
     random sample of queries; `annotators` contains an evaluation for each further annotator. If the system was asked
-    several times, `trials` has an evaluation for each time: `values` are their means per query, and all that is read
-    from rankings (hits, ranks, misses) is that of the first trial.
+    several times, `trials` has an evaluation for each time: `values` are their means per query, counts are means over
+    trials, and a ranking that is shown is that of the first.
     """
 
     truth: GroundTruth
@@ -105,9 +106,19 @@ class Evaluation(Result):
         return self.populations.counting
 
     @property
+    def each(self) -> tuple[Evaluation, ...]:
+        """The evaluations of single runs: of every trial, or this one."""
+        return self.trials or (self,)
+
+    @property
     def hits_in_trials(self) -> list[Hits]:
         """The hits of every trial, or of the only run."""
-        return [each.labelled.hits for each in self.trials or (self,)]
+        return [each.labelled.hits for each in self.each]
+
+    def averaged(self, read: Callable[[Hits], Any]) -> Floats:
+        """Return the mean over trials of what is read from the hits of each; NaN in some trials is left out."""
+        found = [np.asarray(read(hits), dtype=np.float64) for hits in self.hits_in_trials]
+        return found[0] if len(found) == 1 else means_over_trials(np.stack(found))
 
     @cached_property
     def populations(self) -> Populations:
@@ -416,13 +427,14 @@ class Misses(Result):
         with several trials, also `covered_trials` and `trials`.
         """
         failures, queries = self.failures, self._incomplete[: self.worst].tolist()
-        results, coverage = self._trials[0].length, self._coverage
+        results = self.evaluations[self.run].averaged(lambda hits: hits.length)
+        coverage = self._coverage
         return [
             {
                 "qid": failures.truth.qids[query],
                 "query": failures.truth.texts[query] if failures.truth.texts else None,
                 "coverage": float(coverage[query]),
-                "results": int(results[query]),
+                "results": whole(float(results[query])),
                 "groups": [plain_group(group) for group in failures.groups_of(query)],
             }
             for query in queries

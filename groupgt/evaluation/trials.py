@@ -34,6 +34,7 @@ from groupgt.evaluation.estimates import student_quantile
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
+from groupgt.model.values import means_over_trials
 
 
 def check_trials(metrics: Iterable[Metric], trials: int) -> None:
@@ -71,7 +72,7 @@ def combined(metric: Metric, values: Floats) -> Floats:
     """
     counts = (~np.isnan(values)).sum(axis=0)
     if metric.passes is None:
-        return means_per_query(values)
+        return means_over_trials(values)
     (name, k), successes = metric.passes, np.nansum(values, axis=0).astype(np.int64)
     chosen = successes if name == "pass_all" else counts - successes
     column = np.full(values.shape[1], np.nan)
@@ -79,19 +80,6 @@ def combined(metric: Metric, values: Floats) -> Floats:
         share = comb(int(chosen[query]), k) / comb(int(counts[query]), k)
         column[query] = share if name == "pass_all" else 1 - share
     return column
-
-
-def means_per_query(values: Floats) -> Floats:
-    """Return the mean over trials per query, shape (Q,); NaN where no trial has a value."""
-    counts = (~np.isnan(values)).sum(axis=0)
-    filled = np.where(np.isnan(values), np.inf, values)
-    lowest = filled.min(axis=0)
-    highest = np.where(np.isnan(values), -np.inf, values).max(axis=0)
-    means: Floats = np.nansum(values, axis=0) / np.maximum(counts, 1)
-    # The mean of equal values is the value itself, without rounding.
-    means = np.where(lowest == highest, lowest, np.clip(means, lowest, highest))
-    means[counts == 0] = np.nan
-    return means
 
 
 # --- How much is chance.
@@ -127,10 +115,11 @@ def noise_of(evaluation: Evaluation, text: str, confidence: float = 0.95, among:
 def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True) -> Noise | None:
     """Return the noise of values of shape (r, Q), of a metric that may be `bounded` by 0 and 1."""
     values = values[:, ~np.isnan(values).all(axis=0)]
+    values = values[np.lexsort(values.T)]  # trials have no order, not even in the last bit
     spread, queries = Spread.of(values, bounded=bounded), values.shape[1]
     if spread is None or queries < 2:
         return None
-    mean, trials = mean_of(means_per_query(values)), len(values)
+    mean, trials = mean_of(means_over_trials(values)), len(values)
     t = student_quantile(confidence, spread.degrees)
     reach, floor = t * math.sqrt(spread.of_mean) / queries, t * math.sqrt(2 * spread.of_run) / queries
     return Noise(
@@ -183,7 +172,7 @@ class Spread:
         several = counts > 1
         if not several.any():
             return None
-        deviations = np.where(np.isnan(values), 0.0, values - means_per_query(values))
+        deviations = np.where(np.isnan(values), 0.0, values - means_over_trials(values))
         variances = (deviations**2).sum(axis=0) / np.maximum(counts - 1, 1)
         variances[~several] = variances[several].mean()
         given = values[~np.isnan(values)]

@@ -92,8 +92,8 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
     return Against(
         before=before,
         builds_before=pairing.builds(before),
-        lost={name: list(compress(paired, then & ~complete[name])) for name, then in complete_then.items()},
-        gained={name: list(compress(paired, complete[name] & ~then)) for name, then in complete_then.items()},
+        lost={name: list(compress(paired, then > complete[name])) for name, then in complete_then.items()},
+        gained={name: list(compress(paired, complete[name] > then)) for name, then in complete_then.items()},
         again=pairing.again,
         refused={key: experiment.hide(why) for key, why in pairing.refused.items()},
         stored={key: experiment.hide(why) for key, why in pairing.stored.items()},

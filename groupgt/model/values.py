@@ -27,6 +27,21 @@ def summed(values: Floats) -> float:
     return math.fsum(_parts(values))
 
 
+def means_over_trials(values: Floats) -> Floats:
+    """Return the mean over the first axis, of values of shape (r, …), whatever their order; NaN where all are NaN.
+
+    >>> means_over_trials(np.array([[0.1, 0.0], [0.1, np.nan], [0.1, 1.0]])).tolist()
+    [0.1, 0.5]
+    """
+    values = np.sort(values, axis=0)  # NaN last
+    counts = (~np.isnan(values)).sum(axis=0)
+    lowest, highest = values[0], np.where(np.isnan(values), -np.inf, values).max(axis=0)
+    means: Floats = np.nansum(values, axis=0) / np.maximum(counts, 1)
+    # The mean of equal values is the value itself, without rounding.
+    means = np.where(lowest == highest, lowest, np.clip(means, lowest, highest))
+    return np.where(counts == 0, np.nan, means)
+
+
 def _parts(values: Floats) -> list[float]:
     """Return few doubles with the same exact sum, or all of these if a sum might overflow."""
     parts: list[float] = []

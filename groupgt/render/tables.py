@@ -77,6 +77,15 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or plural}"
 
 
+def count_text(count: float) -> str:
+    """Format a count that may be a mean over trials.
+
+    >>> count_text(50), count_text(49.8), count_text(1234.0)
+    ('50', '49.8', '1,234')
+    """
+    return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
+
+
 def part_of(count: int, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:
     """Format a part of a total as the subject of a sentence, with its verb.
 

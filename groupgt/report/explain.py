@@ -46,7 +46,7 @@ def explanation(
             f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
         )
     if evaluation.trials:
-        times = sum(bool(complete_within(each, None)[query]) for each in evaluation.trials)
+        times = round(complete_within(evaluation, None)[query] * len(evaluation.trials))
         parts.append(
             f"results are those of the first trial; complete in {times:,} of {len(evaluation.trials):,} trials"
         )

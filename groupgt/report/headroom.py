@@ -8,7 +8,7 @@ from typing import Any
 
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
-from groupgt.render.tables import counted, fixed, shortlist
+from groupgt.render.tables import count_text, counted, fixed, shortlist
 
 # More queries than this are only counted, not named.
 LISTED = 5
@@ -38,8 +38,9 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
     rows: list[list[Any]] = []
     for name, complete in failures.solved_counts.items():
         against = failures.between(name, systems.baseline)
-        changes = ["", ""] if name == systems.baseline else [str(against["only_first"]), str(against["only_second"])]
-        rows.append([name, complete, len(failures.only(name)), *changes])
+        gained, lost = (count_text(against[side]) for side in ("only_first", "only_second"))
+        changes = ["", ""] if name == systems.baseline else [gained, lost]
+        rows.append([name, count_text(complete), len(failures.only(name)), *changes])
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
     line = f"of {counted(count, 'query')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"

@@ -28,7 +28,7 @@ from groupgt.render.figures import group_ranks
 from groupgt.render.page import data
 from groupgt.render.page.blocks import score_texts, short
 from groupgt.render.results import Teller
-from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
+from groupgt.render.tables import ALTERNATIVES, Grid, count_text, counted, snippet
 from groupgt.report.means import about, policy_text
 from groupgt.report.sentences import (
     NAMED,
@@ -136,15 +136,15 @@ class MissesTeller(Teller[Misses]):
         count = counted(int(failures.counted.sum()), "query")
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
         tied = [name for name, complete in counts if complete == counts[0][1]]
-        sentence = f" {counts[0][1]:,} of {count}{at_cutoff(failures.cutoff)}"
+        sentence = f" {count_text(counts[0][1])} of {count}{at_cutoff(failures.cutoff)}"
         parts = enumerated(tied, f" {'completes' if len(tied) == 1 else 'complete'}{sentence}")
         if len(tied) == len(counts):
             parts = [f"{every(len(tied), 'run')} complete{sentence}"]
         others = counts[len(tied) :]
         for name, complete in others[: NAMED - 1]:
-            parts = appended(parts, ", ", name, f" {complete:,}")
+            parts = appended(parts, ", ", name, f" {count_text(complete)}")
         if more := others[NAMED - 1 :]:
-            parts[-1] += f", {counted(len(more), 'other')} at most {more[0][1]:,}"
+            parts[-1] += f", {counted(len(more), 'other')} at most {count_text(more[0][1])}"
         in_none = counted(len(failures.nobody), "is complete in no run", "are complete in no run")
         parts[-1] += f"; {in_none if failures.nobody else 'every query is complete in some run'}."
         yield sentence_of("best", *parts)
@@ -228,7 +228,7 @@ def place_of(group: PlacedGroup, results: int, k: int) -> str:
         return "cannot be covered"
     if place.trials > 1:
         times = f"covered in {place.covered:,} of {place.trials:,} trials"
-        return times if place.rank is None else f"{times}; rank {place.rank:,} in the first"
+        return times if place.rank is None else f"{times}; median rank {place.rank:,}"
     if place.rank is None:
         if results == 1:
             return "not its only result"

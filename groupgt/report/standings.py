@@ -17,7 +17,7 @@ from groupgt.render.bars import Axis, Bar, BarTable, labels
 from groupgt.render.columns import signed_span
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import BETTER, WORSE, Table, counted, fixed, minus, signed, small
+from groupgt.render.tables import BETTER, WORSE, Table, count_text, counted, fixed, minus, signed, small
 from groupgt.report.evidence import CORRECTIONS, DIGITS, between, level
 from groupgt.report.names import Names
 from groupgt.report.sentences import at_cutoff
@@ -43,9 +43,11 @@ class Standing:
     contrast: Contrast | None
     lost: Sequence[str] = ()
     gained: Sequence[str] = ()
-    complete: int | None = None
+    complete: float | None = None
     limit: float | None = None
     is_limit_broken: bool = False
+    lost_count: float = 0.0
+    gained_count: float = 0.0
 
     @property
     def mark(self) -> str:
@@ -71,13 +73,18 @@ def standings(systems: Systems, gates: Sequence[GateResult] = ()) -> list[Standi
     rows = []
     for name in systems.names:
         lost = gained = ()  # type: tuple[()] | list[str]
+        pairs: dict[str, float] = {}
         if failures is not None and name in contrasts:
             lost, gained = failures.lost(name, baseline), failures.lost(baseline, name)
+            pairs = failures.between(name, baseline)
         kind = systems.kind(name) if contrasts else ""
         contrast = contrasts.get(name)
         limit, is_broken = limits.get(name, (None, False))
         rows.append(
-            Standing(name, systems.mean(name), kind, contrast, lost, gained, counts.get(name), limit, is_broken)
+            Standing(
+                *(name, systems.mean(name), kind, contrast, lost, gained, counts.get(name), limit, is_broken),
+                *(pairs.get(side, 0.0) for side in ("only_second", "only_first")),
+            )
         )
     sign = -1 if systems.higher else 1
     return sorted(rows, key=lambda row: math.inf if row.mean is None else sign * row.mean)
@@ -135,8 +142,8 @@ def table(systems: Systems, gates: Sequence[GateResult] = ()) -> BarTable:
         if has_changes:
             each = row.contrast
             line.append("baseline" if each is None else f"{signed(each.delta, DIGITS)}{row.mark or ' '}")
-            counts = ["", ""] if each is None else [f"{len(row.lost):,}", f"{len(row.gained):,}"]
-        cells.append([*line, *counts, f"{row.complete or 0:,}/{total:,}"] if total else line)
+            counts = ["", ""] if each is None else [count_text(row.lost_count), count_text(row.gained_count)]
+        cells.append([*line, *counts, f"{count_text(row.complete or 0)}/{total:,}"] if total else line)
     other, bars = markdown_table(systems, rows), bars_of(systems, rows)
     legend = [*_legend(systems, rows, bars), *(f"all {each}" for each in names.shared)]
     return BarTable(headers, cells, bars, before, other, legend, has_zero=has_changes)
@@ -186,9 +193,9 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
         elif has_changes:
             line += ["baseline", ""]
         if has_changes and total:
-            line.append("" if contrast is None else f"{len(row.lost):,} / {len(row.gained):,}")
+            line.append("" if contrast is None else f"{count_text(row.lost_count)} / {count_text(row.gained_count)}")
         if total:
-            line.append(f"{row.complete or 0:,}/{total:,}")
+            line.append(f"{count_text(row.complete or 0)}/{total:,}")
         cells.append(line)
     return Table(headers, cells)
 
@@ -268,13 +275,16 @@ def _page_row(
     cells: dict[str, Any] = {"mean": fixed(row.mean, DIGITS)}
     sort: dict[str, Any] = {"name": row.name, "mean": row.mean}
     if contrast is not None:
-        cells |= {"delta": minus(signed(contrast.delta, DIGITS)), "lost": f"{len(row.lost):,} / {len(row.gained):,}"}
-        sort |= {"delta": contrast.delta, "lost": len(row.lost)}
+        cells |= {
+            "delta": minus(signed(contrast.delta, DIGITS)),
+            "lost": f"{count_text(row.lost_count)} / {count_text(row.gained_count)}",
+        }
+        sort |= {"delta": contrast.delta, "lost": row.lost_count}
     elif row.kind == "baseline":
         cells |= {"delta": "baseline", "lost": "–"}
         sort |= {"delta": 0.0, "lost": 0}
     if total:
-        cells["complete"] = f"{row.complete or 0:,}/{total:,}"
+        cells["complete"] = f"{count_text(row.complete or 0)}/{total:,}"
         sort["complete"] = row.complete
     marks = {"delta": row.mark}
     for place, text in enumerate(others):

@@ -13,7 +13,8 @@ from groupgt.comparison.contrast import mean_intervals
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.trials import Noise, means_per_query, noise_of, values_in_trials
+from groupgt.evaluation.trials import Noise, noise_of, values_in_trials
+from groupgt.model.values import means_over_trials
 from groupgt.render import figures
 from groupgt.render.document import Block
 from groupgt.render.drawing import Figure
@@ -54,7 +55,7 @@ def blocks(
         if built := [name for name, each in evaluations.items() if each.run.is_build]:
             how = "t with Satterthwaite's degrees of freedom; in slices and among other pairs, of these builds only"
             lines.append(f"p-values and intervals of {shortlist(built)} are for other builds as well ({how})")
-        yield "\n".join([*lines, "groups, ranks and missed queries of a system with trials are those of the first"])
+        yield "\n".join([*lines, "lost, gained and complete queries are means over trials, and ranks are medians"])
 
 
 def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:
@@ -76,7 +77,7 @@ def figure(systems: Systems) -> Figure:
     """Draw the values of the noisiest queries over the trials of each system, by the primary metric."""
     values = {name: values_in_trials(each, systems.primary) for name, each in systems.evaluations.items()}
     varying = {name: each for name, each in values.items() if each is not None}
-    variances = [np.where(np.isnan(each), 0.0, each - means_per_query(each)) ** 2 for each in varying.values()]
+    variances = [np.where(np.isnan(each), 0.0, each - means_over_trials(each)) ** 2 for each in varying.values()]
     noisiest = np.argsort(-sum(each.mean(axis=0) for each in variances), kind="stable")[:SHOWN].tolist()
     rows = [
         {"query": systems.qids[query], "system": name, "value": value, "times": times}
