@@ -23,10 +23,12 @@ from groupgt.evaluation.reading import are_several
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import (
+    absent_ids,
+    blank_ids,
     fault_of_lists,
     fault_of_queries,
     fold,
-    warn_of_blank,
+    warn_of_corpus,
     warn_of_no_match,
     warn_of_unknown,
 )
@@ -113,10 +115,9 @@ def check(
     else:
         named = [("run", runs)]
     name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
-    texts = request.sources.texts(None, "corpus")
-    if near_duplicates and not texts:
+    if near_duplicates and not request.passages:
         raise ConfigError("near_duplicates: needs passage text; pass corpus")
-    return checked(name, grouped, named, request, texts, threshold if near_duplicates else None)
+    return checked(name, grouped, named, request, threshold if near_duplicates else None)
 
 
 def checked(
@@ -124,15 +125,16 @@ def checked(
     truth: GroundTruth,
     runs: Sequence[tuple[str, Any]],
     request: Request,
-    texts: Mapping[str, str],
     threshold: float | None = None,
 ) -> Check:
     """Check loaded ground truth and run; with a `threshold`, also search for near-duplicates."""
-    findings = {name: check_truth(truth)}
-    if blank := warn_of_blank(truth, texts):
+    findings, texts = {name: check_truth(truth)}, request.passages
+    warn_of_corpus(truth, request)
+    if blank := blank_ids(truth, texts):
         findings[name].append(_problem("judged passages with no contents", blank))
     if texts and request.labeller.name == "id":
-        findings[name].append(check_corpus(truth, texts))
+        absent = absent_ids(truth, request)
+        findings[name].append(_problem("ids of the ground truth that are not in the corpus", absent))
     if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
         warn(fault)
     elif not runs:
@@ -229,16 +231,6 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries whose scores rise along the ranking", contradicted.rising_scores, suspicious=True),
         Finding("queries whose ranks contradict their scores", contradicted.contradicted_ranks, suspicious=True),
     ]
-
-
-def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
-    """Count the alternatives that no search can find because they are missing from the corpus."""
-    absent = list(dict.fromkeys(doc for doc in _plain_ids(truth) if doc not in corpus))
-    finding = _problem("ids of the ground truth that are not in the corpus", absent)
-    folded = {fold(doc): doc for doc in corpus} if absent else {}
-    if absent and (similar := folded.get(fold(absent[0]))) is not None:
-        return replace(finding, example=f"{absent[0]!r}, where the corpus has {similar!r}")
-    return finding
 
 
 def _plain_ids(truth: GroundTruth) -> list[str]:

@@ -90,6 +90,10 @@ class Policy:
             "means (skip), or 0 as in trec_eval (zero)."
         ),
     ] = "skip"
+    absent: Annotated[
+        Literal["warn", "ignore", "error"],
+        Doc("An id of the ground truth that the corpus lacks, so that no search finds it: a warning, or an error."),
+    ] = "warn"
     level: Annotated[
         float | None,
         LEVEL,
