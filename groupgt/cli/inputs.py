@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -79,10 +79,6 @@ class Inputs:
         option = DECLARED[name]
         shell = shell_of(option)
         return shell.read(shell.flag, self.given[name]) if name in self.given else option.default
-
-    def with_given(self, **given: Any) -> Inputs:
-        """Return the inputs with other declared options, as they are typed."""
-        return replace(self, given={**self.given, **given})
 
     @cached_property
     def reopened(self) -> ResultFolder | None:

@@ -28,6 +28,7 @@ from groupgt.evaluation.unknown_ids import (
     fault_of_lists,
     fault_of_queries,
     fold,
+    similar_id,
     warn_of_corpus,
     warn_of_no_match,
     warn_of_unknown,
@@ -133,8 +134,7 @@ def checked(
     if blank := blank_ids(truth, texts):
         findings[name].append(_problem("judged passages with no contents", blank))
     if texts and request.labeller.name == "id":
-        absent = absent_ids(truth, request)
-        findings[name].append(_problem("ids of the ground truth that are not in the corpus", absent))
+        findings[name].append(check_corpus(truth, request))
     if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
         warn(fault)
     elif not runs:
@@ -231,6 +231,15 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries whose scores rise along the ranking", contradicted.rising_scores, suspicious=True),
         Finding("queries whose ranks contradict their scores", contradicted.contradicted_ranks, suspicious=True),
     ]
+
+
+def check_corpus(truth: GroundTruth, request: Request) -> Finding:
+    """Count the ids that no search can find because they are missing from the corpus."""
+    absent = absent_ids(truth, request)
+    finding = _problem("ids of the ground truth that are not in the corpus", absent)
+    if absent and (similar := similar_id(absent[0], request.passages)) is not None:
+        return replace(finding, example=f"{absent[0]!r}, where the corpus has {similar!r}")
+    return finding
 
 
 def _plain_ids(truth: GroundTruth) -> list[str]:

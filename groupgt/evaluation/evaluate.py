@@ -27,7 +27,6 @@ from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import check_columns
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.trials import check_trials, over_trials
 from groupgt.evaluation.unknown_ids import warn_of_corpus, warn_of_mismatch
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
@@ -87,6 +86,8 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         warn_of_corpus(grouped, request)
         results = request.run_of(run, grouped, name)
         if results.trials:
+            from groupgt.evaluation.trials import check_trials, over_trials
+
             check_trials(request.metrics.values(), len(results.trials))
             plain = {text: replace(metric, passes=None) for text, metric in request.metrics.items()}
             of_one = replace(request, metrics=plain)

@@ -18,7 +18,6 @@ import numpy as np
 from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, display, first_of, warn
-from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
 from groupgt.evaluation.request import Request
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
@@ -49,6 +48,8 @@ def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
     """Describe texts where lists of ids belong that are certainly several ids; warn about those that may be."""
     if not (truth.unsplit or run.unsplit):
         return ""
+    from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
+
     passages = request.passages
     of_truth, of_run = {*_documents(run.by_original_ids), *passages}, {*ids_of(truth), *passages}
     fault = fault_of_joined(truth.unsplit, of_truth) or fault_of_joined(run.unsplit, of_run)
@@ -157,7 +158,8 @@ def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
             pair = f"{display(missed[0])} in the ground truth, {display(others[0])} in the results"
             return f"{what}: {pair}; {question}"
     if SEVERAL * with_hits < answered:
-        return f"only {with_hits:,} of {answered:,} queries have a result that is in the ground truth: {question}"
+        verb = "has" if with_hits == 1 else "have"
+        return f"only {with_hits:,} of {answered:,} queries {verb} a result that is in the ground truth: {question}"
     return ""
 
 
@@ -241,7 +243,12 @@ def absent_ids(truth: GroundTruth, request: Request) -> list[str]:
     if not passages or request.labeller.name != "id":
         return []
     forms = truth.forms or repeat(None)
-    return sorted({name for name, form in zip(truth.ids, forms) if form is None and name not in passages})
+    return list(dict.fromkeys(name for name, form in zip(truth.ids, forms) if form is None and name not in passages))
+
+
+def similar_id(name: str, passages: Mapping[str, str]) -> str | None:
+    """Return the id in the corpus that differs only in blanks, case or form, if there is one."""
+    return {fold(other): other for other in passages}.get(fold(name))
 
 
 def blank_ids(truth: GroundTruth, passages: Mapping[str, str]) -> list[str]:
@@ -259,8 +266,7 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
     if absent and request.policy.absent != "ignore":
         count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
         what = f"{title}{count} not in the corpus, so never retrieved: {some}"
-        folded = {fold(name): name for name in passages}
-        if (similar := folded.get(fold(absent[0]))) is not None:
+        if (similar := similar_id(absent[0], passages)) is not None:
             what += f"; the corpus has {display(similar)}"
         if request.policy.absent == "error":
             raise DataError(f"{what} (absent=error); correct the ids, or allow it with absent=warn")

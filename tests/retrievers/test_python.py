@@ -577,5 +577,5 @@ output: {formats: []}
     for direction in ("descending", "ascending"):
         (tmp_path / "e.yaml").write_text(text.replace('version: "1"', f'version: "1", scores: {direction}'))
         outcome = run_experiment(tmp_path / "e.yaml", allow_code=True)
-        reciprocal.append(outcome.evaluations["d"]["s"].means["mrr@2"])
+        reciprocal.append(outcome.evaluations["d"]["s"].means["mrr.autorag@2"])
     assert reciprocal == [0.5, 1.0]
