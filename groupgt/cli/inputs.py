@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -79,10 +79,6 @@ class Inputs:
         option = DECLARED[name]
         shell = shell_of(option)
         return shell.read(shell.flag, self.given[name]) if name in self.given else option.default
-
-    def with_given(self, **given: Any) -> Inputs:
-        """Return the inputs with other declared options, as they are typed."""
-        return replace(self, given={**self.given, **given})
 
     @cached_property
     def reopened(self) -> ResultFolder | None:
@@ -248,8 +244,7 @@ class Inputs:
             if key in chosen:
                 raise ConfigError(f"--with {key}: duplicate option; remove one")
             chosen[key] = value
-        sources = Sources(self.corpus, allow_code=self.allow_code, judged=self.judged)
-        return labeller_of({"use": name, "with": chosen}, sources, texts=True)
+        return labeller_of({"use": name, "with": chosen}, self.sources, texts=True)
 
     @cached_property
     def judged(self) -> VerdictStore:
@@ -276,11 +271,14 @@ class Inputs:
         return self.value("corpus") or (self.reopened.corpus if self.reopened is not None else None)
 
     @cached_property
-    def texts(self) -> dict[str, str]:
+    def texts(self) -> Mapping[str, str]:
         """Passage texts from the corpus by id, for display or comparison."""
-        from groupgt.formats.corpus import read_corpus
+        return self.lengths.texts if self.takes_budgets else self.sources.texts(None, "corpus")
 
-        return {} if self.corpus is None else read_corpus(self.corpus)
+    @cached_property
+    def sources(self) -> Sources:
+        """The corpus and whatever else labellers read."""
+        return Sources(self.corpus, allow_code=self.allow_code, judged=self.judged)
 
     @property
     def audit(self) -> Path | None:
@@ -335,7 +333,7 @@ class Inputs:
             "k": k,
             "labeller": self.labeller,
             "lengths": self.lengths,
-            "corpus": self.lengths.texts or None,
+            "corpus": self.texts or None,
         }
         if metrics and self.audit is not None:
             # The run of a result folder has already checked its own audit.

@@ -70,7 +70,7 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, write
         raise ConfigError("--near-duplicates: needs passage text; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
     minimum = threshold if near_duplicates else None
-    findings = checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, minimum)
+    findings = checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), minimum)
     if write is not None:
         write_table(write, lambda: (HEADERS, rows_of(findings.candidates)))
         say_wrote(write, counted(len(findings.candidates), "candidate"))

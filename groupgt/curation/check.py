@@ -23,10 +23,13 @@ from groupgt.evaluation.reading import are_several
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import (
+    absent_ids,
+    blank_ids,
     fault_of_lists,
     fault_of_queries,
     fold,
-    warn_of_blank,
+    similar_id,
+    warn_of_corpus,
     warn_of_no_match,
     warn_of_unknown,
 )
@@ -113,10 +116,9 @@ def check(
     else:
         named = [("run", runs)]
     name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
-    texts = request.sources.texts(None, "corpus")
-    if near_duplicates and not texts:
+    if near_duplicates and not request.passages:
         raise ConfigError("near_duplicates: needs passage text; pass corpus")
-    return checked(name, grouped, named, request, texts, threshold if near_duplicates else None)
+    return checked(name, grouped, named, request, threshold if near_duplicates else None)
 
 
 def checked(
@@ -124,15 +126,15 @@ def checked(
     truth: GroundTruth,
     runs: Sequence[tuple[str, Any]],
     request: Request,
-    texts: Mapping[str, str],
     threshold: float | None = None,
 ) -> Check:
     """Check loaded ground truth and run; with a `threshold`, also search for near-duplicates."""
-    findings = {name: check_truth(truth)}
-    if blank := warn_of_blank(truth, texts):
+    findings, texts = {name: check_truth(truth)}, request.passages
+    warn_of_corpus(truth, request)
+    if blank := blank_ids(truth, texts):
         findings[name].append(_problem("judged passages with no contents", blank))
     if texts and request.labeller.name == "id":
-        findings[name].append(check_corpus(truth, texts))
+        findings[name].append(check_corpus(truth, request))
     if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
         warn(fault)
     elif not runs:
@@ -231,12 +233,11 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     ]
 
 
-def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
-    """Count the alternatives that no search can find because they are missing from the corpus."""
-    absent = list(dict.fromkeys(doc for doc in _plain_ids(truth) if doc not in corpus))
+def check_corpus(truth: GroundTruth, request: Request) -> Finding:
+    """Count the ids that no search can find because they are missing from the corpus."""
+    absent = absent_ids(truth, request)
     finding = _problem("ids of the ground truth that are not in the corpus", absent)
-    folded = {fold(doc): doc for doc in corpus} if absent else {}
-    if absent and (similar := folded.get(fold(absent[0]))) is not None:
+    if absent and (similar := similar_id(absent[0], request.passages)) is not None:
         return replace(finding, example=f"{absent[0]!r}, where the corpus has {similar!r}")
     return finding
 

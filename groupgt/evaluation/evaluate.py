@@ -27,8 +27,7 @@ from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import check_columns
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.trials import check_trials, over_trials
-from groupgt.evaluation.unknown_ids import warn_of_mismatch
+from groupgt.evaluation.unknown_ids import warn_of_corpus, warn_of_mismatch
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import check_sets
@@ -84,8 +83,11 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         check_sets(request.metrics.values(), grouped.set_of is not None)
         if request.by:
             check_columns(grouped, request.by)
+        warn_of_corpus(grouped, request)
         results = request.run_of(run, grouped, name)
         if results.trials:
+            from groupgt.evaluation.trials import check_trials, over_trials
+
             check_trials(request.metrics.values(), len(results.trials))
             plain = {text: replace(metric, passes=None) for text, metric in request.metrics.items()}
             of_one = replace(request, metrics=plain)
@@ -96,8 +98,10 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     warn_of_mismatch(grouped, first.run, request, first.labelled)
     if request.audit is None and not request.annotators:
         return evaluation
-    # Every other query of the run has no audit, which is no mistake.
-    audit_request = replace(request, policy=replace(policy, extra="ignore"), by=(), audit=None, annotators=())
+    # Every other query of the run has no audit, which is no mistake; what the corpus lacks was told.
+    audit_request = replace(
+        request, policy=replace(policy, extra="ignore", absent="ignore"), by=(), audit=None, annotators=()
+    )
 
     def by(other: GroundTruth) -> Evaluation:
         return evaluate_run(audit_request, replace(other, shape=truth.shape), run, evaluation.name)

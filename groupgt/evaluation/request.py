@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -108,6 +108,11 @@ class Request:
         metrics = parse_metrics(self.requested[0], convention, self.requested[1])
         check_policy(self.policy, metrics)
         return replace(self, convention=convention, metrics=metrics)
+
+    @property
+    def passages(self) -> Mapping[str, str]:
+        """The texts of the corpus by id, if there is one."""
+        return self.lengths.texts or self.sources.texts(None, "corpus")
 
     @property
     def budgets(self) -> set[Budget]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 from urllib.parse import unquote
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy as np
 from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, display, first_of, warn
-from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
 from groupgt.evaluation.request import Request
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
@@ -48,18 +48,15 @@ def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
     """Describe texts where lists of ids belong that are certainly several ids; warn about those that may be."""
     if not (truth.unsplit or run.unsplit):
         return ""
-    passages = _passages(request)
+    from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
+
+    passages = request.passages
     of_truth, of_run = {*_documents(run.by_original_ids), *passages}, {*ids_of(truth), *passages}
     fault = fault_of_joined(truth.unsplit, of_truth) or fault_of_joined(run.unsplit, of_run)
     if not fault:
         truth.judgments.once("unsplit", lambda: warn_of_joined(truth.unsplit, of_truth))
         warn_of_joined(run.unsplit, of_run)
     return fault
-
-
-def _passages(request: Request) -> Mapping[str, str]:
-    """Return the texts of the corpus, if there is one."""
-    return request.lengths.texts or request.sources.texts(None, "corpus")
 
 
 def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
@@ -117,6 +114,8 @@ def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, labelled: L
         near = _near_documents(truth, run, request, labelled)
     if labelled.no_match and truth.ids:
         near = _no_match(truth, run, labeller, labelled, near)
+    elif labeller.name in OF_IDS and not near:
+        near = _few_matches(truth, run, labelled)
     for finding in (_near_queries(truth, run, labelled, missing) if labelled.extra and missing else "", near):
         if finding:
             warn(f"{_title(run)}{finding}", "no hits")
@@ -135,6 +134,38 @@ def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labell
         finding, question = f"the labeller {labeller} finds no hits", "is the run from the same documents?"
     enough = np.count_nonzero(truth.judgments.defined & labelled.present) >= SEVERAL
     return f"{finding}: {question}" if enough else ""
+
+
+def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
+    """Describe results that match so little that they may be of another chunking; return an empty string if not.
+
+    Either hardly any query has a hit, or most relevant ids never come back and the results have ids of another form.
+    """
+    hits = labelled.uncondensed or labelled.hits
+    answered = int(np.count_nonzero(truth.judgments.defined & labelled.present))
+    with_hits = len(np.unique(hits.query))
+    if run.is_remote or answered < SEVERAL or 2 * with_hits > answered:
+        return ""
+    question = "is the run from the same corpus and chunking?"
+    results, judged = dict.fromkeys(_documents(run)), set(truth.ids)
+    relevant = {truth.ids[place] for place in np.flatnonzero(truth.is_relevant & labelled.present[truth.query_of])}
+    missed, others = (sorted(names) for names in (relevant - results.keys(), results.keys() - judged))
+    if missed and others and 2 * len(missed) > len(relevant):
+        forms, own = Counter(map(_form, others)), set(map(_form, missed))
+        have_forms = SEVERAL * len(own) <= len(missed) or SEVERAL * len(forms) <= len(others)
+        if have_forms and SEVERAL * sum(map(forms.__getitem__, own)) <= len(others):
+            what = f"{len(missed):,} of {len(relevant):,} relevant ids are in no result, and the results have other ids"
+            pair = f"{display(missed[0])} in the ground truth, {display(others[0])} in the results"
+            return f"{what}: {pair}; {question}"
+    if SEVERAL * with_hits < answered:
+        verb = "has" if with_hits == 1 else "have"
+        return f"only {with_hits:,} of {answered:,} queries {verb} a result that is in the ground truth: {question}"
+    return ""
+
+
+def _form(name: str) -> str:
+    """Return an id with each number in it as 0: ids of one chunking have few forms."""
+    return _DIGITS.sub("0", name)
 
 
 def fault_of_queries(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
@@ -181,7 +212,7 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
         return ""
     # A result that is judged itself, an id that is also a result, and two passages of a corpus differ indeed.
     judged, results = set(truth.ids), set(_documents(run))
-    passages = _passages(request)
+    passages = request.passages
     pairs = [pair for pair in pairs if pair[0] not in results and pair[1] not in judged]
     pairs = [pair for pair in pairs if not (pair[0] in passages and pair[1] in passages)]
     near = _shown("document", pairs)
@@ -206,16 +237,45 @@ def _near_results(names: Sequence[str], results: Sequence[str]) -> list[tuple[st
     return list(found.items())
 
 
-def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "") -> list[str]:
-    """Warn about judged passages without text, which no keyword search can return, and return their ids."""
-    blank = list(dict.fromkeys(name for name in truth.ids if name in texts and not texts[name].strip()))
-    if blank:
+def absent_ids(truth: GroundTruth, request: Request) -> list[str]:
+    """Return the ids of the ground truth that the corpus lacks; none if there is no corpus to match them by id."""
+    passages = request.passages
+    if not passages or request.labeller.name != "id":
+        return []
+    forms = truth.forms or repeat(None)
+    return list(dict.fromkeys(name for name, form in zip(truth.ids, forms) if form is None and name not in passages))
+
+
+def similar_id(name: str, passages: Mapping[str, str]) -> str | None:
+    """Return the id in the corpus that differs only in blanks, case or form, if there is one."""
+    return {fold(other): other for other in passages}.get(fold(name))
+
+
+def blank_ids(truth: GroundTruth, passages: Mapping[str, str]) -> list[str]:
+    """Return the judged passages without text."""
+    return list(dict.fromkeys(name for name in truth.ids if name in passages and not passages[name].strip()))
+
+
+def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> None:
+    """Warn, once per ground truth, about judged passages that the corpus lacks, or that have no text in it.
+
+    No search finds the former, and no keyword search the latter. Raises `DataError` under the policy absent=error.
+    """
+    absent, passages = absent_ids(truth, request), request.passages
+    some = first_of(list(map(display, absent)), 3)
+    if absent and request.policy.absent != "ignore":
+        count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
+        what = f"{title}{count} not in the corpus, so never retrieved: {some}"
+        if (similar := similar_id(absent[0], passages)) is not None:
+            what += f"; the corpus has {display(similar)}"
+        if request.policy.absent == "error":
+            raise DataError(f"{what} (absent=error); correct the ids, or allow it with absent=warn")
+        truth.judgments.once(("absent", some, len(absent)), lambda: warn(what, "absent ids"))
+    if blank := blank_ids(truth, passages):
         some = first_of([display(name) for name in blank], 3)
-        warn(
-            f"{title}{len(blank):,} judged {'passage has' if len(blank) == 1 else 'passages have'} no contents: {some}",
-            "blank passages",
-        )
-    return blank
+        count = counted(len(blank), "judged passage has", "judged passages have")
+        what = f"{title}{count} no contents: {some}"
+        truth.judgments.once(("blank", some, len(blank)), lambda: warn(what, "blank passages"))
 
 
 def _documents(run: Run) -> list[str]:
@@ -235,6 +295,7 @@ def _plain(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
 
 
+_DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"0*([0-9]+)(\.0*)?")
 # Endings of files, which some tools omit from ids, and the number of a chunk behind the id of its document.
 _ENDING = re.compile(r"\.(csv|docx?|epub|html?|jsonl?|md|mdx|odt|pdf|pptx?|rst|rtf|tex|tsv|txt|xlsx?|xml|ya?ml)$")

@@ -265,7 +265,7 @@ class SystemAnswers:
 
     def _falling(self, name: str, answers: Answers) -> Answers:
         """Return results with scores of which the highest is the best, as fusions need them."""
-        if answers.scores is None or self.experiment.systems[name].config.scores == "descending":
+        if answers.scores is None or not self.experiment.systems[name].ascending:
             return answers
         return replace(answers, scores={qid: [-score for score in row] for qid, row in answers.scores.items()})
 

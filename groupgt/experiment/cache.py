@@ -109,6 +109,8 @@ class Task:
             "seed": self.seed,
             "depth": self.depth,
         }
+        if self.system.ascending:
+            determining["scores"] = "ascending"  # the order of `{id: score}`
         if self.system.config.trials.n > 1:
             determining["trial"] = self.trial
         # Which columns a function takes is known only once it is imported.

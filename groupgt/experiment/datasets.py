@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,7 @@ from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.unknown_ids import warn_of_blank
+from groupgt.evaluation.unknown_ids import absent_ids, warn_of_corpus
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gate_checks import check_slice
 from groupgt.experiment.systems import combined, matching, some_of
@@ -85,9 +84,7 @@ class Data(RetrievalInputs):
     @cached_property
     def absent(self) -> list[str]:
         """Ground truth ids missing from the corpus; empty unless results are matched by id."""
-        if self.corpus_ids is None or self.request.labeller.name != "id":
-            return []
-        return sorted({name for name in self.truth.ids if name not in self.corpus_ids})
+        return absent_ids(self.truth, self.request)
 
 
 def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict[str, Data]:
@@ -119,9 +116,11 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict
         with collecting(data.warnings):
             if data.absent and len(data.absent) == len(set(data.truth.ids)):
                 faults.add(document.place(("datasets", name, "corpus")), _all_absent(name, data))
-            elif data.absent:
-                warn(absent_ids(name, data.absent), "absent ids")
-            warn_of_blank(data.truth, data.request.lengths.texts, f"dataset {name!r}: ")
+                continue
+            try:
+                warn_of_corpus(data.truth, data.request, f"dataset {name!r}: ")
+            except DataError as error:
+                faults.add(document.place(("datasets", name, "corpus")), str(error))
     faults.stop(DataError)
     return datasets
 
@@ -295,12 +294,6 @@ def _warn_of_depth(experiment: Experiment) -> None:
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
         text = f"evaluate.depth: {depth:,} results are retrieved, but the cutoff is higher in {', '.join(deeper)}"
         warn(text)
-
-
-def absent_ids(dataset: str, absent: Sequence[str]) -> str:
-    """Format a warning about ground truth ids that are missing from the corpus and therefore never retrieved."""
-    count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
-    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {some_of(absent, most=3)}"
 
 
 def _all_absent(dataset: str, data: Data) -> str:

@@ -75,7 +75,10 @@ class Fresh:
             self.child.start()
         theirs.close()
         try:
-            parts = None if setting is None else (setting.corpus.ids, setting.corpus.texts, setting.qids, setting.seed)
+            parts = None
+            if setting is not None:
+                corpus = setting.corpus
+                parts = corpus.ids, corpus.texts, setting.qids, setting.seed, setting.ascending
             self.way, self.sends, self.singly, self.build_s = self._call(system, kind.build, options, parts)
         except BaseException:
             self.close()
@@ -206,9 +209,9 @@ def _serve(channel: Connection[Any, Any], folder: Path, safe: str | None) -> Non
             way, sends = options.way(target) if hasattr(options, "way") else ("", options.sends())
             # The result of a factory is unknown before it is called, unless the options declare it.
             return way, sends, True if "(query, k" in way else False if "(queries, k" in way else None, 0.0
-        ids, texts, qids, seed = parts
+        ids, texts, qids, seed, ascending = parts
         start = time.perf_counter()
-        retriever = build(Setting(Corpus(ids, texts), qids, seed, folder), options)
+        retriever = build(Setting(Corpus(ids, texts), qids, seed, folder, ascending), options)
         took = time.perf_counter() - start
         sends = getattr(retriever, "sends", options.sends())
         return getattr(retriever, "way", ""), sends, bool(getattr(retriever, "each", False)), took

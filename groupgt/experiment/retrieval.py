@@ -55,7 +55,7 @@ def retrieve(
     unfinished = Unfinished(keeper, task)
     system, data, experiment = task.system, task.data, task.experiment
     folder = experiment.path.parent.resolve()
-    setting = Setting(data.corpus or Corpus([], []), data.qids, task.seed, folder)
+    setting = Setting(data.corpus or Corpus([], []), data.qids, task.seed, folder, system.ascending)
     try:
         source: Here | Fresh
         if system.kind.imports_target:

@@ -144,6 +144,11 @@ class System:
         return self.kind.is_foreign and not self.config.version
 
     @property
+    def ascending(self) -> bool:
+        """Return True if lower scores are better."""
+        return self.config.scores == "ascending"
+
+    @property
     def is_stored(self) -> bool:
         """Return True if results are read from files."""
         return self.kind.build is None and self.kind.fuse is None

@@ -90,6 +90,10 @@ class Policy:
             "means (skip), or 0 as in trec_eval (zero)."
         ),
     ] = "skip"
+    absent: Annotated[
+        Literal["warn", "ignore", "error"],
+        Doc("An id of the ground truth that the corpus lacks, so that no search finds it: a warning, or an error."),
+    ] = "warn"
     level: Annotated[
         float | None,
         LEVEL,
@@ -152,10 +156,12 @@ class Policy:
 
     @property
     def as_texts(self) -> dict[str, str]:
-        """Fields as text for `--policy`; `unjudged`, `level` and `importance` are included only if they are set."""
+        """Fields as text for `--policy`; `unjudged`, `absent`, `level` and `importance` only if they are set."""
         texts = {name: str(getattr(self, name)) for name in CHOICES}
         if self.unjudged == "nonrelevant":
             del texts["unjudged"]
+        if self.absent == "warn":
+            del texts["absent"]
         if self.level is not None:
             texts["level"] = f"{self.level:g}" if float(f"{self.level:g}") == self.level else repr(self.level)
         if self.importance:

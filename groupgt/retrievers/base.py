@@ -128,13 +128,14 @@ def as_json(value: Any) -> str:
 class Setting:
     """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed.
 
-    `folder` is the folder of the experiment file.
+    `folder` is the folder of the experiment file. Lower scores are better if they are `ascending` (distances).
     """
 
     corpus: Corpus
     qids: Sequence[str] = ()
     seed: int = 0
     folder: Path = Path()
+    ascending: bool = False
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,9 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
             f"options: {options.target} is not a factory, so it takes none; expected a function with a parameter "
             f"corpus or options, or factory: true, found {signature_of(target)}"
         )
-    return _called(target, options, run)
+    called = _called(target, options, run)
+    called.ascending = setting.ascending
+    return called
 
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
@@ -290,12 +292,14 @@ class Called:
     """A retriever that calls a function; `spent` is the duration of each call in the last batch, in milliseconds.
 
     `each` is True if each call has one query; `sends` names the columns that the function takes as keywords.
+    Scores are distances if they are `ascending`.
     """
 
     def __init__(
         self, function: Callable[..., Any], *, is_single: bool, run: _Runner | None = None, sends: Sequence[str] = ()
     ) -> None:
         self.function, self.each, self.run, self.sends = function, is_single, run or _Runner(), sends
+        self.ascending = False
         self.spent: list[float] = []
         self.way = way_of(is_single, sends)
 
@@ -321,10 +325,13 @@ class Called:
                 f"{signature_of(self.function)}: expected {len(texts):,} rankings, one a query, found "
                 f"{len(rankings):,}; {ONE_EACH}"
             )
-        return list(map(ranking_of, rankings)) if isinstance(rankings, list) else rankings
+        return list(map(self._ranking_of, rankings)) if isinstance(rankings, list) else rankings
+
+    def _ranking_of(self, answer: Any) -> Any:
+        return ranking_of(answer, ascending=self.ascending)
 
     def _one_ranking(self, query: str, k: int, **sent: Any) -> Any:
-        ranking = ranking_of(self._call(query, k, **sent))
+        ranking = self._ranking_of(self._call(query, k, **sent))
         cells = ranking if isinstance(ranking, list) else []
         if any(isinstance(cell, (list, tuple)) and _is_ranking(cell) for cell in cells):
             parameter = _single_parameter(self.function)
@@ -350,15 +357,20 @@ def _is_ranking(cell: Sequence[Any]) -> bool:
 ONE_EACH = "where it answers one query at a time, set each: true"
 
 
-def ranking_of(answer: Any) -> Any:
-    """Convert a ranking to a list: {id: score} is sorted best first, and (ids, scores) becomes a list of pairs."""
+def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
+    """Convert a ranking to a list: {id: score} is sorted best first, and (ids, scores) becomes a list of pairs.
+
+    >>> ranking_of({"a": 0.9, "b": 0.1}), ranking_of({"a": 0.9, "b": 0.1}, ascending=True)
+    ([('a', 0.9), ('b', 0.1)], [('b', 0.1), ('a', 0.9)])
+    """
     if base.is_reply(answer):
-        return {**answer, "results": ranking_of(answer["results"])}
+        return {**answer, "results": ranking_of(answer["results"], ascending=ascending)}
     if isinstance(answer, dict):
         scores = [finite_number(score) for score in answer.values()]
         if None in scores:
             return answer
-        return sorted(zip(answer, scores), key=lambda pair: -(pair[1] or 0.0))
+        sign = 1 if ascending else -1
+        return sorted(zip(answer, scores), key=lambda pair: sign * (pair[1] or 0.0))
     if isinstance(answer, tuple) and len(answer) == 2 and not any(isinstance(part, (str, int)) for part in answer):
         ids, scores = map(base.as_list, answer)
         if isinstance(ids, list) and isinstance(scores, list) and len(ids) == len(scores):

@@ -135,15 +135,14 @@ def test_cells_are_short() -> None:
 
 
 def test_ids_that_are_not_in_the_corpus(snapshot: Snapshot) -> None:
-    truth = {"q1": [["a", "b"]], "q2": [["c"], ["B "]]}
-    found = groupgt.check(truth, corpus={"a": "one", "b": "two"}).findings["truth"]
+    truth, corpus = {"q1": [["a", "b"]], "q2": [["c"], ["B "]]}, {"a": "one", "b": "two"}
+    with pytest.warns(groupgt.GroupgtWarning, match="2 ids of the ground truth are not in the corpus"):
+        found = groupgt.check(truth, corpus=corpus).findings["truth"]
     (absent,) = [each for each in found if "not in the corpus" in each.what]
     assert (absent.count, absent.example) == (2, "c, B ")
-    (near,) = [
-        each
-        for each in groupgt.check({"q": [["B "]]}, corpus={"a": "one", "b": "two"}).findings["truth"]
-        if "not in the corpus" in each.what
-    ]
+    with pytest.warns(groupgt.GroupgtWarning, match="never retrieved: 'B '; the corpus has 'b'"):
+        found = groupgt.check({"q": [["B "]]}, corpus=corpus).findings["truth"]
+    (near,) = [each for each in found if "not in the corpus" in each.what]
     snapshot(near.example)
     assert not any("not in the corpus" in each.what for each in groupgt.check(truth).findings["truth"])
 

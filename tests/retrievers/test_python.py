@@ -17,7 +17,7 @@ from groupgt.cli.main import main
 from groupgt.formats.modules import imported
 from groupgt.options import options_from
 from groupgt.report.run import run_experiment
-from groupgt.retrievers.base import Answers, Corpus, Queries, Setting, checked
+from groupgt.retrievers.base import Answers, Corpus, Queries, Setting, ask, checked
 from groupgt.retrievers.python import Options, adapted, made
 from tests.retrievers.small import TEXTS, small
 
@@ -542,3 +542,40 @@ def test_what_it_does_to_its_lists_reassigns_nothing(tmp_path: Path) -> None:
     outcome = run_experiment(small(tmp_path, systems), allow_code=True)
     assert outcome.evaluations["set"]["own"]["recall@1"] == 1.0
     assert outcome.evaluations["set"]["bm25"]["recall@1"] == 1.0
+
+
+DISTANCES = """
+def single(query, k): return {"far": 0.9, "near": 0.1}
+def listed(queries, k): return [{"far": 0.9, "near": 0.1} for _ in queries]
+def by_text(queries, k): return {each: {"far": 0.9, "near": 0.1} for each in queries}
+def replies(queries, k): return [{"results": {"far": 0.9, "near": 0.1}, "cost": 1} for _ in queries]
+"""
+
+
+@pytest.mark.parametrize("name", ["single", "listed", "by_text", "replies"])
+def test_a_mapping_of_distances_begins_with_the_nearest(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine.py").write_text(DISTANCES)
+    imported(f"mine:{name}", tmp_path)
+    queries = Queries(["one?", "two?"], ["q1", "q2"])
+    for ascending, first in ((True, ["near", "far"]), (False, ["far", "near"])):
+        setting = Setting(Corpus([], []), ascending=ascending)
+        found = ask("s", made(setting, Options(f"mine:{name}")), queries, 2)[0]
+        assert found.ids == {"q1": first, "q2": first}
+
+
+def test_a_system_of_distances_is_measured_by_them_and_not_cached_as_scores(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(DISTANCES)
+    (tmp_path / "t.jsonl").write_text('{"qid": "q1", "query": "x", "retrieval_gt": [["near"]]}\n')
+    text = """version: 1
+name: e
+datasets: {d: {ground_truth: t.jsonl}}
+systems: {s: {use: python, version: "1", with: {target: "mine:single"}}}
+evaluate: {metrics: [mrr@2], depth: 2, timed: 0}
+output: {formats: []}
+"""
+    reciprocal = []
+    for direction in ("descending", "ascending"):
+        (tmp_path / "e.yaml").write_text(text.replace('version: "1"', f'version: "1", scores: {direction}'))
+        outcome = run_experiment(tmp_path / "e.yaml", allow_code=True)
+        reciprocal.append(outcome.evaluations["d"]["s"].means["mrr.autorag@2"])
+    assert reciprocal == [0.5, 1.0]
