@@ -17,7 +17,6 @@ import numpy as np
 from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, display, first_of, warn
-from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
 from groupgt.evaluation.request import Request
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
@@ -48,6 +47,8 @@ def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
     """Describe texts where lists of ids belong that are certainly several ids; warn about those that may be."""
     if not (truth.unsplit or run.unsplit):
         return ""
+    from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
+
     passages = _passages(request)
     of_truth, of_run = {*_documents(run.by_original_ids), *passages}, {*ids_of(truth), *passages}
     fault = fault_of_joined(truth.unsplit, of_truth) or fault_of_joined(run.unsplit, of_run)
