@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -268,6 +268,23 @@ def strange_result(keys: Iterable[Any]) -> str:
     """
     shapes = "ids, (id, score) pairs, {id: score}, or mappings with the key id"
     return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, keys)) or '(none)'}"
+
+
+# What the keys of ids end with, in the judgments of other tools.
+ID_ENDINGS = ("id", "ids", "uri", "url", "docno", "document", "doc", "passage", "chunk", "path", "source")
+
+
+def key_of_id(cell: Mapping[Any, Any]) -> str:
+    """Say how to write a judged document whose id has another key; empty if no key seems to hold an id.
+
+    >>> key_of_id({"document_id": "a", "label": 2})
+    '; if document_id holds the id, write {"id": …, "grade": …}, in a group: [{"id": …}]'
+    """
+    if "id" in cell:
+        return '; put it into a group: [{"id": …, "grade": …}]' if set(cell) <= {"id", "grade"} else ""
+    names = [str(key) for key, value in cell.items() if isinstance(value, (str, int))]
+    name = next((name for name in names if name.lower().endswith(ID_ENDINGS)), None)
+    return "" if name is None else f'; if {name} holds the id, write {{"id": …, "grade": …}}, in a group: [{{"id": …}}]'
 
 
 # What a warning is about that changes the meaning of a number.

@@ -1,10 +1,19 @@
-"""Columns as users declare them, `ROLE=COLUMN`: the name of a column, or `COLUMN[;]` to split its texts into lists."""
+"""Columns as users declare them, `ROLE=COLUMN` or `ROLE=COLUMN[;]`, and lists of ids that may be texts."""
 
 from __future__ import annotations
 
+import ast
+import io
+import json
 import re
-from collections.abc import Collection, Mapping
+import tokenize
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
+
+from groupgt.errors import Faults, display
+from groupgt.model.validity import are_texts
+from groupgt.model.values import Unsplit
 
 # What separates the ids in a text.
 SEPARATORS = ",;|"
@@ -46,3 +55,75 @@ def columns_in(names: Collection[str], declared: Mapping[str, str]) -> dict[str,
     """
     columns = {role: Column(text) if text in names else column_of(text) for role, text in declared.items()}
     return {role: column for role, column in columns.items() if column.name in names}
+
+
+class Lists:
+    """Reads lists of ids that may be texts, and notes the texts that are read as one id although they may be several.
+
+    `declared` has the columns that the user declared, by role; `cells` returns those of a column, and `place` the
+    location of a row. `unsplit` has the place and the declaration of each text that is read as one id.
+    """
+
+    def __init__(
+        self,
+        faults: Faults,
+        declared: Mapping[str, Column] | None = None,
+        cells: Callable[[str], Sequence[Any]] = lambda _: (),
+        place: Callable[[int], str] = str,
+    ) -> None:
+        self.faults = faults
+        self.declared = declared or {}
+        self.cells, self.place = cells, place
+        self.unsplit: Unsplit = {}
+
+    def column(self, role: str, name: str) -> list[Any]:
+        """Return the lists in a column."""
+        column, cells = self.declared.get(role, Column(name)), self.cells(name)
+        if str not in set(map(type, cells)):
+            return list(cells)
+        return [self.read(cell, column, role, self.place(row)) for row, cell in enumerate(cells)]
+
+    def read(self, cell: Any, column: Column, role: str, where: str) -> Any:
+        """Return the list in a text: split as declared, in JSON or Python, or else of one id; other cells as is."""
+        if not isinstance(cell, str):
+            return cell
+        if column.separator:
+            return column.parts(cell)
+        ids = listed_in(cell, where, self.faults)
+        if ids == [cell.strip()] and set(SEPARATORS) & set(cell):
+            self.unsplit.setdefault(ids[0], (where, f"{role}={column.name}"))
+        return ids
+
+    @staticmethod
+    def first_text(groups: Sequence[Any]) -> str:
+        """Return the first string if most strings in these cells are texts rather than ids; otherwise an empty one."""
+        cells = chain.from_iterable(cell if isinstance(cell, list) else [cell] for cell in groups[:20])
+        strings = [cell for cell in cells if isinstance(cell, str)]
+        # Blanks behind separators are those of a list.
+        joined = [re.sub(rf"([{SEPARATORS}]) +", r"\1", cell) for cell in strings]
+        return strings[0] if strings and are_texts(joined) else ""
+
+
+def listed_in(cell: Any, where: str, faults: Faults) -> Any:
+    """Return the list in a cell of text, written as JSON or in Python; text without brackets is one id.
+
+    Adds a fault for what is neither, such as numpy's `['a' 'b']`, which Python would read as one text.
+    """
+    text = cell.strip() if isinstance(cell, str) else ""
+    if not text or text[0] not in "[({":
+        return [text] if text else None
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        tokens = [token.type for token in tokenize.generate_tokens(io.StringIO(text).readline)]
+        if any(one == other == tokenize.STRING for one, other in pairwise(tokens)):
+            what = f"found a list without commas, as numpy prints it: {display(text)}"
+            faults.add(where, f"{what}; save lists as JSON, or the table as JSON Lines or parquet")
+            return None
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, tokenize.TokenError, MemoryError, RecursionError):
+        what = f'expected a list such as [["a", "b"], ["c"]], found {display(text)}'
+        faults.add(where, f"{what}; save lists as JSON, or the table as JSON Lines or parquet")
+        return None

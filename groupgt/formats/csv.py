@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.columns import columns_in
+from groupgt.formats.columns import columns_in, listed_in
 from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, carried, fields_of, result_fault, trial_column, units_of
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
@@ -33,7 +33,7 @@ from groupgt.formats.rows import (
     run_in,
 )
 from groupgt.formats.source import Source
-from groupgt.formats.tables import Table, listed_in, truth_of
+from groupgt.formats.tables import Table, truth_of
 from groupgt.formats.validity import Guard, normal_texts, rechecked
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth

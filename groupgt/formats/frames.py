@@ -19,7 +19,6 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, display, refuse
 from groupgt.formats import tables
-from groupgt.formats.columns import Column, columns_in
 from groupgt.formats.fields import (
     BUILD,
     CALL_COLUMN,
@@ -40,7 +39,6 @@ from groupgt.formats.fields import (
 )
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column
 from groupgt.formats.rows import unnamed
-from groupgt.formats.tables import Lists as TextLists
 from groupgt.formats.tables import Table
 from groupgt.formats.validity import MAX_INVALID_ROWS, Guard, is_id, normal_texts, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
@@ -246,8 +244,7 @@ def run_of(
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if joined := [name for name in keys if frame.collect_schema()[name] == pl.String]:
-        column = columns_in(shown, columns).get("retrieved_ids", Column(shown[names.index(joined[0])]))
-        return _of_texts(guard(frame.collect), joined[0], column, title, qids)
+        return _of_texts(guard(frame.collect), joined[0], shown, columns, title, qids)
     if numbered := trial_column(names, title):
         return _trials(guard(frame.collect), numbered, title, qids)
     if not keys and TEXTS in names and "doc_id" not in names:
@@ -259,10 +256,16 @@ def run_of(
     return _long(frame, title, guard, shown, in_memory=in_memory)
 
 
-def _of_texts(rows: pl.DataFrame, key: str, column: Column, title: str, qids: list[str] | None) -> Run:
-    """Build a run from a frame whose lists of ids are texts."""
+def _of_texts(
+    rows: pl.DataFrame, key: str, shown: Sequence[str], columns: Declared, title: str, qids: list[str] | None
+) -> Run:
+    """Build a run from a frame whose lists of ids are texts; `shown` are the names that its columns had."""
+    from groupgt.formats.columns import Column, columns_in
+    from groupgt.formats.columns import Lists as TextLists
+
     faults = Faults()
     lists = TextLists(faults)
+    column = columns_in(shown, columns).get("retrieved_ids", Column(shown[rows.columns.index(key)]))
     cells = [lists.read(cell, column, "retrieved_ids", _place(rows, row, title)) for row, cell in enumerate(rows[key])]
     ids = [cell and ranking(cell, _place(rows, row, title), faults) for row, cell in enumerate(cells)]
     faults.stop()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.columns import Column, columns_in
+from groupgt.formats.columns import Column, Lists, columns_in
 from groupgt.formats.fields import (
     BUILD,
     CALL_LIST,
@@ -38,7 +38,7 @@ from groupgt.formats.fields import (
 from groupgt.formats.roles import NAMES, canonical, hint, query_column, roles_in, shown_names
 from groupgt.formats.rows import NO_TRIALS, SHAPE, Calls, Ranking, RunBuilder, Trials, numbered, write_lines
 from groupgt.formats.source import Record, Source
-from groupgt.formats.tables import NONRELEVANT, Judged, Lists, Table, grades_of, named_ids, truth_of
+from groupgt.formats.tables import NONRELEVANT, Judged, Table, grades_of, named_ids, truth_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run

@@ -11,11 +11,12 @@ from typing import Any
 
 from groupgt.errors import Faults, display, near_names
 from groupgt.formats import csv, parquet
+from groupgt.formats.columns import listed_in
 from groupgt.formats.fields import Firsts
 from groupgt.formats.jsonl import WRAPPERS, objects
 from groupgt.formats.roles import hint
 from groupgt.formats.source import Record, Source
-from groupgt.formats.tables import Table, listed_in, truth_of
+from groupgt.formats.tables import Table, truth_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import id_text, is_number

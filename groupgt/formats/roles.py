@@ -12,7 +12,6 @@ from shlex import quote
 from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed, near_names
-from groupgt.formats.columns import columns_in
 from groupgt.model.validity import are_texts, is_number
 
 Kind = Literal["truth", "run", "corpus", "queries", "answers"]
@@ -111,13 +110,22 @@ _NEAR: dict[str, tuple[str, ...]] = {
 COMPARED_NAMES, SHOWN_NAMES = 1000, 100
 
 
+def _declared_in(names: Collection[str], declared: Declared) -> dict[str, str]:
+    """Return the declared columns that a file has, by role."""
+    if not declared:
+        return {}
+    from groupgt.formats.columns import columns_in
+
+    return {role: column.name for role, column in columns_in(names, declared).items()}
+
+
 def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS) -> dict[str, str]:
     """Return the column of each role that a file has: as declared, if it has that column, or else by name.
 
     >>> roles_in(["query_id", "docno", "relevance"], "truth")
     {'qid': 'query_id', 'doc_id': 'docno', 'grade': 'relevance'}
     """
-    declared = {role: column.name for role, column in columns_in(names, declared).items()}
+    declared = _declared_in(names, declared)
     roles = {role: name for role, name in declared.items() if role in NAMES[kind]}
     taken = set(declared.values())
     folded = {name.strip(" ").lower(): name for name in reversed(list(names)) if name not in taken}
@@ -165,7 +173,7 @@ def is_kind(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS)
 def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | None:
     """Return `truth`, `run` or `either` by the columns that only one kind of file has; None if neither is possible."""
     truth, run = roles_in(names, "truth", declared).keys(), roles_in(names, "run", declared).keys()
-    is_declared = not columns_in(names, declared).keys().isdisjoint(("grade", "score"))
+    is_declared = not _declared_in(names, declared).keys().isdisjoint(("grade", "score"))
     if is_declared and is_kind(names, "truth", declared) and is_kind(names, "run", declared):
         return "either"
     if truth & {"retrieval_gt", "group", "grade", "answerable"} and is_kind(names, "truth", declared):

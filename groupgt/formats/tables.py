@@ -6,21 +6,16 @@ arrays. Only if something is invalid, or may be, do the rows pass one by one, to
 
 from __future__ import annotations
 
-import ast
-import io
-import json
 import math
-import re
-import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, listed, warn
-from groupgt.formats.columns import SEPARATORS, Column, columns_in
 from groupgt.formats.fields import Firsts, ids_fault
 from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
@@ -31,7 +26,6 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import (
     GRADE_LIMIT,
     are_ids,
-    are_texts,
     finite_number,
     id_text,
     is_grade,
@@ -39,8 +33,11 @@ from groupgt.model.validity import (
     plain,
     shown,
 )
-from groupgt.model.values import Unsplit, normal_text
+from groupgt.model.values import normal_text
 from groupgt.model.written import SHAPES, Shape
+
+if TYPE_CHECKING:
+    from groupgt.formats.columns import Lists
 
 # A cell of a row that lacks the column, as records may.
 ABSENT = object()
@@ -168,34 +165,12 @@ def _cells(table: Table, name: str | None, rows: int | None = None) -> list[Any]
     return [None if cell is ABSENT else cell for cell in table.column(name)]
 
 
-class Lists:
-    """Reads lists of ids that may be texts, and notes the texts that are read as one id although they may be several.
+def _lists(table: Table) -> Lists:
+    """Return what reads the lists of ids of a table."""
+    from groupgt.formats.columns import Lists, columns_in
 
-    `unsplit` has the place and the declared column of each of these.
-    """
-
-    def __init__(self, faults: Faults) -> None:
-        self.faults = faults
-        self.unsplit: Unsplit = {}
-
-    def read(self, cell: Any, column: Column, role: str, where: str) -> Any:
-        """Return the list in a text: split as declared, in JSON or Python, or else of one id; other cells as is."""
-        if not isinstance(cell, str):
-            return cell
-        if column.separator:
-            return column.parts(cell)
-        ids = listed_in(cell, where, self.faults)
-        if isinstance(ids, list) and ids == [cell.strip()] and set(SEPARATORS) & set(cell):
-            self.unsplit.setdefault(ids[0], (where, f"{role}={column.name}"))
-        return ids
-
-    def column(self, table: Table, role: str, name: str) -> list[Any]:
-        """Return the lists in a column."""
-        column = columns_in(table.names, table.declared).get(role, Column(name))
-        cells = _cells(table, name)
-        if str not in set(map(type, cells)):
-            return cells
-        return [self.read(cell, column, role, table.place(row)) for row, cell in enumerate(cells)]
+    declared = columns_in(table.names, table.declared)
+    return Lists(table.faults, declared, partial(_cells, table), table.place)
 
 
 def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
@@ -215,9 +190,9 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     """Build ground truth from one row per query."""
     if any(ABSENT in table.column(roles[role]) for role in ("qid", "retrieval_gt") if role in roles):
         _present(table, [roles[role] for role in ("qid", "retrieval_gt") if role in roles])
-    lists = Lists(table.faults)
-    groups = lists.column(table, "retrieval_gt", roles["retrieval_gt"])
-    if roles["retrieval_gt"] != "retrieval_gt" and (text := _first_text(groups)):
+    lists = _lists(table)
+    groups = lists.column("retrieval_gt", roles["retrieval_gt"])
+    if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
         what = f"the {roles['retrieval_gt']} column holds texts, such as {display(text)}, and no ids"
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
     if NONRELEVANT in table.names:
@@ -238,7 +213,7 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
             place=table.place,
             texts=texts if any(text is not None for text in texts) else None,
             columns={key: _cells(table, name) for key, name in others.items()},
-            **{what: lists.column(table, role, roles[role]) for what, role in named.items()},
+            **{what: lists.column(role, roles[role]) for what, role in named.items()},
         )
     except DataError as error:
         table.faults.merge(error)
@@ -246,15 +221,6 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     shapes = _cells(table, SHAPE) if SHAPE in table.names else ()
     shape = shape_of(shapes, "groups", table.title)
     return replace(truth, shape=shape, keys=tuple(keys), unsplit=lists.unsplit)
-
-
-def _first_text(groups: Sequence[Any]) -> str:
-    """Return the first string if most strings in these cells are texts rather than ids; otherwise an empty string."""
-    cells = chain.from_iterable(cell if isinstance(cell, list) else [cell] for cell in groups[:20])
-    strings = [cell for cell in cells if isinstance(cell, str)]
-    # Blanks behind separators are those of a list.
-    joined = [re.sub(rf"([{SEPARATORS}]) +", r"\1", cell) for cell in strings]
-    return strings[0] if strings and are_texts(joined) else ""
 
 
 def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
@@ -275,31 +241,6 @@ def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
     if len(named) > 1 or shape not in SHAPES:
         raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
     return shape
-
-
-def listed_in(cell: Any, where: str, faults: Faults) -> Any:
-    """Return the list in a cell of text, written as JSON or in Python; text without brackets is one id.
-
-    Adds a fault for what is neither, such as numpy's `['a' 'b']`, which Python would read as one text.
-    """
-    text = cell.strip() if isinstance(cell, str) else ""
-    if not text or text[0] not in "[({":
-        return [text] if text else None
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    try:
-        tokens = [token.type for token in tokenize.generate_tokens(io.StringIO(text).readline)]
-        if any(one == other == tokenize.STRING for one, other in pairwise(tokens)):
-            what = f"found a list without commas, as numpy prints it: {display(text)}"
-            faults.add(where, f"{what}; save lists as JSON, or the table as JSON Lines or parquet")
-            return None
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, tokenize.TokenError, MemoryError, RecursionError):
-        what = f'expected a list such as [["a", "b"], ["c"]], found {display(text)}'
-        faults.add(where, f"{what}; save lists as JSON, or the table as JSON Lines or parquet")
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,10 +378,10 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         table.called,
     )
     others: dict[str, Any] = {}
-    lists = Lists(table.faults)
+    lists = _lists(table)
     for what, role in NAMED.items():
         if role in roles:
-            others[what] = _named_by(rows, lists.column(table, role, roles[role]))
+            others[what] = _named_by(rows, lists.column(role, roles[role]))
     if "weight" in roles and groups is not None:
         others["weights"] = _weights(table, rows, roles["weight"])
     shapes = _cells(table, SHAPE) if SHAPE in table.names else ()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import Faults, display, warn
+from groupgt.errors import Faults, display, key_of_id, warn
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, is_integer, plain
@@ -379,7 +379,7 @@ class _Reader:
         listed = {"alternatives", "ids"} & set(cell)
         if not listed or set(cell) - {"alternatives", "ids", "weight", "name", "importance"}:
             expected = '{"alternatives": [...], "weight", "name", "importance"}'
-            raise _GroupError(f"expected a group {expected}, found {display(cell)}{_key_of_id(cell)}")
+            raise _GroupError(f"expected a group {expected}, found {display(cell)}{key_of_id(cell)}")
         if len(listed) > 1:
             raise _GroupError("a group has both alternatives and ids, which mean the same; keep one")
         weight = finite_number(cell.get("weight", 1))
@@ -401,7 +401,7 @@ class _Reader:
         if len(kinds) > 1 or kind not in cells or set(cells) - SHAPES[kind] - {"grade", *SHAPES}:
             expected = '{"id": …}, {"doc": …, "start": …, "end": …} or {"text": …}, each with or without a "grade"'
             expected += ', or a set {"all": [...]}'
-            raise _GroupError(f"expected an alternative {expected}, found {display(cell)}{_key_of_id(cell)}")
+            raise _GroupError(f"expected an alternative {expected}, found {display(cell)}{key_of_id(cell)}")
         grade = _grade(cells)
         if kind == "id":
             return _of_id(cells["id"], grade, cell)
@@ -413,23 +413,6 @@ class _Reader:
         if isinstance(span, str):
             raise _GroupError(span)
         return _Alternative(str(span), grade, span)
-
-
-# What the keys of ids end with, in the judgments of other tools.
-ID_ENDINGS = ("id", "ids", "uri", "url", "docno", "document", "doc", "passage", "chunk", "path", "source")
-
-
-def _key_of_id(cell: Mapping[Any, Any]) -> str:
-    """Say how to write a judged document whose id has another key; empty if no key seems to hold an id.
-
-    >>> _key_of_id({"document_id": "a", "label": 2})
-    '; if document_id holds the id, write {"id": …, "grade": …}, in a group: [{"id": …}]'
-    """
-    if "id" in cell:
-        return '; put it into a group: [{"id": …, "grade": …}]' if set(cell) <= {"id", "grade"} else ""
-    names = [str(key) for key, value in cell.items() if id_text(value) is not None]
-    name = next((name for name in names if name.lower().endswith(ID_ENDINGS)), None)
-    return "" if name is None else f'; if {name} holds the id, write {{"id": …, "grade": …}}, in a group: [{{"id": …}}]'
 
 
 def _record_in(cells: Sequence[Any]) -> str | None:
