@@ -93,7 +93,7 @@ class Outcomes(Result):
         return self._teller.plot("means")
 
 
-@takes_options(OneRunOptions, corpus="A path or `{id: text}`, for the labeller.")
+@takes_options(OneRunOptions, corpus="A path, a frame or `{id: text}`, for the labeller.")
 def outcomes(
     truth: Truth,
     run: OneRun,

@@ -117,7 +117,7 @@ class Agreement(Result):
         return names, [[group[name] for name in names] for group in self.groups]
 
 
-@takes_options(LabelOptions, corpus="The texts for the labellers: a path or `{id: text}`.")
+@takes_options(LabelOptions, corpus="The texts for the labellers: a path, a frame or `{id: text}`.")
 def agree(
     truth: Truth,
     run: Annotated[Any, Doc("The results to label: `{qid: ranking}`, a `Run`, a path or a frame.")] = None,

@@ -86,7 +86,9 @@ NAME, SIZES = 40, 4
 EXAMPLES = 3
 
 
-@takes_options(LabelOptions, corpus="A path or `{id: text}`; ground-truth ids missing from it are also counted.")
+@takes_options(
+    LabelOptions, corpus="A path, a frame or `{id: text}`; ids of the ground truth missing from it are counted."
+)
 def check(
     truth: Truth,
     runs: Annotated[

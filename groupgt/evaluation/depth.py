@@ -71,7 +71,7 @@ class Depths(ResultRows[Depth]):
         return self._teller.plot(name)
 
 
-@takes_options(OneRunOptions, corpus="A path or `{id: text}`, for the labeller.")
+@takes_options(OneRunOptions, corpus="A path, a frame or `{id: text}`, for the labeller.")
 def depth(
     truth: Truth,
     run: OneRun,

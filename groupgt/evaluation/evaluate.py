@@ -267,7 +267,7 @@ def label(
         groups: Return the matrix, with one row per group.
         policy: How to handle invalid or ambiguous data: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
         labeller: How to match results to alternatives: a name, or `{"use": name, "with": options}`.
-        corpus: A path or `{id: text}`, for the labeller.
+        corpus: A path, a frame or `{id: text}`, for the labeller.
 
     >>> label([["a", "b"], ["c"]], ["a", "x", "b", "y"])
     array([1, 0, 1, 0], dtype=uint8)

@@ -203,7 +203,7 @@ class LabellerOptions(TypedDict, total=False):
     corpus: Annotated[
         Any,
         Default(None),
-        Doc("A path or `{id: text}`, for budgets, and where the labeller finds what its options do not name."),
+        Doc("A path, a frame or `{id: text}`, for budgets, and where the labeller finds what its options do not name."),
         Shell(
             "The corpus (JSONL, parquet or CSV). Its text is shown next to ids and compared by labellers. Budgets such "
             "as recall@2000tokens need its text, or its columns tokens and chars.",

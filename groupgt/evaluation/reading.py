@@ -79,12 +79,12 @@ class Reading:
         qrels = frames.dataset_named(value) if is_path and named is None else None
         if isinstance(value, GroundTruth):
             truth = value
-        elif qrels is not None or isinstance(value, Mapping):
-            truth = GroundTruth.of(value if qrels is None else qrels, self.policy)
-        elif is_path or frames.is_frame(value):
+        elif qrels is None and (is_path or frames.is_frame(value)):
             from groupgt.formats import detect
 
             truth = detect.read_ground_truth(value, named, self.policy, columns=columns, ceiling=self.engine.ceiling)
+        elif qrels is not None or isinstance(value, Mapping):
+            truth = GroundTruth.of(value if qrels is None else qrels, self.policy)
         elif (qrels := frames.truth_in(value)) is not None:
             truth = GroundTruth.of(qrels, self.policy)
         else:
@@ -284,6 +284,7 @@ def are_several(value: Any, truth: GroundTruth) -> bool:
         may_be = isinstance(next(iter(first.values())), (list, tuple, Mapping, np.ndarray))
     else:
         # Rankings may be series, which have no columns.
-        is_frame = hasattr(type(first), "columns") and frames.is_frame(first)
+        has_columns = hasattr(type(first), "columns") or hasattr(type(first), "column_names")
+        is_frame = has_columns and frames.is_frame(first)
         may_be = is_frame or isinstance(first, (str, os.PathLike, Run))
     return may_be and str(next(iter(value))) not in truth.index

@@ -136,7 +136,7 @@ def evaluate_runs(
         return Evaluations.of(evaluations, conventions if len(conventions) > 1 else [evaluations[0].convention])
 
 
-@takes_options(OneRunOptions, corpus="A path or `{id: text}`, used by the labeller and to show texts next to ids.")
+@takes_options(OneRunOptions, corpus="A path, a frame or `{id: text}`, for the labeller and for texts next to ids.")
 def misses(
     truth: Truth,
     run: Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.")],

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from groupgt.errors import ConfigError, DataError, display
+from groupgt.formats.frames import is_frame
 from groupgt.labellers.base import Labeller
 from groupgt.model.validity import id_text
 from groupgt.model.values import Chunks
@@ -45,23 +46,26 @@ class Sources:
     folder: Path = field(default_factory=Path)
     allow_code: bool = True
     judged: VerdictStore | None = None
-    _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
+    _read: dict[Any, dict[str, str]] = field(default_factory=dict, repr=False)
 
     def texts(self, source: Any, option: str) -> Mapping[str, str]:
-        """Return texts by id from a path or a mapping, or from the default corpus if there is no source."""
+        """Return texts by id from a path, a frame or a mapping, or from the default corpus if there is no source."""
         chosen = self.corpus if _is_absent(source) else source
         if chosen is None:
             return {}
         if isinstance(chosen, Mapping):
             return _texts(chosen, option)
-        if not isinstance(chosen, (str, os.PathLike)):
-            raise ConfigError(f"{option}: expected a path or {{id: text}}, found {display(chosen)}")
-        path = Path(chosen) if _is_absent(source) else self._path(chosen, option)
-        if path not in self._read:
+        is_path = isinstance(chosen, (str, os.PathLike))
+        if not (is_path or is_frame(chosen)):
+            raise ConfigError(f"{option}: expected a path, a frame or {{id: text}}, found {display(chosen)}")
+        key: Any = id(chosen)
+        if is_path:
+            key = chosen = Path(chosen) if _is_absent(source) else self._path(chosen, option)
+        if key not in self._read:
             from groupgt.formats.corpus import read_corpus
 
-            self._read[path] = read_corpus(path)
-        return self._read[path]
+            self._read[key] = read_corpus(chosen)
+        return self._read[key]
 
     def chunks(self, source: Any, option: str) -> Chunks | None:
         """Return chunk spans from a table; if there is no source, return any spans in the default corpus."""

@@ -40,13 +40,13 @@ from groupgt.formats.records import (
     records,
     singles,
 )
-from groupgt.formats.rows import RunBuilder, unnamed
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_text
-from groupgt.model.values import normal_text
+from groupgt.model.values import normal_text, unnamed
 
 # Makes groups from a record, or one group from a part of it; errors are added to the faults of the queries.
 Groups = Callable[[Queries, Record], Any]

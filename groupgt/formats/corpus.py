@@ -16,6 +16,7 @@ from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import table_in
 from groupgt.formats.fields import Firsts, first_in, length_of, number_in
+from groupgt.formats.frames import is_frame, table_of
 from groupgt.formats.jsonl import is_array, is_one_object, object_of, objects
 from groupgt.formats.records import keys_of
 from groupgt.formats.roles import NAMES
@@ -51,8 +52,8 @@ def _source_of(path: AnyPath) -> Source:
     return Source.at(corpus_file(Source.at(path).path))
 
 
-def read_corpus(path: AnyPath) -> dict[str, str]:
-    """Read `{doc_id: text}` from a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
+def read_corpus(path: Any) -> dict[str, str]:
+    """Read `{doc_id: text}` from a JSONL, parquet or CSV file or a frame, with `doc_id` and `contents` (or `text`).
 
     A `title` is prepended to the text on a separate line, unless the text already begins with it. For a BEIR or MTEB
     folder, its corpus file is read.
@@ -92,7 +93,7 @@ def read_lengths(
 
 def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, str]:
     """Read document texts; if `lengths` is set, length columns are stored in it, and documents need no text."""
-    source = _source_of(path)
+    title = "corpus" if is_frame(path) else str(_source_of(path).path)
 
     def document(row: Record) -> tuple[str, str | None] | str:
         cell = _first_of(IDS, row)
@@ -114,17 +115,15 @@ def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, 
         return name, f"{title}\n{text}" if is_apart else text
 
     faults = Faults()
-    texts = _by_id(_document_rows(source, faults), document, "document", faults)
+    rows = _frame_rows(path, title) if is_frame(path) else _document_rows(_source_of(path), faults)
+    texts = _by_id(_numbered(rows, title), document, "document", faults)
     if not texts:
-        raise DataError(f"{source.path}: the corpus contains no documents")
+        raise DataError(f"{title}: the corpus contains no documents")
     return {name: text for name, text in texts.items() if text is not None}
 
 
-def _document_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
-    """Yield the rows of a corpus: of a table, or of one JSON object `{id: text}`, also under `corpus` as in LlamaIndex.
-
-    Passages without an id or a title are numbered, in a form that no id has.
-    """
+def _document_rows(source: Source, faults: Faults) -> Iterable[tuple[str, Record]]:
+    """Return the rows of a corpus: of a table, or of one JSON object `{id: text}`, or LlamaIndex's `corpus` in one."""
     rows = table_rows(source, faults)
     keys = keys_of(source)
     is_object = not source.is_parquet and source.head().lstrip()[:1] == b"{" and is_one_object(source)
@@ -132,6 +131,18 @@ def _document_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record
         texts = object_of(source)
         texts = texts["corpus"] if isinstance(texts.get("corpus"), dict) else texts
         rows = ((f"{source.path}: {display(name)}", {"doc_id": name, "text": text}) for name, text in texts.items())
+    return rows
+
+
+def _frame_rows(frame: Any, title: str) -> Iterator[tuple[str, Record]]:
+    """Yield the rows of a frame."""
+    table = table_of(frame, title, kind="corpus")
+    for row, cells in enumerate(zip(*map(table.column, table.names))):
+        yield table.place(row), dict(zip(table.names, cells))
+
+
+def _numbered(rows: Iterable[tuple[str, Record]], title: str) -> Iterator[tuple[str, Record]]:
+    """Yield rows with ids: passages without an id or a title are numbered, in a form that no id has."""
     unnamed = 0
     for where, row in rows:
         if first_in((*IDS, "title"), row) is None and first_in(TEXTS, row) is not None:
@@ -141,7 +152,7 @@ def _document_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record
     if unnamed:
         lack = "passage has" if unnamed == 1 else "passages have"
         way = "name the column that has it (--columns doc_id=NAME), or match results by passage text (--labeller text)"
-        warn(f"{source.path}: {unnamed:,} {lack} no id; {way}")
+        warn(f"{title}: {unnamed:,} {lack} no id; {way}")
 
 
 def _first_of(names: Iterable[str], row: Record) -> Any:

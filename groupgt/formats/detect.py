@@ -103,10 +103,8 @@ def unread_run(
 
 def column_names(value: Any) -> list[str] | None:
     """Return the names of the columns or keys of a file or frame; None if it has none, or if they are not at hand."""
-    if frames.is_pandas(value):
-        return list(map(str, value.columns))
     if frames.is_frame(value):
-        return frames.remote_names(value) if frames.is_remote(value) else frames.names_of(value)
+        return frames.names_of(value)
     if not isinstance(value, (str, os.PathLike)) or run_parts.is_url(value):
         return None
     path = Path(value)

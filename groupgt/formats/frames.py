@@ -37,7 +37,16 @@ from groupgt.formats.fields import (
     trial_column,
     trial_fault,
 )
-from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column
+from groupgt.formats.roles import (
+    NO_COLUMNS,
+    Declared,
+    Kind,
+    canonical,
+    missing_columns,
+    query_column,
+    roles_in,
+    shown_names,
+)
 from groupgt.formats.rows import unnamed
 from groupgt.formats.tables import Table
 from groupgt.formats.validity import MAX_INVALID_ROWS, Guard, is_id, normal_texts, refuse_rows
@@ -45,7 +54,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Remote, Run
 from groupgt.model.validity import id_text, plain
-from groupgt.model.values import SCORE, normal_text
+from groupgt.model.values import SCORE, normal_text, unnamed
 from groupgt.runtime import pl
 
 
@@ -121,16 +130,47 @@ TEXTS = "retrieved_contents"
 RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, BUILD, SCORES} | COLUMNS | LISTS
 
 
+# The column of what a series holds, by its index.
+SERIES: dict[Kind, str] = {"truth": "retrieval_gt", "run": "retrieved_ids", "corpus": "contents"}
+
+
+def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_COLUMNS) -> Any:
+    """Return a frame with everything in columns: of pandas, with its index if that has a name; other frames unchanged.
+
+    A Hugging Face data set becomes a table of Arrow. Raises `DataError` if an index without a name may hold the ids.
+    """
+    if library_of(value) == "datasets":
+        if isinstance(value, Mapping):
+            raise DataError(f"{title}: expected one split; pass that of {' or '.join(map(repr, value))}")
+        if not hasattr(value, "num_rows"):
+            raise DataError(f"{title}: expected a data set in memory or on disk; load it without streaming=True")
+        return value.with_format("arrow")[:]
+    if library_of(value) != "pandas":
+        return value
+    key = "doc_id" if kind == "corpus" else "qid"
+    if not hasattr(value, "columns"):
+        value = value.to_frame() if value.index.nlevels > 1 else value.to_frame(SERIES[kind])
+    names = list(map(str, value.columns))
+    levels = [name for name in value.index.names if name is not None and str(name) not in names]
+    has_key = bool(roles_in(names, kind, columns).keys() & ({key} if kind == "corpus" else {key, "query"}))
+    if not (levels or has_key) and len(value) and isinstance(value.index[0], (str, tuple)):
+        found = f"an index without a name, which begins with {display(value.index[0])}"
+        axis = key if value.index.nlevels == 1 else ["qid", "doc_id"]
+        way = f"if that holds the ids, name it: .rename_axis({axis!r})"
+        raise DataError(f"{title}: the {key!r} column is missing: found {shown_names(names)} and {found}; {way}")
+    return value.reset_index(level=levels) if levels else value
+
+
 # The libraries whose frames lie on many machines.
 CLUSTERS = {"pyspark", "ray", "dask"}
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a frame of polars, pandas, Arrow or a cluster, or a stream of Arrow such as DuckDB's.
+    """Return whether a value is a frame of polars, pandas, Arrow or a cluster, a Hugging Face data set, or a stream.
 
     None of these libraries is imported.
     """
-    known = library_of(value) in {"polars", "pandas", "pyarrow"} | CLUSTERS
+    known = library_of(value) in {"polars", "pandas", "pyarrow", "datasets"} | CLUSTERS
     return known or hasattr(type(value), "__arrow_c_stream__")
 
 
@@ -170,8 +210,11 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
 
 
 def names_of(value: Any) -> list[str]:
-    """Return the names of the columns of a polars or Arrow frame."""
-    return _lazy(value, "frame").collect_schema().names()
+    """Return the names of the columns of a frame, with those in the index of a pandas frame."""
+    if is_remote(value):
+        return remote_names(value)
+    value = opened(value, "frame")
+    return list(map(str, value.columns)) if is_pandas(value) else _lazy(value, "frame").collect_schema().names()
 
 
 def _reject_duplicates(names: list[str], title: str) -> None:
@@ -184,9 +227,9 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth", columns: D
     return tables.truth_of(table_of(value, title, columns), policy)
 
 
-def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS) -> Table:
+def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS, kind: Kind = "truth") -> Table:
     """Return the columns of a frame as a table, with None for missing cells."""
-    value = collected(value) if is_remote(value) else value
+    value = collected(value) if is_remote(value) else opened(value, title, kind, columns)
     in_pandas = is_pandas(value)
     frame = value if in_pandas else _lazy(value, title).collect()
     names = list(map(str, value.columns)) if in_pandas else frame.columns
@@ -235,6 +278,7 @@ def run_of(
             raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
         return Run(Remote(value, columns), source=title)
     in_memory = not isinstance(value, pl.LazyFrame)
+    value = opened(value, title, "run", columns)
     if not is_pandas(value):
         # A stream may be read only once.
         value = _lazy(value, title)

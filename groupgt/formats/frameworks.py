@@ -21,13 +21,13 @@ from typing import Any
 from groupgt.errors import Faults, display
 from groupgt.formats.jsonl import object_of, objects
 from groupgt.formats.records import Queries, keys_of, singles
-from groupgt.formats.rows import RunBuilder, unnamed
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import id_text, is_integer
-from groupgt.model.values import normal_text
+from groupgt.model.values import normal_text, unnamed
 
 # A data set of LlamaIndex begins with the texts of its queries.
 LLAMA_INDEX = re.compile(rb'\s*\{\s*"queries"\s*:\s*\{\s*"[^"]*"\s*:\s*"')

@@ -24,11 +24,11 @@ from groupgt.errors import DataError, Faults, display, first_of, listed, warn
 from groupgt.formats import parquet
 from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.records import records
-from groupgt.formats.rows import RunBuilder, unnamed
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Record, Source
 from groupgt.model.run import Run, Traces
 from groupgt.model.validity import finite_number, id_fault, id_text
-from groupgt.model.values import CALLS, SCORE
+from groupgt.model.values import CALLS, SCORE, unnamed
 
 # The attributes that contain the id of a query, and those that contain the id of a session.
 QUERY_IDS = ("groupgt.query.id", "query.id", "query_id", "qid")

@@ -68,15 +68,6 @@ def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
     return Run(contents, name=without_endings(source.path.name), source=str(source.path))
 
 
-def unnamed(size: int) -> list[str]:
-    """Return names for results that have no ids, in a form that no id has; the text labeller alone compares them.
-
-    >>> unnamed(2)
-    ['(result 1)', '(result 2)']
-    """
-    return [f"(result {rank})" for rank in range(1, size + 1)]
-
-
 class RunBuilder:
     """Collects results by query as rows are read, together with their errors; results are ordered by score."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 from groupgt.errors import DataError, printable, refuse
 from groupgt.model.validity import finite_number, id_text
-from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE, Unsplit
+from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE, TEXT, Unsplit, unnamed
 from groupgt.runtime import pl
 
 # A result in a TREC file: qid Q0 doc rank score tag.
@@ -200,13 +200,18 @@ class Run:
     def of(
         cls, rankings: Mapping[Any, Any], name: str = "", *, scores: Mapping[str, Sequence[float]] | None = None
     ) -> Run:
-        """Wrap `{qid: ranking}`; a ranking is a list of ids, a list of (id, score), or `{id: score}`.
+        """Wrap `{qid: ranking}`; a ranking is a list of ids, of (id, score) or of documents, or `{id: score}`.
 
         If rankings are lists of ids, `scores` may contain scores for each query, which then determine the order.
         """
         if not isinstance(rankings, Mapping):
             kind = type(rankings).__name__
             raise DataError(f"results: expected {{query id: ranking}}, a path or a frame, found {kind}")
+        if scores is None and (columns := _documents_in(rankings)) is not None:
+            ids = columns.pop("id", None)
+            numbered = {qid: unnamed(len(texts)) for qid, texts in columns[TEXT].items()} if ids is None else ids
+            fields: dict[str, Any] = {field: partial(dict, column) for field, column in columns.items()}
+            return cls(Lists(numbered, fields=fields), name=name, has_ids=ids is not None)
         if scores is None:
             return cls(Lists(rankings), name=name)
         refuse(
@@ -318,3 +323,13 @@ class Run:
         contents = {Columns: "columns, not read yet", Lines: "lines, not read yet", Remote: "on a cluster"}
         what = contents.get(type(self.contents)) or f"{len(self):,} queries"
         return printable(f"Run({self.name or self.source or 'results'}: {what})")
+
+
+def _documents_in(rankings: Mapping[Any, Any]) -> dict[str, dict[str, list[Any]]] | None:
+    """Return the columns of documents of LangChain, LlamaIndex or Haystack; None if the first result is none."""
+    first = next((ranking[0] for ranking in rankings.values() if isinstance(ranking, (list, tuple)) and ranking), "")
+    if isinstance(first, (str, int, Mapping)):
+        return None
+    from groupgt.model.documents import columns_of, result_of
+
+    return None if result_of(first) is None else columns_of(rankings)

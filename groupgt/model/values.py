@@ -66,6 +66,15 @@ def normal_text(text: str) -> str:
     return " ".join(normalize("NFC", text).split())
 
 
+def unnamed(size: int) -> list[str]:
+    """Return names for results that have no ids, in a form that no id has; the text labeller alone compares them.
+
+    >>> unnamed(2)
+    ['(result 1)', '(result 2)']
+    """
+    return [f"(result {rank})" for rank in range(1, size + 1)]
+
+
 def total(key: Ints, terms: Floats, size: int) -> Floats:
     """Return Σ terms for each key, shape (size,).
 

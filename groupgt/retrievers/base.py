@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, display, near_names, strange_result, warn
-from groupgt.formats.rows import unnamed
 from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, note_cost, shown
+from groupgt.model.values import unnamed
 from groupgt.options import Called, options_of
 from groupgt.plugins import Plugin, ours
 from groupgt.runtime import raised, users_code

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, RetrieverError
+from groupgt.model.documents import result_of
 from groupgt.model.validity import finite_number
 from groupgt.options import Clash
 from groupgt.retrievers import base
@@ -383,7 +384,7 @@ def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
     if getattr(getattr(answer, "dtype", None), "kind", "") == "f" and getattr(answer, "ndim", 0) == 2:
         # An array of numbers has one type for ids and scores.
         return [(int(cell[0]) if cell[0].is_integer() else cell[0], *cell[1:]) for cell in cells]
-    return [base.as_list(cell) for cell in cells]
+    return [result_of(cell) or base.as_list(cell) for cell in cells]
 
 
 PLUGIN = RetrieverPlugin(

@@ -159,3 +159,121 @@ def test_any_stream_of_arrow_is_a_frame() -> None:
         assert groupgt.evaluate(Stream(truth), groupgt.read_run(Stream(run)), ["recall"]).means == {"recall": 3 / 4}
     several = groupgt.evaluate_runs(Stream(truth), {"one": Stream(rows), "two": Stream(nested)}, ["recall"])
     assert {name: each["recall"] for name, each in several.items()} == {"one": 3 / 4, "two": 3 / 4}
+
+
+# ---- what is not in a column -------------------------------------------------------------------------------------
+
+TEXTS = {"a": "one", "x": "two", "b": "three"}
+
+
+def test_an_index_of_pandas_with_a_name_is_a_column() -> None:
+    pd = pandas()
+    run, rows = pd.DataFrame(RUN), [["a", "x"], ["b"]]
+    several = run.set_index(["qid", "doc_id"])
+    lists = run.groupby("qid")["doc_id"].apply(list)
+    for frame in (run.set_index("qid"), several, several["score"], lists, lists.to_frame("retrieved_ids")):
+        assert groupgt.evaluate(TRUTH, frame, ["recall@1", "mrr"]).means == {"recall@1": 1.0, "mrr": 1.0}
+    # The order of rows is not that of the ground truth.
+    turned = pd.DataFrame({"retrieved_ids": rows[::-1]}, index=pd.Index(["r", "q"], name="query_id"))
+    assert groupgt.evaluate(TRUTH, turned, ["recall"])["recall"] == 1
+    truth = pd.DataFrame({"retrieval_gt": [[["b"]], [["a"]]], "kind": ["x", "y"]}, index=turned.index)
+    for frame in (truth, truth["retrieval_gt"]):
+        assert groupgt.evaluate(frame, RUN_BY_QUERY, ["recall"])["recall"] == 1
+    assert groupgt.read_ground_truth(truth, columns={"qid": "query_id"}).columns == {"kind": ["x", "y"]}
+    found = groupgt.evaluate(TRUTH, RUN_BY_QUERY, ["recall@4chars"], corpus=pd.Series(TEXTS).rename_axis("doc_id"))
+    # Of q, a has three characters and x no room; b of r has five.
+    assert found["recall@4chars"] == 1 / 2
+
+
+RUN_BY_QUERY = {"q": ["a", "x"], "r": ["b"]}
+
+
+def test_an_index_without_a_name_that_may_hold_the_ids_is_refused() -> None:
+    pd = pandas()
+    lists = pd.DataFrame({"retrieved_ids": [["b"], ["a"]]}, index=["r", "q"])
+    begin = "results: the 'qid' column is missing: found retrieved_ids and an index without a name, which begins with "
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.evaluate(TRUTH, lists, ["recall"])
+    assert str(error.value) == f"{begin}'r'; if that holds the ids, name it: .rename_axis('qid')"
+    assert groupgt.evaluate(TRUTH, lists.rename_axis("qid"), ["recall"])["recall"] == 1
+    pairs = pd.DataFrame(RUN).set_index(["qid", "doc_id"]).rename_axis([None, None])
+    with pytest.raises(groupgt.DataError, match=r"begins with \('q', 'a'\); .* \.rename_axis\(\['qid', 'doc_id'\]\)"):
+        groupgt.evaluate(TRUTH, pairs, ["recall"])
+    with pytest.raises(groupgt.DataError, match=r"corpus: the 'doc_id' column is missing: .* name it: \.rename_axis"):
+        groupgt.evaluate(TRUTH, RUN_BY_QUERY, ["recall@4chars"], corpus=pd.Series(TEXTS))
+    # Numbers without a name are those of rows, in the order of the queries.
+    assert groupgt.evaluate(TRUTH, pd.DataFrame({"retrieved_ids": [["a"], ["b"]]}), ["recall"])["recall"] == 1
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "pyarrow", "stream"])
+def test_a_frame_is_a_corpus(kind: str) -> None:
+    columns = {"doc_id": list(TEXTS), "contents": list(TEXTS.values())}
+    make: Callable[[Any], Any] = FRAMES.get(kind, lambda columns: Stream(pl.DataFrame(columns)))
+    found = groupgt.evaluate(TRUTH, RUN_BY_QUERY, ["recall@4chars"], corpus=make(columns))
+    assert found["recall@4chars"] == 1 / 2
+    corpus = make({**columns, "contents": ["one", None, "b"]})
+    with pytest.raises(groupgt.DataError, match=r"corpus: row 2: document 'x': expected text in the contents column"):
+        groupgt.evaluate(TRUTH, RUN_BY_QUERY, ["recall@4chars"], corpus=corpus)
+
+
+class DataSet:
+    """What `datasets.Dataset` has that is used, where it is not installed."""
+
+    num_rows = 3
+    column_names = ("qid",)
+    __module__ = "datasets.arrow_dataset"
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.columns_of = columns
+
+    def with_format(self, kind: str) -> DataSet:
+        assert kind == "arrow"
+        return self
+
+    def __getitem__(self, rows: slice) -> Any:
+        assert rows == slice(None)
+        return pyarrow().table(self.columns_of)
+
+
+def hugging_face(columns: dict[str, Any]) -> Any:
+    return pytest.importorskip("datasets").Dataset.from_dict(columns)
+
+
+@pytest.mark.parametrize("make", [DataSet, hugging_face])
+def test_a_data_set_of_hugging_face_is_truth_run_and_corpus(make: Callable[[Any], Any]) -> None:
+    truth = make({"qid": ["q", "r"], "retrieval_gt": [[["a"]], [["b"]]]})
+    corpus = make({"doc_id": list(TEXTS), "contents": list(TEXTS.values())})
+    for run in (make(RUN), make({"qid": ["q", "r"], "retrieved_ids": [["a", "x"], ["b"]]})):
+        found = groupgt.evaluate(truth, run, ["recall", "recall@4chars"], corpus=corpus)
+        assert found.means == {"recall": 1.0, "recall@4chars": 1 / 2}
+        assert groupgt.evaluate_runs(truth, {"one": run}, ["recall"])["one"]["recall"] == 1
+    with pytest.raises(groupgt.ConfigError, match="found several by name"):
+        groupgt.evaluate(truth, {"one": make(RUN)}, ["recall"])
+
+
+def test_splits_and_streams_of_hugging_face_are_refused() -> None:
+    splits = type("DatasetDict", (dict,), {"__module__": "datasets.dataset_dict"})(train=1, test=2)
+    stream = type("IterableDataset", (), {"__module__": "datasets.iterable_dataset"})()
+    for evaluated, title in (
+        (lambda value: groupgt.evaluate(value, RUN_BY_QUERY, ["recall"]), "ground truth"),
+        (lambda value: groupgt.evaluate(TRUTH, value, ["recall"]), "results"),
+    ):
+        with pytest.raises(groupgt.DataError, match=f"{title}: expected one split; pass that of 'train' or 'test'"):
+            evaluated(splits)
+        with pytest.raises(groupgt.DataError, match=rf"{title}: .*; load it without streaming=True"):
+            evaluated(stream)
+
+
+def test_only_the_selected_rows_of_a_data_set_count() -> None:
+    truth = hugging_face({"qid": ["q", "r"], "retrieval_gt": [[["a"]], [["b"]]]}).select([1])
+    assert groupgt.read_ground_truth(truth).qids == ["r"]
+
+
+def test_a_relation_of_duckdb_is_truth_run_and_corpus() -> None:
+    sql = pytest.importorskip("duckdb").connect().sql
+    run = sql("SELECT * FROM (VALUES ('q', 'x', 0.9), ('q', 'a', 0.5), ('r', 'b', 0.1)) AS t(qid, doc_id, score)")
+    truth = sql("SELECT * FROM (VALUES ('q', 'a', 1), ('r', 'b', 1)) AS t(qid, doc_id, grade)")
+    corpus = sql("SELECT * FROM (VALUES ('a', 'one'), ('x', 'two'), ('b', 'three')) AS t(doc_id, contents)")
+    found = groupgt.evaluate(truth, run, ["mrr", "recall@6chars"], corpus=corpus, convention="trec")
+    # x and a fill six characters of q, b five of r.
+    assert found.means == {"mrr": (1 / 2 + 1) / 2, "recall@6chars": 1.0}
