@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import groupgt
 from groupgt.experiment.plan import plan
 from groupgt.report.run import run_experiment
 from groupgt.retrievers.bm25 import BM25
+from tests.conftest import Cli
 from tests.retrievers.small import small
 from tests.snapshots import Snapshot
 
