@@ -10,7 +10,8 @@ from typing import Any
 
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.errors import ConfigError, listed, near_names
+from groupgt.errors import ConfigError, MetricError, listed, near_names
+from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.best import BestRule
 from groupgt.experiment.checks import Checks
 from groupgt.experiment.config import Compare, Config, Dataset, Evaluate, Output, Report
@@ -22,6 +23,7 @@ from groupgt.experiment.systems import (
     matching,
     some_of,
     stages_of,
+    trials_of,
 )
 from groupgt.experiment.yaml import Document, as_yaml, change, plain_text, read_yaml
 from groupgt.formats.modules import import_plugin
@@ -167,6 +169,8 @@ def load(
     checks.walk()
     systems = checks.families.systems
     chosen = _chosen(document, checks.families, only, config.baseline)
+    for name in [] if document.faults.total else chosen:
+        _check_trials(document, checks, name)
     document.sort()
     document.faults.stop(ConfigError)
     return Experiment(
@@ -215,6 +219,15 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
             document.faults.add(f"--only {plain_text(pattern)}", what)
         selected.update(matched)
     return [name for name in names if name in selected]
+
+
+def _check_trials(document: Document, checks: Checks, name: str) -> None:
+    """Report metrics that count over more trials than a system has; how many stored results have is read later."""
+    system, times = checks.families.systems[name], trials_of(checks.families.systems, name)
+    try:
+        check_trials(() if system.is_stored else checks.metrics.values(), times if times > 1 else 0)
+    except MetricError as error:
+        document.fault(("systems", system.family), f"{error}; give it `trials`, or leave it out with --only")
 
 
 # What is left of required keys whose value is invalid.

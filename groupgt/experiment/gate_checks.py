@@ -39,6 +39,9 @@ class GateChecks:
             document.unknown((*path, "system"), gate.system, self.families.valid_names, also="a pattern")
         if not datasets and document.is_sound("datasets"):
             document.unknown((*path, "dataset"), gate.dataset, list(self.config.datasets), also="a pattern")
+        if matched and datasets and not any(systems[name].config.serves(each) for name in matched for each in datasets):
+            what = f"no system that matches {gate.system!r} is run on {' or '.join(datasets)}; see its key `only`"
+            document.fault((*path, "system"), what)
         bounds = [key for key in BOUNDS if getattr(gate, key) is not None]
         if len(bounds) != 1:
             some = f"{', '.join(BOUNDS[:-1])} and {BOUNDS[-1]}"

@@ -24,17 +24,20 @@ from groupgt.model.hits import Bools, Floats
 
 
 def judged(outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> list[GateResult]:
-    """Evaluate every gate on all matching systems and data sets that were run."""
-    results: list[GateResult] = []
-    for number, gate in enumerate(outcome.experiment.config.gate, 1):
+    """Evaluate every gate on all matching systems and data sets; those of systems that were left out pass unchecked."""
+    experiment, results = outcome.experiment, list[GateResult]()
+    for number, gate in enumerate(experiment.config.gate, 1):
         # A pattern is matched against all systems, so that a system that is not run does not affect the others.
-        names = matching(gate.system, outcome.experiment.systems)
+        names = matching(gate.system, experiment.systems)
         for dataset in matching(gate.dataset, outcome.evaluations):
-            ran = {*outcome.evaluations[dataset], *outcome.failed.get(dataset, {})}
             for name in names:
                 blank = GateResult(number, name, dataset, gate, passed=False)
-                if name in ran:
+                if not experiment.systems[name].config.serves(dataset):
+                    continue
+                if name in experiment.chosen:
                     results.append(_checked(blank, outcome, timings))
+                else:
+                    results.append(replace(blank, problem="left out", passed=True))
     return results
 
 
@@ -81,11 +84,14 @@ def _bounded(blank: GateResult, value: float, otherwise: Problem = "no query") -
 
 
 def _latency(blank: GateResult, timing: Timing) -> GateResult:
-    if blank.metric not in COSTS and timing.machine != machine():
+    # Files state times without a machine.
+    if blank.metric not in COSTS and timing.machine and timing.machine != machine():
         return replace(blank, problem="other machine", detail=timing.machine.get("node", "unknown"))
     value: float | None = getattr(timing, blank.metric)
     if value is None:
-        return replace(blank, problem="no measurement" if blank.metric in COSTS else "not measured")
+        return replace(
+            blank, problem="not measured" if timing.machine and blank.metric not in COSTS else "no measurement"
+        )
     return _bounded(blank, value)
 
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 
-# Why a gate has no value to compare with its bound; it is skipped if there is no previous result to compare with.
+# Why a gate has no value to compare with its bound. It passes if there is no previous result to compare with, or if its
+# system was left out of the run.
 Problem = Literal[
     "failed",
     "no query",
@@ -44,6 +45,7 @@ Problem = Literal[
     "refused",
     "no trials",
     "no builds",
+    "left out",
 ]
 
 
@@ -98,7 +100,7 @@ class GateResult(Result):
 
     @property
     def skipped(self) -> bool:
-        """Return True if there was nothing to check: no previous run, or none of this system."""
+        """Return True if there was nothing to check: no previous run, none of this system, or it was left out."""
         return self.passed and self.problem is not None
 
     @property
@@ -208,12 +210,6 @@ class Outcome(Result):
     def passed(self) -> bool:
         """Return True if every gate passed."""
         return all(gate.passed for gate in self.gates)
-
-    @property
-    def idle_gates(self) -> list[int]:
-        """The numbers of the gates that matched no system."""
-        matched = {gate.gate for gate in self.gates}
-        return [number for number in range(1, len(self.experiment.config.gate) + 1) if number not in matched]
 
     @property
     def retrieved(self) -> int:

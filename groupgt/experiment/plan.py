@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from groupgt.engines.budgets import scores_of
-from groupgt.errors import ConfigError, Faults, GroupgtError
+from groupgt.engines.choice import Engine
+from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, without_warnings
 from groupgt.experiment.answers import NONE_LEFT, Silence, SystemAnswers
 from groupgt.experiment.cache import AnswerCache, Task, ThisRun, needed
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Here, shared_process
 from groupgt.experiment.retrieval import Left, left_behind, left_by
+from groupgt.experiment.runner import evaluated
 from groupgt.experiment.systems import placed
 from groupgt.labellers.code import Code
 from groupgt.model.values import SCORE
@@ -94,12 +96,8 @@ def _row(
     documents, count = None, 0
     if system.is_stored:
         will = "read"
-        if by_score:
-            try:
-                run = SystemAnswers(experiment, {dataset: data}, cache, Silence()).run_of(dataset, name)
-                scores_of(data.truth, run, experiment.policy)
-            except GroupgtError as error:
-                faults.merge(placed(error, dataset, name, ConfigError))
+        if not experiment.unchecked and not isinstance(data.request.labeller, Code):
+            _check_stored(SystemAnswers(experiment, {dataset: data}, cache, Silence()), dataset, name, faults)
     elif system.inputs:
         will = "combine"
     else:
@@ -136,6 +134,22 @@ def _row(
             except ConfigError as error:
                 faults.merge(error)
     return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
+
+
+def _check_stored(answers: SystemAnswers, dataset: str, name: str, faults: Faults) -> None:
+    """Evaluate stored results, so that a dry run reports what the run would refuse."""
+    experiment, data = answers.experiment, answers.data[dataset]
+    try:
+        run = answers.run_of(dataset, name)
+        if any(budget.unit == SCORE for budget in data.request.budgets):
+            scores_of(data.truth, run, experiment.policy)
+        if experiment.systems[name].config.on_error == "fail" and name in experiment.chosen:
+            with without_warnings():
+                evaluated(replace(data, request=replace(data.request, engine=Engine())), run, dataset, name)
+    except RetrieverError as error:
+        faults.merge(error)
+    except GroupgtError as error:
+        faults.merge(placed(error, dataset, name, ConfigError))
 
 
 def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) -> list[list[Any]]:

@@ -15,10 +15,11 @@ from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.outcomes import Outcomes, outcomes_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.trials import all_builds
-from groupgt.errors import GroupgtError, RetrieverError, collecting
+from groupgt.errors import GroupgtError, MetricError, RetrieverError, collecting
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.stages import METRIC, Stages, stages_of
+from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.answers import Progress, Silence, SystemAnswers
 from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
@@ -29,7 +30,7 @@ from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.gates import judged
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import Previous, against
-from groupgt.experiment.systems import is_of_builds
+from groupgt.experiment.systems import is_of_builds, placed
 from groupgt.experiment.timing import Timing
 from groupgt.formats.answers import read_answers
 from groupgt.labellers.code import Code
@@ -60,6 +61,7 @@ class Running:
 
         If a previous run is given, systems are compared with their results in that run.
         """
+        _check_stored_trials(self.experiment, self.answers)
         self.answers.retrieve(changes, jobs)
         self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
         outcome = _evaluated(self.experiment, self.datasets, self.answers)
@@ -110,8 +112,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
             if timing is not None:
                 timings.append(timing)
             with collecting(data.warnings):
-                evaluation = evaluate_run(data.request, data.truth, run)
-            _check_results(evaluation, dataset, name)
+                evaluation = evaluated(data, run, dataset, name)
             if system.config.stages:
                 with collecting(data.warnings):
                     stages.setdefault(dataset, {})[name] = _stages(system_answers, data, dataset, name, run)
@@ -193,8 +194,25 @@ def _answered(experiment: Experiment, dataset: str, config: AnswersConfig, evalu
     return outcomes_of(evaluation, cutoff, files["file"], files.get("oracle"))
 
 
-def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
-    """Raise `RetrieverError` if a system returned no results at all, since zeros would hide the problem."""
+def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) -> None:
+    """Raise `MetricError` if a metric counts over more trials than stored results have, before anything is called."""
+    counting = [metric for metric in experiment.metrics.values() if metric.passes is not None]
+    for dataset, name in experiment.pairs() if counting else ():
+        system = experiment.systems[name]
+        if system.is_stored and system.config.on_error == "fail":
+            run = system_answers.run_of(dataset, name, experiment.engine)
+            try:
+                check_trials(counting, len(run.trials))
+            except MetricError as error:
+                raise placed(error, dataset, name, MetricError) from None
+
+
+def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluation:
+    """Evaluate a system on a data set; raise `RetrieverError` if it returned no results at all.
+
+    Zeros would hide the problem.
+    """
+    evaluation = evaluate_run(data.request, data.truth, run)
     judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
@@ -203,6 +221,7 @@ def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
             "ids are the same, its language and tokenizer, and its thresholds and filters (`on_error: skip` goes on "
             "without it)"
         )
+    return evaluation
 
 
 def _concluded(outcome: Outcome) -> Outcome:

@@ -14,6 +14,7 @@ from groupgt.comparison.tests import ENOUGH, SLACK
 from groupgt.experiment.gates import members
 from groupgt.experiment.outcome import Drop, GateResult, Outcome
 from groupgt.experiment.timing import COSTS
+from groupgt.metrics.language import parse_metric
 from groupgt.render.bars import Limits
 from groupgt.render.document import Detail, Folded, Item
 from groupgt.render.exports import CaseKind, junit_text
@@ -40,10 +41,16 @@ PROBLEMS = {
     "new": "was not measured in the previous run",
     "refused": "cannot be compared with the previous run: {}",
     "no builds": "cannot be tested: single builds of the previous run were not kept",
+    "left out": "was not checked: --only left its system out",
     "no trials": "cannot be compared with noise: at least one of the two needs trials whose results were saved",
 }
 # What the results of gates are called in JUnit.
-JUNIT: dict[str, CaseKind] = {"passed": "system-out", "skipped": "skipped", "FAILED": "failure"}
+JUNIT: dict[str, CaseKind] = {
+    "passed": "system-out",
+    "skipped": "skipped",
+    "not checked": "skipped",
+    "FAILED": "failure",
+}
 
 
 def reason(result: GateResult) -> str:
@@ -62,6 +69,8 @@ def reason(result: GateResult) -> str:
 
 def status(result: GateResult) -> str:
     """Names the result of a gate in tables."""
+    if result.problem == "left out":
+        return "not checked"
     return "skipped" if result.skipped else "passed" if result.passed else "FAILED"
 
 
@@ -77,11 +86,14 @@ def measure(result: GateResult) -> str:
 
 
 def limit(result: GateResult) -> str:
-    """Return the limit of a gate: `at most 0.02`."""
+    """Return the limit of a gate: `at least 0.8`, `drops at most 0.02`, for a lower metric `rises at most 0.02`."""
     asks = result.asks
     least = asks.min if asks.min is not None else asks.min_gain
     most = asks.max if asks.max is not None else asks.max_drop
-    return f"at least {least:g}{unit(result)}" if least is not None else f"at most {most:g}{unit(result)}"
+    verb = ""
+    if asks.is_relative:
+        verb = "rises " if parse_metric(asks.metric).higher_is_better == (least is not None) else "drops "
+    return f"{verb}at least {least:g}{unit(result)}" if least is not None else f"{verb}at most {most:g}{unit(result)}"
 
 
 def unit(result: GateResult) -> str:
@@ -90,12 +102,11 @@ def unit(result: GateResult) -> str:
 
 
 def value(result: GateResult) -> str:
-    """Return the value that a gate compares with its limit, in three digits; a drop that is a gain `rose`."""
+    """Return the value that a gate compares with its limit, in three digits; for a drop or a gain, the change."""
     if result.value is None:
         return "–"
     if result.drop is not None:
-        compared = -result.drop.lost if result.asks.min_gain is not None else result.drop.lost
-        return fixed(compared, 3) if compared >= 0 else change(result)
+        return change(result)
     if result.asks.metric in COSTS:
         return times.cost_text(result.value)
     digits = 3 if result.value < 1 or not result.timed else 2 if result.value < 10 else 1 if result.value < 100 else 0
@@ -173,19 +184,20 @@ def _few(drop: Drop) -> str:
 
 def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
     """Say how many gates were skipped, and warn about those whose test has too few differing queries."""
-    if skipped := sum(gate.skipped for gate in gates):
+    counts = Counter(map(status, gates))
+    if skipped := counts["skipped"]:
         yield sentence_of("note", f"{counted(skipped, 'gate')} skipped: no previous result to compare with.")
+    if left := counts["not checked"]:
+        yield sentence_of("note", f"{counted(left, 'gate')} not checked: --only left the system out.")
     few = [reason(gate) for gate in gates if gate.passed and gate.drop is not None and gate.drop.needed is not None]
     yield from map(warning, few[:REASONS])
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Yield the reason for the result of each gate as a detail, and the gates that matched no system."""
+    """Yield the reason for the result of each gate as a detail."""
     chosen = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
     if chosen:
         yield Detail("\n".join(f"gate {gate.gate} {status(gate)}: {reason(gate)}" for gate in chosen))
-    if idle := outcome.idle_gates:
-        yield f"{'gate' if len(idle) == 1 else 'gates'} {' and '.join(map(str, idle))} matched no system"
 
 
 def summary(gates: Sequence[GateResult], baseline: str | None) -> Iterator[Item]:
@@ -237,7 +249,13 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
 
 
 # Signs of results in a summary.
-SUMMARY_SIGNS = {"FAILED": "⛔", "allowed": "☑ allowed", "passed": "✔", "skipped": "· nothing to compare"}
+SUMMARY_SIGNS = {
+    "FAILED": "⛔",
+    "allowed": "☑ allowed",
+    "passed": "✔",
+    "skipped": "· nothing to compare",
+    "not checked": "· not checked",
+}
 # How gates are ordered where failures come first, by kind.
 ORDER = {"failed": 0, "allowed": 1, "passed": 2, "skipped": 3}
 # How much wider than the larger of value and limit a bar is, if it has no end of its own.
@@ -254,19 +272,19 @@ def kind(result: GateResult) -> str:
 
 def subject_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
     """Return the one system, other than the baseline, that all gates are about; None if there are several, or none."""
-    systems = {gate.system for gate in gates if gate.system != baseline}
+    systems = {gate.system for gate in gates if gate.system != baseline and gate.problem != "left out"}
     return systems.pop() if len(systems) == 1 else None
 
 
 def rest(result: GateResult, subject: str | None) -> str:
-    """Return what follows the measure: what a drop or a gain is relative to, and whose gate it is."""
-    words = ""
+    """Return what follows the measure: whose it is, its limit, and what a drop or a gain is relative to."""
+    words = f" {limit(result)}" if result.system == subject else f" of {result.system} {limit(result)}"
     if result.asks.is_relative:
         baseline = None if result.drop is None else result.drop.baseline
         than = baseline or ("the previous run" if result.asks.against == "previous" else "the baseline")
-        words = f" gain over {than}" if result.asks.min_gain is not None else f" drop from {than}"
+        words += f" {'over' if result.asks.min_gain is not None else 'from'} {than}"
         words += ", significant" if result.asks.must else ""
-    return words if result.system == subject else f"{words} of {result.system}"
+    return words
 
 
 def remark(result: GateResult) -> str:
@@ -297,13 +315,17 @@ def shares(result: GateResult) -> tuple[float, float] | None:
 def title(gates: Sequence[GateResult], subject: str | None) -> str:
     """Return the heading of the gates: `Gates on candidate: 1 of 5 failed`."""
     counts = Counter(map(status, gates))
-    failures, skipped, count = counts["FAILED"], counts["skipped"], len(gates)
+    failures, count = counts["FAILED"], len(gates)
+    unchecked = {word: number for word in ("skipped", "not checked") if (number := counts[word])}
     on = f" on {subject}" if subject is not None and all(gate.system == subject for gate in gates) else ""
     words = f"{failures:,} of {count:,} failed" if count > 1 else "failed"
     if not failures:
-        passed = f"{count - skipped:,}" if skipped else {1: "", 2: "both"}.get(count, f"all {count:,}")
-        parts = [f"{passed} passed".strip()] if count > skipped else []
-        words = ", ".join([*parts, *([f"{skipped:,} skipped" if count > 1 else "skipped"] if skipped else [])])
+        rest = count - sum(unchecked.values())
+        passed = f"{rest:,}" if unchecked else {1: "", 2: "both"}.get(count, f"all {count:,}")
+        parts = [f"{passed} passed".strip()] if rest else []
+        words = ", ".join(
+            [*parts, *(f"{number:,} {word}" if count > 1 else word for word, number in unchecked.items())]
+        )
     return f"{'Gate' if count == 1 else 'Gates'}{on}: {words}"
 
 
@@ -312,19 +334,19 @@ def table(gates: Sequence[GateResult], baseline: str | None) -> Limits:
     subject = subject_of(gates, baseline)
     rows, cells = [], []
     for gate in sorted(gates, key=lambda gate: (ORDER[kind(gate)], gate.gate)):
-        status = "FAILED" if kind(gate) == "failed" else kind(gate)
+        word = "allowed" if kind(gate) == "allowed" else status(gate)
         note = f", {remark(gate)}" if remark(gate) else ""
         found = f"{value(gate)}{unit(gate) if gate.value is not None else ''}"
-        rows.append((status, f"{measure(gate)}{rest(gate, subject)}{note}", shares(gate), f"{found} {limit(gate)}"))
-        cells.append([status, *rows[-1][1:2], found, limit(gate)])
+        rows.append((word, f"{measure(gate)}{rest(gate, subject)}{note}", shares(gate), found))
+        cells.append([word, *rows[-1][1:2], found])
     heading = title(gates, subject)
-    return Limits(heading, rows, Table([heading, "what", "value", "limit"], cells, keep=2))
+    return Limits(heading, rows, Table([heading, "what", "value"], cells, keep=2))
 
 
 def told_status(result: GateResult) -> str:
     """Return the word for what became of a gate; one without a value says so."""
     if result.problem is not None:
-        return "Nothing to compare" if result.skipped else "No value"
+        return "Not checked" if result.problem == "left out" else "Nothing to compare" if result.skipped else "No value"
     return kind(result).capitalize()
 
 
@@ -348,7 +370,6 @@ def _page_row(gate: GateResult, subject: str | None) -> data.Gate:
         "rest": rest(gate, subject),
         "note": remark(gate),
         "value": f"{value(gate)}{unit(gate) if gate.value is not None else ''}",
-        "limit": limit(gate),
         "shares": None if parts is None else [round(100 * min(part, 1.0), 2) for part in parts],
         "over": kind(gate) in ("failed", "allowed") and {gate.asks.max, gate.asks.max_drop} != {None},
     }

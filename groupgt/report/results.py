@@ -38,7 +38,6 @@ def results_of(outcome: Outcome) -> dict[str, Any]:
         results["across"] = outcome.across.to_dict()
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
-        results["idle_gates"] = outcome.idle_gates
     hidden: dict[str, Any] = outcome.experiment.hide.sure(results)
     return hidden
 

@@ -148,3 +148,17 @@ def test_a_report_repeats_the_warnings_of_its_folders(tmp_path: Path, cli: Cli) 
     assert "1 id of the ground truth is not in the corpus, so never retrieved: d19" in told
     assert all(each.text in told for each in outcome.warnings["one"])
     assert "kept no warnings" not in told
+
+
+def test_a_first_run_stores_the_baseline_of_the_next(tmp_path: Path, cli: Cli) -> None:
+    ran(tmp_path)
+    gate = "gate: [{system: b, metric: recall@1, max_drop: 0, against: previous}]\n"
+    (tmp_path / "kept.yaml").write_text(FILE.replace(", audit: AUDIT", "").replace("folder: out", "folder: new") + gate)
+    run = ("run", tmp_path / "kept.yaml", "--against", tmp_path / "new", "--allow-no-previous")
+    first = cli(*run)
+    assert first.status == 0
+    assert "1 gate skipped: no previous result to compare with" in first.out
+    second = cli(*run)
+    assert second.status == 0
+    assert "recall@1 drops at most 0 from the previous run" in second.out
+    assert "skipped" not in second.out

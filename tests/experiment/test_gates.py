@@ -8,10 +8,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment import timing
 from groupgt.experiment.outcome import GateResult, Outcome
-from groupgt.report.gates import reason
+from groupgt.report.gates import reason, table
 from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import COMPARE, GATES, Fault, changed, check_one, told
 from tests.snapshots import Snapshot
@@ -112,9 +113,9 @@ def test_results_have_every_gate(swept: Path) -> None:
     outcome = run_experiment(swept, only=["bm25*"])
     assert outcome.folder is not None
     results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
-    assert {(gate["gate"], gate["timed"]) for gate in results["gates"]} == {(1, True), (3, False)}
-    assert results["idle_gates"] == [2]
-    assert len(results["gates"]) == len(outcome.gates) == 8
+    assert {(gate["gate"], gate["timed"]) for gate in results["gates"]} == {(1, True), (2, False), (3, False)}
+    assert {gate["skipped"] for gate in results["gates"] if gate["gate"] == 2} == {True}
+    assert len(results["gates"]) == len(outcome.gates) == 12
 
 
 def test_exit_status_and_one_line(swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,10 +135,87 @@ def test_exit_status_and_one_line(swept: Path, tmp_path: Path, capsys: pytest.Ca
     main(["run", str(swept), "--set", "gate.1.min=0", "--only", "bm25*"])
 
 
-def test_a_gate_on_what_is_not_run_says_so(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert gates(swept, '{system: "fused*", metric: recall@10, min: 1}', only=["bm25*"]) == []
-    main(["run", str(swept), "--only", "bm25*"])
-    assert "gate 1 matched no system" in capsys.readouterr().out
+def test_a_gate_on_what_is_left_out_is_not_checked_and_every_medium_says_so(
+    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = gates(swept, '{system: "fused*", metric: recall@10, min: 1}', only=["bm25*"])
+    assert {(gate.passed, gate.skipped, gate.problem) for gate in found} == {(True, True, "left out")}
+    assert "was not checked: --only left its system out" in reason(found[0])
+    files = {option: tmp_path / option for option in ("--junit", "--summary")}
+    main(["run", str(swept), "--only", "bm25*", *(str(part) for pair in files.items() for part in pair)])
+    out = capsys.readouterr().out
+    assert "not checked  recall@10 of fused" in out
+    assert f"{len(found)} gates not checked" in out
+    suite = ET.parse(files["--junit"]).getroot()[0]
+    assert (suite.attrib["skipped"], suite.attrib["failures"]) == (str(len(found)), "0")
+    assert "· not checked" in files["--summary"].read_text(encoding="utf-8")
+    page = max((tmp_path / "results").rglob("report.html")) if (tmp_path / "results").exists() else None
+    assert page is None or "Not checked" in page.read_text(encoding="utf-8")
+
+
+ROWS = """
+version: 1
+name: rows
+convention: coverage
+datasets: {own: {ground_truth: truth.jsonl}}
+systems: {base: {use: results, with: {path: base.jsonl}}, new: {use: results, with: {path: new.jsonl}}}
+evaluate: {metrics: [recall@1, harmful@1]}
+compare: {baseline: base}
+output: {folder: out}
+gate:
+  - {system: new, metric: recall@1, max_drop: 0.02}
+  - {system: new, metric: harmful@1, max_drop: 0.02}
+  - {system: new, metric: recall@1, min_gain: 0.5}
+  - {system: new, metric: harmful@1, min_gain: 0.5}
+  - {system: new, metric: recall@1, min: 0.9}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "found"),
+    [
+        (
+            "d",
+            "h",
+            ["FAILED fell 1.000", "FAILED rose 1.000", "FAILED fell 1.000", "FAILED rose 1.000", "FAILED 0.000"],
+        ),
+        (
+            "h",
+            "d",
+            ["passed rose 1.000", "passed fell 1.000", "passed rose 1.000", "passed fell 1.000", "passed 1.000"],
+        ),
+        ("d", "d", ["passed did not change"] * 2 + ["FAILED did not change"] * 2 + ["passed 1.000"]),
+    ],
+)
+def test_rows_say_how_the_metric_changed_and_may_change(base: str, new: str, found: list[str], tmp_path: Path) -> None:
+    rows = [{"qid": f"q{n}", "retrieval_gt": [["d"]], "harmful_ids": ["h"]} for n in range(8)]
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, passage in (("base", base), ("new", new)):
+        lines = (json.dumps({"qid": row["qid"], "retrieved_ids": [passage]}) + "\n" for row in rows)
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+    (tmp_path / "rows.yaml").write_text(ROWS)
+    what = [
+        "recall@1 drops at most 0.02 from base",
+        "harmful@1 rises at most 0.02 from base",
+        "recall@1 rises at least 0.5 over base",
+        "harmful@1 drops at least 0.5 over base",
+        "recall@1 at least 0.9",
+    ]
+    cells = [[*table([gate], "base").other.rows[0]] for gate in run_experiment(tmp_path / "rows.yaml").gates]
+    assert [(f"{status} {value}", text) for status, text, value in cells] == list(zip(found, what))
+
+
+def test_a_pattern_that_is_run_on_no_data_set_of_its_gate_is_an_error(tmp_path: Path) -> None:
+    for name in ("truth", "other"):
+        (tmp_path / f"{name}.jsonl").write_text('{"qid": "q", "retrieval_gt": [["a"]]}\n')
+    for name in ("base", "new"):
+        (tmp_path / f"{name}.jsonl").write_text('{"qid": "q", "retrieved_ids": ["a"]}\n')
+    text = ROWS.replace("ground_truth: truth.jsonl}", "ground_truth: truth.jsonl}, two: {ground_truth: other.jsonl}")
+    text = text.replace("path: new.jsonl}", "path: new.jsonl}, only: [own]").replace("@1, harmful@1", "@1")
+    gate = "gate: [{system: 'n*', metric: recall@1, min: 0.1, dataset: two}]\n"
+    (tmp_path / "rows.yaml").write_text(text.partition("gate:")[0] + gate)
+    with pytest.raises(groupgt.ConfigError, match=r"gate\.0\.system: no system that matches 'n\*' is run on two"):
+        run_experiment(tmp_path / "rows.yaml")
 
 
 def test_a_drop_that_no_test_shows_passes(swept: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import groupgt
 from groupgt.experiment.plan import plan
 from groupgt.report.run import run_experiment
 from groupgt.retrievers.bm25 import BM25
+from tests.conftest import Cli
 from tests.retrievers.small import small
 from tests.snapshots import Snapshot
 
@@ -86,3 +88,48 @@ def test_whether_a_function_is_asked_singly_is_refused_only_where_it_is_known(
         else:
             assert plan(file, allow_code=True).unchecked == []
             assert run_experiment(file, allow_code=True).gates[0].passed
+
+
+COUNTED = """
+version: 1
+name: counted
+datasets: {own: {ground_truth: truth.jsonl}}
+systems:
+  agent: {use: python, with: {target: "calls:search"}, trials: 3}
+  other: {OTHER}
+evaluate: {metrics: [recall@1, "complete(pass_at=2)@1"], depth: 1, timed: 0}
+output: {folder: out}
+cache: null
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (
+            'use: python, with: {target: "calls:search"}',
+            "systems.other: metric 'complete.autorag(pass_at=2)@1': expected",
+        ),
+        ("use: results, with: {path: one.jsonl}", "system 'other': metric 'complete.autorag(pass_at=2)@1': expected"),
+        ("use: results, with: {path: none.jsonl}", "returned no results for any of 2 queries"),
+    ],
+)
+@pytest.mark.parametrize("dry", [True, False])
+def test_what_a_run_refuses_is_refused_before_anything_is_called(
+    other: str, words: str, dry: bool, tmp_path: Path, cli: Cli
+) -> None:
+    (tmp_path / "calls.py").write_text(
+        "def search(query, k):\n    open('called.txt', 'a').write(query)\n    return [query]\n"
+    )
+    rows = [{"qid": qid, "query": qid, "retrieval_gt": [[qid]]} for qid in "ab"]
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "one.jsonl").write_text('{"qid": "a", "retrieved_ids": ["a"]}\n')
+    (tmp_path / "none.jsonl").write_text('{"qid": "a", "retrieved_ids": []}\n')
+    text = COUNTED.replace("OTHER", other)
+    text = text.replace(', "complete(pass_at=2)@1"', "") if "none" in other else text
+    (tmp_path / "counted.yaml").write_text(text)
+    told = cli("run", tmp_path / "counted.yaml", "--allow-code", *(["--dry-run"] if dry else []))
+    assert told.status == 2
+    assert words in told.err
+    if "none" not in other:
+        assert not (tmp_path / "called.txt").exists()

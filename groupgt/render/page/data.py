@@ -161,7 +161,6 @@ class Gate(TypedDict):
     rest: str
     note: str
     value: str
-    limit: str
     shares: list[float] | None
     over: bool
 

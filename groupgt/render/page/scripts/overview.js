@@ -86,7 +86,7 @@ function gateList(set) {
       h("span", { class: "status" }, icon({ failed: "Blocked", allowed: "allowed", passed: "Passed" }[/** @type {string} */ (each.kind)] || "allowed"), each.status),
       h("span", { class: "what" }, h("b", null, visible(each.measure)), visible(each.rest), each.note ? h("small", null, ` ${visible(each.note)}`) : null),
       each.shares ? limitBar(each.kind, each.shares, each.over) : h("span", null),
-      h("span", { class: "value" }, h("b", null, each.value), " ", h("small", null, each.limit))
+      h("span", { class: "value" }, h("b", null, each.value))
     );
   return h("section", { class: "gates", "aria-label": "Gates" }, h("h2", null, visible(set.gates_title)), h("ul", null, ...rows.map(line)));
 }
