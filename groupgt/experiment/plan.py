@@ -145,7 +145,8 @@ def _check_stored(answers: SystemAnswers, dataset: str, name: str, faults: Fault
             scores_of(data.truth, run, experiment.policy)
         if experiment.systems[name].config.on_error == "fail" and name in experiment.chosen:
             with without_warnings():
-                evaluated(replace(data, request=replace(data.request, engine=Engine())), run, dataset, name)
+                reading = replace(data.request.reading, engine=Engine())
+                evaluated(replace(data, request=replace(data.request, reading=reading)), run, dataset, name)
     except RetrieverError as error:
         faults.merge(error)
     except GroupgtError as error:

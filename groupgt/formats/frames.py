@@ -47,7 +47,6 @@ from groupgt.formats.roles import (
     roles_in,
     shown_names,
 )
-from groupgt.formats.rows import unnamed
 from groupgt.formats.tables import Table
 from groupgt.formats.validity import MAX_INVALID_ROWS, Guard, is_id, normal_texts, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
