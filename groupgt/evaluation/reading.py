@@ -79,14 +79,14 @@ class Reading:
         qrels = frames.dataset_named(value) if is_path and named is None else None
         if isinstance(value, GroundTruth):
             truth = value
+        elif isinstance(value, Mapping):
+            truth = GroundTruth.of(value, self.policy)
         elif qrels is None and (is_path or frames.is_frame(value)):
             from groupgt.formats import detect
 
             truth = detect.read_ground_truth(value, named, self.policy, columns=columns, ceiling=self.engine.ceiling)
-        elif qrels is not None or isinstance(value, Mapping):
-            truth = GroundTruth.of(value if qrels is None else qrels, self.policy)
-        elif (qrels := frames.truth_in(value)) is not None:
-            truth = GroundTruth.of(qrels, self.policy)
+        elif (read := frames.truth_in(value if qrels is None else qrels, self.policy, columns)) is not None:
+            truth = read
         else:
             what = "expected {query id: groups}, {query id: {id: grade}}, a path or a frame"
             raise DataError(f"ground truth: {what}, found {type(value).__name__}")

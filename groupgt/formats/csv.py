@@ -15,7 +15,18 @@ from typing import Any, Literal
 
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.columns import columns_in, listed_in
-from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, carried, fields_of, result_fault, trial_column, units_of
+from groupgt.formats.fields import (
+    CALL_COLUMN,
+    LISTS,
+    NO_CALL,
+    carried,
+    fields_of,
+    repeat_fault,
+    repeats_in,
+    result_fault,
+    trial_column,
+    units_of,
+)
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column, roles_in, shown_names
@@ -207,7 +218,21 @@ def read_run(source: Source) -> Run:
     roles = roles_in(header_of(source), "run", source.columns)
     if trial_column(roles, str(source.path)) or ("retrieved_ids" in roles and "doc_id" not in roles):
         return _read_records(source, roles)
+    if (column := repeats_in(header_of(source))) is not None and (query := roles.get("qid", roles.get("query"))):
+        _refuse_repeats(source, query, column)
     return _streamed(source) if source.is_large else _read_rows(source)
+
+
+def _refuse_repeats(source: Source, query: str, column: str) -> None:
+    """Raise `DataError` if a query has results of several values of a column."""
+    rows = _rows(_Text.of(source), lambda _: (), Faults())
+    _, header = next(rows)
+    query_at, column_at = header.index(query), header.index(column)
+    first: dict[str, str] = {}
+    for number, cells in rows:
+        if (value := first.setdefault(cells[query_at], cells[column_at])) != cells[column_at]:
+            where = f"{source.path}:{number}: query {display(cells[query_at])}"
+            raise DataError(f"{where}: {repeat_fault(column, value, cells[column_at])}")
 
 
 def _read_records(source: Source, roles: Mapping[str, str]) -> Run:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -117,14 +117,22 @@ def column_names(value: Any) -> list[str] | None:
 
 def declared_in(columns: Declared, values: Iterable[Any]) -> dict[str, str]:
     """Return the declared columns that any of these files or frames has, in JSON in any record."""
-    found: dict[str, str] = {}
-    for value in values if columns else ():
-        names = column_names(value) or []
-        there = columns_in(names, columns).keys() | {
-            role for role, text in columns.items() if role not in found and _in_records(value, column_of(text).name)
-        }
-        found |= {role: columns[role] for role in there}
-    return {role: text for role, text in columns.items() if role in found}
+    files = list(_files_in(values)) if columns else []
+    found: set[str] = set()
+    for value in files:
+        found |= columns_in(column_names(value) or (), columns).keys()
+    there = {
+        role: role in found or any(_in_records(value, column_of(text).name) for value in files)
+        for role, text in columns.items()
+    }
+    return {role: text for role, text in columns.items() if there[role]}
+
+
+def _files_in(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the files of folders and patterns, and anything else as it is."""
+    for value in values:
+        is_local = isinstance(value, (str, os.PathLike)) and not run_parts.is_url(value)
+        yield from (is_local and run_parts.files_of(value)) or [value]
 
 
 def _in_records(value: Any, name: str) -> bool:
@@ -143,7 +151,7 @@ def require_columns(columns: Declared, values: Iterable[Any]) -> None:
     check_declared(columns)
     values = list(values)
     found = declared_in(columns, values)
-    names = (column_names(value) or () for value in values if columns)
+    names = (column_names(value) or () for value in _files_in(values) if columns)
     every = list(dict.fromkeys(chain.from_iterable(names)))
     split = [role for role in found if found[role] not in every and column_of(found[role]).separator]
     refuse(

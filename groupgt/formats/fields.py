@@ -20,6 +20,8 @@ from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
 # The columns of lists of results per query, and the column of their scores.
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
+# The texts of results, which AutoRAG's compressors write without ids.
+TEXTS = "retrieved_contents"
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,14 @@ class Field:
 CALL_COLUMN, CALL_LIST = "call", "retrieved_calls"
 # The columns that number the times a system was asked, with one index or with one built anew each time.
 TRIAL, BUILD = "trial", "build"
+# What agents' harnesses and researchers call the number of a trial.
+REPEATS = ("epoch", "attempt", "repeat", "repetition", "seed", "run_id")
 FIELDS = (
     *(Field(unit, "length", (unit,), f"retrieved_{unit}") for unit in LENGTH_UNITS),
     Field(CALLS, "call", (CALL_COLUMN,), CALL_LIST),
     Field("start", "length", ("start",)),
     Field("end", "length", ("end",)),
-    Field("text", "text", ("contents", "text"), "retrieved_contents"),
+    Field("text", "text", ("contents", "text"), TEXTS),
     Field("parent", "id", ("parent",), "retrieved_parents"),
     # The document of a result, if its id does not name it.
     Field("document", "id", ("doc",)),
@@ -135,6 +139,19 @@ def trial_column(names: Container[str], title: str) -> str | None:
     if len(found) > 1:
         raise DataError(f"{title}: expected a column trial or build, found both; keep build if each has its own index")
     return next(iter(found), None)
+
+
+def repeats_in(names: Collection[str]) -> str | None:
+    """Return the column that probably numbers trials, if no column is declared to."""
+    return None if {TRIAL, BUILD} & set(names) else next((name for name in names if name.lower() in REPEATS), None)
+
+
+def repeat_fault(column: str, first: Any, other: Any) -> str:
+    """Return the error message for a query that has results of two values of such a column."""
+    what = f"has results of {column} {display(first)} and {column} {display(other)}"
+    are_numbers = None not in (length_of(first), length_of(other))
+    way = f"--columns trial={column}" if are_numbers else "number them from 1 in a column trial"
+    return f"{what}: if these are trials of one system, {way}; if they are systems, write a file of each"
 
 
 def trial_fault(cell: Any, column: str) -> str:

@@ -27,12 +27,15 @@ from groupgt.formats.fields import (
     LISTS,
     NESTED,
     SCORES,
+    TEXTS,
     TRIAL,
     carried,
     length_of,
     lists_of,
     query_fault,
     ranking,
+    repeat_fault,
+    repeats_in,
     scores_fault,
     trial_column,
     trial_fault,
@@ -123,8 +126,6 @@ def cells_of(column: Any) -> list[Any]:
 
 
 ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field in FIELDS if field.kind == "id"))
-# The texts of results, which AutoRAG's compressors write without ids.
-TEXTS = "retrieved_contents"
 # The columns read from results.
 RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, BUILD, SCORES} | COLUMNS | LISTS
 
@@ -283,8 +284,11 @@ def run_of(
         value = _lazy(value, title)
     shown = list(map(str, value.columns)) if is_pandas(value) else guard(value.collect_schema).names()
     value = guard(lambda: _with_our_names(value, title, columns))
-    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else value
+    needed = RUN_COLUMNS | set(filter(None, [repeats_in(shown)]))
+    frame = _to_polars(value, needed, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
+    if (column := repeats_in(names)) is not None and query_column(names) in names:
+        _refuse_repeats(frame, query_column(names), column, title, guard)
     keys = [name for name in NESTED if name in names]
     if joined := [name for name in keys if frame.collect_schema()[name] == pl.String]:
         return _of_texts(guard(frame.collect), joined[0], shown, columns, title, qids)
@@ -297,6 +301,14 @@ def run_of(
     if keys:
         return _nested(frame, keys[0], title, qids, guard)
     return _long(frame, title, guard, shown, in_memory=in_memory)
+
+
+def _refuse_repeats(frame: pl.LazyFrame, query: str, column: str, title: str, guard: Guard) -> None:
+    """Raise `DataError` if a query has results of several values of a column."""
+    values = pl.col(column).drop_nulls().unique(maintain_order=True)
+    several = frame.group_by(query, maintain_order=True).agg(values).filter(pl.col(column).list.len() > 1).head(1)
+    for qid, (first, other, *_) in guard(several.collect).iter_rows():
+        raise DataError(f"{title}: query {display(qid)}: {repeat_fault(column, first, other)}")
 
 
 def _of_texts(
@@ -460,61 +472,54 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *
     return Run(columns, source=title)
 
 
-Pairs = dict[str, list[tuple[str, float]]]
-
-
-def _by_query(value: Any, field: str, title: str) -> Pairs | None:
-    """Group rows with `query_id`, `doc_id` and a field by query; returns None for other values. Raises `DataError`."""
+def _rows_with(value: Any, field: str, title: str) -> list[Any]:
+    """Return rows with `query_id`, `doc_id` and a field; none for other values. Raises `DataError`."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
-        return None
+        return []
     is_iterator = iter(value) is value
     rows: list[Any] = list(value) if is_iterator or _has(next(iter(value), None), field) else []
     if not rows or not _has(rows[0], field):
-        return None
+        return []
     faults = Faults()
-    pairs: Pairs = {}
     for number, row in enumerate(rows, 1):
-        if _has(row, field):
-            pairs.setdefault(row.query_id, []).append((row.doc_id, getattr(row, field)))
-        else:
+        if not _has(row, field):
             faults.add(f"{title}: row {number}", f"expected query_id, doc_id and {field}, found {display(row)}")
     faults.stop()
-    return pairs
+    return rows
 
 
 def _has(row: Any, field: str) -> bool:
     return all(hasattr(row, name) for name in ("query_id", "doc_id", field))
 
 
-def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
-    """Return `{qid: {id: grade}}` from another library's qrels, or None for other values.
+def truth_in(value: Any, policy: Policy, columns: Declared = NO_COLUMNS) -> GroundTruth | None:
+    """Build ground truth from another library's qrels; returns None for other values.
 
-    Raises `DataError` if a document has two grades for the same query.
+    Raises `DataError` if a document has two grades for the same query, or if its iterations may be subtopics.
     """
     if library_of(value) == "ranx":
-        return dict(value.to_dict()) if type(value).__name__ == "Qrels" else None
-    pairs = _by_query(value, "relevance", "ground truth")
-    if pairs is None:
+        return GroundTruth.of(dict(value.to_dict()), policy) if type(value).__name__ == "Qrels" else None
+    rows = _rows_with(value, "relevance", title := "ground truth")
+    if not rows:
         return None
-    faults = Faults()
-    grades: dict[str, dict[str, float]] = {}
-    for qid, rows in pairs.items():
-        of_query = grades.setdefault(qid, {})
-        for name, grade in rows:
-            if of_query.setdefault(name, grade) != grade:
-                faults.add(f"query {qid!r}", f"document {display(name)} has the grades {of_query[name]} and {grade}")
-    faults.stop()
-    return grades
+    names = [name for name in ("query_id", "doc_id", "relevance", "subtopic_id", "iteration") if hasattr(rows[0], name)]
+    table = Table(
+        title, names, lambda name: [getattr(row, name) for row in rows], lambda row: f"row {row + 1}", declared=columns
+    )
+    return tables.truth_of(table, policy)
 
 
 def run_in(value: Any) -> Mapping[str, Any] | None:
     """Return `{qid: ranking}` from another library's results, or None for other values."""
     if library_of(value) == "ranx":
         return dict(value.to_dict()) if type(value).__name__ == "Run" else None
-    return _by_query(value, "score", "results")
+    pairs: dict[str, list[tuple[str, float]]] = {}
+    for row in _rows_with(value, "score", "results"):
+        pairs.setdefault(row.query_id, []).append((row.doc_id, row.score))
+    return pairs or None
 
 
-def dataset_named(name: Any) -> Mapping[str, Mapping[str, float]] | None:
+def dataset_named(name: Any) -> list[Any] | None:
     """Load the qrels of an ir_datasets data set such as `beir/scifact/test`; returns None for other names.
 
     The data set may be downloaded. Raises `DataError` if it has no qrels.
@@ -529,4 +534,4 @@ def dataset_named(name: Any) -> Mapping[str, Mapping[str, float]] | None:
         return None
     if not dataset.has_qrels():
         raise DataError(f"{name}: this data set of ir_datasets has no qrels; name one of its parts that has")
-    return truth_in(dataset.qrels_iter())
+    return list(dataset.qrels_iter())

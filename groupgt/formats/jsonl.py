@@ -21,6 +21,7 @@ from groupgt.formats.fields import (
     CALL_LIST,
     NESTED,
     SCORES,
+    TEXTS,
     TRIAL,
     calls_fault,
     fields_of,
@@ -28,6 +29,8 @@ from groupgt.formats.fields import (
     lists_of,
     query_fault,
     ranking,
+    repeat_fault,
+    repeats_in,
     result_fault,
     score_of,
     scores_fault,
@@ -45,6 +48,7 @@ from groupgt.model.run import Run
 from groupgt.model.validity import are_texts, finite_number, id_fault, id_text, note_cost, number_of
 from groupgt.model.values import CALLS, SCORE, normal_text
 
+RANKED = NESTED[0]
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
@@ -79,7 +83,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
 
 
 # The keys under which an object lists records.
-WRAPPERS = ("data", "samples", "questions", "examples", "goldens", "test_cases", "records", "rows")
+WRAPPERS = ("data", "samples", "queries", "questions", "examples", "goldens", "test_cases", "records", "rows")
 
 
 def is_array(source: Source) -> bool:
@@ -214,6 +218,8 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     named = lru_cache(maxsize=64)(partial(canonical, declared=source.columns))
     columns_of = lru_cache(maxsize=64)(partial(columns_in, declared=source.columns))
     texts_of_ids = Lists(faults)
+    repeats_of = lru_cache(maxsize=64)(repeats_in)
+    repeated: dict[str, Any] = {}
     kinds: set[str] = set()
     numbered_by: set[str] = set()
     texts: dict[str, str] = {}
@@ -233,6 +239,10 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
         where = f"{where}: query {display(qid)}"
         if isinstance(text := row.get("query"), str):
             texts[qid] = text
+        repeat = None if (column := repeats_of(names)) is None else row[column]
+        if repeated.setdefault(qid, repeat) != repeat:
+            faults.add(where, repeat_fault(column or "", repeated[qid], repeat))
+            continue
         if not lists:
             kinds |= {"result", _add_result(builder, qid, row, record, where, is_kept="list" not in kinds)}
             continue
@@ -240,20 +250,12 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
             faults.add(where, f"expected one list of results, found {' and '.join(lists)}; keep only one")
         elif "list" in kinds and qid in builder.ids:
             faults.add(where, "duplicate query")
-        if isinstance(row[lists[0]], str):
-            column = columns_of(keys).get("retrieved_ids", Column(keys[names.index(lists[0])]))
-            row = {**row, lists[0]: texts_of_ids.read(row[lists[0]], column, "retrieved_ids", where)}
-        if isinstance(row.get(SCORES), str):
-            parts = columns_of(keys).get(SCORES, Column(SCORES)).parts(row[SCORES])
-            row = {**row, SCORES: [number_of(part) for part in parts] if isinstance(parts, list) else parts}
         note_cost(builder.costs, qid, row.get("cost"), faults, where)
         kinds.add("list")
-        _add_ranking(builder, qid, row, lists[0], where)
+        columns = {"retrieved_ids": Column(keys[names.index(lists[0])]), **columns_of(keys)}
+        _add_ranking(builder, qid, _with_lists(row, lists[0], columns, texts_of_ids, where), lists[0], where)
     faults.stop()
-    if {"list", "result"} <= kinds:
-        raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
-    if {"score", "rank"} <= kinds:
-        raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
+    _refuse_mixed(kinds, source)
     if len(builders) > 1 and None in builders:
         raise DataError(f"{source.path}: some rows have a trial and some have none; number the trials of all rows")
     if not builders:
@@ -261,6 +263,34 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     is_build = trial_column(numbered_by, str(source.path)) == BUILD
     runs = [builders[trial].run(source) for trial in sorted(builders, key=lambda trial: trial or 0)]
     return Run.of_trials([replace(run, texts=texts, unsplit=texts_of_ids.unsplit, is_build=is_build) for run in runs])
+
+
+def _refuse_mixed(kinds: set[str], source: Source) -> None:
+    """Raise `DataError` if some lines have results of another kind than others."""
+    if {"list", "result"} <= kinds:
+        raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
+    if {"score", "rank"} <= kinds:
+        raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
+
+
+def _with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_ids: Lists, where: str) -> Record:
+    """Return a row with lists of ids and scores, which may be texts, or one list of objects with both."""
+    cells, scores = row[key], row.get(SCORES)
+    if isinstance(cells, str):
+        cells = texts_of_ids.read(cells, columns["retrieved_ids"], "retrieved_ids", where)
+    if isinstance(scores, str) and SCORES in columns:
+        parts = columns[SCORES].parts(scores)
+        scores = [number_of(part) for part in parts] if isinstance(parts, list) else parts
+    if isinstance(cells, list) and cells and all(isinstance(cell, dict) for cell in cells):
+        results = [dict(zip(_named_keys(tuple(cell)), cell.values())) for cell in cells]
+        for name, column in (("contents", TEXTS), ("score", SCORES)):
+            if column not in row and all(result.get(name) is not None for result in results):
+                row = {**row, column: [result[name] for result in results]}
+        cells, scores = [result.get("doc_id", result) for result in results], row.get(SCORES)
+    return {**row, key: cells, **({} if scores is None else {SCORES: scores})}
+
+
+_named_keys = lru_cache(maxsize=64)(canonical)
 
 
 def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:
@@ -394,15 +424,23 @@ RATINGS = (
 
 def look_mapped(source: Source) -> str | None:
     """Return `truth`, `run` or `either` for a JSON object keyed by query, depending on its values."""
+    from groupgt.formats.records import first_keys, keys_of
+
     begin = _MAPPING.match(source.head())
-    if begin is None or begin[1].decode("utf-8", "replace") in WRAPPERS:
+    if begin is None or (begin[0].endswith(b"[") and begin[1].decode("utf-8", "replace") in WRAPPERS):
         return None
     name, value = begin[2], begin[3]
     is_number = value is not None and value[:1] not in b'"[n'
     if begin[1] in OUR_KEYS or (begin[1] in _FIELDS and not is_number):
         return None
+    if any(keys_of(source).get(name) for name in (*NAMES["run"]["qid"], "id", "_id")):
+        return None  # one record
     if value is None:
-        return "truth" if re.match(rb"\s*[\[{]", source.head()[begin.end() :]) else "either"
+        inner = source.head()[begin.end() :].decode("utf-8", "replace").lstrip()
+        roles = roles_in(list(first_keys(inner)), "run") if inner.startswith("{") else {}
+        if "doc_id" in roles and {"score", "rank"} & roles.keys():
+            return "run"
+        return "truth" if inner.startswith(("[", "{")) else "either"
     if name.decode("utf-8", "replace") in NAMES["truth"]["retrieval_gt"]:
         return "truth"
     return "run" if b"." in value else "either"
@@ -446,7 +484,7 @@ def _are_records(rows: Mapping[str, Record]) -> bool:
 
 
 def read_mapped_run(source: Source) -> Run:
-    """Read scores by document, as ranx writes them, or lists of ids, best first."""
+    """Read scores by document, as ranx writes them, or lists of ids, or of objects with id and score, best first."""
     builder = RunBuilder()
     faults = builder.faults
     kinds = set()
@@ -466,7 +504,7 @@ def read_mapped_run(source: Source) -> Run:
                     builder.add(qid, document, score)
         elif isinstance(row, list):
             kinds.add("lists")
-            builder.add_ranking(qid, ranking(row, where, faults))
+            _add_ranking(builder, qid, _with_lists({RANKED: row}, RANKED, {}, Lists(faults), where), RANKED, where)
         else:
             faults.add(where, f"expected {{id: score}} or a list of ids, found {display(row)}")
     faults.stop()

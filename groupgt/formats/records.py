@@ -51,13 +51,14 @@ def _keys_of(source: Source) -> dict[str, bool]:
     if not source.is_json:
         names = csv.header_of(source)
         return dict.fromkeys(names, True) if len(names) > 1 and not any(map(is_number, names)) else {}
-    keys = _first_keys(text := source.head().decode("utf-8", "replace"))
-    wrapped = next((name for name in WRAPPERS if keys.get(name) is False), None)
+    keys = first_keys(text := source.head().decode("utf-8", "replace"))
     # One object that lists the records.
-    return keys if wrapped is None else _first_keys(text[text.find("[", text.find(f'"{wrapped}"')) :]) or keys
+    named = (re.search(rf'"{name}"\s*:\s*\[', text) for name in WRAPPERS if keys.get(name) is False)
+    wrapped = next(filter(None, named), None)
+    return keys if wrapped is None else first_keys(text[wrapped.end() :]) or keys
 
 
-def _first_keys(text: str) -> dict[str, bool]:
+def first_keys(text: str) -> dict[str, bool]:
     """Return the keys of the first object in a JSON text, which may be truncated."""
     keys: dict[str, bool] = {}
     depth = opened = 0

@@ -24,7 +24,7 @@ _DOCS = ("doc_id", "docno", "docid", "document_id", "corpus-id", "corpus_id", "p
 _QUERIES = ("query", "question", "user_input", "query_text", "question_text")
 # `expected_doc_ids`, `relevant_chunks` and the like. What holds answers is no ground truth of retrieval.
 _STEMS = ("relevant", "expected", "gold", "golden", "positive", "gt")
-_NOUNS = ("doc", "document", "passage", "chunk", "source", "page", "context")
+_NOUNS = ("doc", "docid", "document", "passage", "chunk", "source", "page", "context")
 _GOLD = tuple(f"{stem}_{noun}{ending}" for stem, noun, ending in product(_STEMS, _NOUNS, ("_ids", "s", "_id"))) + tuple(
     f"{stem}{ending}" for stem, ending in product(_STEMS, ("_ids", "", "s", "_id"))
 )

@@ -7,7 +7,7 @@ arrays. Only if something is invalid, or may be, do the rows pass one by one, to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 ABSENT = object()
 EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or group (a row per judgment)"
 NONRELEVANT = "nonrelevant"
+# The second column of qrels, which means nothing or the subtopic.
+ITERATIONS = ("iteration", "iter")
 # Numbers under these names say where a document stands, not how relevant it is.
 NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "unnamed: 0", "")
 # Roles that name ids of a query: to leave out of its results, and that must not be among them.
@@ -146,10 +148,16 @@ def _first_cells(table: Table) -> dict[str, Any]:
     }
 
 
-def _present(table: Table, names: Iterable[str]) -> None:
-    """Report each row that lacks one of these columns."""
+def _unanswerable(table: Table, roles: dict[str, str]) -> set[int]:
+    """Return the rows of queries that are declared to have no answer."""
+    return {row for row, cell in enumerate(_cells(table, roles.get("answerable"))) if cell is not None and not cell}
+
+
+def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -> None:
+    """Report each row that lacks one of these columns, but not these `others`."""
     columns = {name: table.column(name) for name in names}
-    for position in {row for cells in columns.values() for row, cell in enumerate(cells) if cell is ABSENT}:
+    rows = {row for cells in columns.values() for row, cell in enumerate(cells) if cell is ABSENT}
+    for position in rows.difference(others):
         cells_of = ((name, table.column(name)[position]) for name in table.names)
         has = {name: cell for name, cell in cells_of if cell is not ABSENT}
         missing = [name for name, cells in columns.items() if cells[position] is ABSENT]
@@ -189,7 +197,7 @@ def _qids(table: Table, roles: dict[str, str], rows: int) -> list[Any]:
 def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     """Build ground truth from one row per query."""
     if any(ABSENT in table.column(roles[role]) for role in ("qid", "retrieval_gt") if role in roles):
-        _present(table, [roles[role] for role in ("qid", "retrieval_gt") if role in roles])
+        _present(table, [roles[role] for role in ("qid", "retrieval_gt") if role in roles], _unanswerable(table, roles))
     lists = _lists(table)
     groups = lists.column("retrieval_gt", roles["retrieval_gt"])
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
@@ -365,6 +373,8 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         _present(table, names)
     if "grade" not in roles:
         _warn_of_grades(table, roles)
+    if "group" not in roles:
+        _refuse_iterations(table)
     cells = _marks(table.column(roles["grade"])) if "grade" in roles else [1.0] * len(documents)
     groups = texts_of_ids(table.column(roles["group"])) if "group" in roles else None
     is_text = table.text and "grade" in roles
@@ -394,6 +404,15 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         if isinstance(text, str) and text.strip():
             texts.setdefault(qid, text)
     return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None)
+
+
+def _refuse_iterations(table: Table) -> None:
+    """Raise `DataError` if a column of iterations has several values, which may be subtopics."""
+    for name in table.names:
+        if name.lower() in ITERATIONS and len(set(map(str, table.column(name)))) > 1:
+            what = f"{table.where or table.title}: the {name} column has several values"
+            ways = f"if they are subtopics (groups), --columns group={name}; if they mean nothing, drop the column"
+            raise DataError(f"{what}; {ways}")
 
 
 def _named_by(rows: Judged, cells: Sequence[Any]) -> dict[str, list[Any]]:

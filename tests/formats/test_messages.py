@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.formats.detect import read_ground_truth, read_run
+from groupgt.evaluation.reading import read_ground_truth, read_run
 from tests.snapshots import Snapshot
 
 # Query, document, and the score or grade.

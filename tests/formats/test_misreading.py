@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import ir_measures
 import pandas as pd
 import polars as pl
 import pytest
@@ -169,3 +171,89 @@ def test_harmful_ids_in_rows_of_judgments() -> None:
     assert (found["clean"], found["recall"]) == (0.0, 0.75)
     left_out = groupgt.evaluate(rows, run, ["mrr"], truth_columns={"excluded_ids": "bad"})
     assert left_out["mrr"] == 1.0
+
+
+QRELS = [
+    ir_measures.Qrel("q0", "d0", 1, "0"),
+    ir_measures.Qrel("q0", "d0", 1, "1"),
+    ir_measures.Qrel("q0", "d1", 1, "0"),
+]
+
+
+@pytest.mark.parametrize("form", ["list", "iterator", "csv", "jsonl", "parquet", "polars", "pandas"])
+def test_iterations_that_may_be_subtopics_are_asked_about(tmp_path: Path, form: str) -> None:
+    """d1 covers one of two subtopics at rank 1: of the ideal (2 + 0.5/log2(3)), it has 1."""
+    columns = {name: [getattr(row, name) for row in QRELS] for name in QRELS[0]._fields}
+    truth = QRELS if form in ("list", "iterator") else table(tmp_path / "t", form, **columns)
+    run = {"q0": ["d1"]}
+    with pytest.raises(groupgt.DataError, match="--columns group=iteration"):
+        groupgt.evaluate(iter(QRELS) if form == "iterator" else truth, run, ["alpha_ndcg@10"])
+    declared = {"group": "iteration"}
+    means = groupgt.evaluate(truth, run, ["alpha_ndcg@10"], truth_columns=declared).means
+    assert means["alpha_ndcg@10"] == pytest.approx(1 / (2 + 0.5 / math.log2(3)))
+    # One value means nothing.
+    assert len(groupgt.evaluate(QRELS[::2], run, ["recall"]).truth.ids) == 2
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet", "polars", "pandas", "streamed"])
+@pytest.mark.parametrize("shape", ["lists", "rows"])
+@pytest.mark.parametrize("name", ["epoch", "Attempt", "seed", "run_id"])
+def test_repeated_queries_of_epochs_are_asked_about(tmp_path: Path, form: str, shape: str, name: str) -> None:
+    """The second of two trials finds nothing: (1 + 0)/2."""
+    columns: dict[str, list[Any]] = {"qid": ["q1", "q1"], name: [1, 2]}
+    columns |= {"retrieved_ids": ["a", "z"]} if shape == "lists" else {"doc_id": ["a", "z"], "score": [2.0, 1.0]}
+    run = table(tmp_path / "r", "csv" if form == "streamed" else form, **columns)
+    with pytest.raises(groupgt.DataError, match=f"{name} 2|{name} '2'") as error:
+        groupgt.evaluate({"q1": [["a"]]}, run, ["recall"], engine="streaming" if form == "streamed" else "auto")
+    assert f"--columns trial={name}" in str(error.value)
+    declared = {"trial": name}
+    assert groupgt.evaluate({"q1": [["a"]]}, run, ["recall"], run_columns=declared)["recall"] == 0.5
+    # One value for each query is no repetition, and names of runs are no numbers of trials.
+    of_each = table(tmp_path / "o", "csv", **{**columns, "qid": ["q1", "q2"]})
+    assert groupgt.evaluate({"q1": [["a"]]}, of_each, ["recall"])["recall"] == 1
+    named = table(tmp_path / "n", "csv", **{**columns, name: ["bm25", "dense"]})
+    with pytest.raises(groupgt.DataError, match="number them from 1 in a column trial"):
+        groupgt.evaluate({"q1": [["a"]]}, named, ["recall"])
+
+
+@pytest.mark.parametrize("keys", [("id", "score"), ("docid", "score"), ("document_id", "similarity"), ("_id", "rank")])
+def test_results_as_objects(tmp_path: Path, cli: Cli, keys: tuple[str, str]) -> None:
+    """A file by query, lines, and Python read the same objects: (1 + 1/2)/2."""
+    results = {"q1": [("100", 1), ("5", 2)], "q2": [("9", 3), ("7", 4)]}
+    run = {qid: [dict(zip(keys, pair), title="t") for pair in pairs] for qid, pairs in results.items()}
+    truth = {"q1": {"100": 1}, "q2": {"7": 1}}
+    by_query = put(tmp_path / "r.json", json.dumps(run))
+    per_line = lines(tmp_path / "r.jsonl", *({"qid": qid, "results": row} for qid, row in run.items()))
+    for path in (by_query, per_line):
+        assert groupgt.evaluate(truth, path, ["mrr"])["mrr"] == 0.75
+    assert groupgt.read_run(by_query).rankings == {"q1": ["100", "5"], "q2": ["9", "7"]}
+    fails(cli("evaluate", by_query, by_query, "-m", "mrr"), "expected ground truth, but this looks like a run")
+    strange = put(tmp_path / "s.json", json.dumps({"q1": [{"ref": "a", "score": 1}], "q2": ["a"]}))
+    with pytest.raises(groupgt.DataError, match="rank 1 must be a string or integer"):
+        groupgt.read_run(strange, "json")
+
+
+def test_a_file_for_each_query(tmp_path: Path, cli: Cli) -> None:
+    """A folder of one object for each query, beside keys that hold objects themselves."""
+    (tmp_path / "runs").mkdir()
+    for n in (1, 2):
+        record = {"metadata": {"model": "m"}, "query_id": f"q{n}", "retrieved_docids": [f"d{n}"], "result": [{"a": 1}]}
+        put(tmp_path / "runs" / f"{n}.json", json.dumps(record))
+        put(tmp_path / "runs" / f"{n}.json", json.dumps(record, indent=2 if n == 1 else None))
+    truth = put(tmp_path / "q.txt", "q1 0 d1 1\nq2 0 d2 1\n")
+    for more in ([], ["--columns", "retrieved_ids=retrieved_docids"]):
+        told = cli("evaluate", truth, tmp_path / "runs", "--parts", "-m", "recall", *more)
+        assert "1.0000" in told.out, told
+    missing = cli("evaluate", truth, tmp_path / "runs", "--parts", "-m", "recall", "--columns", "retrieved_ids=docs")
+    fails(missing, "there is no column 'docs'; there are metadata, query_id, retrieved_docids, result")
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_column_may_be_absent_from_the_first_record(tmp_path: Path, wrapped: bool) -> None:
+    records: list[dict[str, Any]] = [{"id": "q0", "answerable": False}, {"id": "q1", "must_have": [["a"]]}]
+    truth = lines(tmp_path / "t.jsonl", *([{"about": "golden", "queries": records}] if wrapped else records))
+    columns = {"retrieval_gt": "must_have"}
+    assert groupgt.evaluate(truth, {"q1": ["a"]}, ["recall"], truth_columns=columns)["recall"] == 1
+    unanswered = lines(tmp_path / "u.jsonl", {"id": "q0"}, records[1])
+    with pytest.raises(groupgt.DataError, match=r"u.jsonl:1: expected the key must_have, found id"):
+        groupgt.read_ground_truth(unanswered, columns=columns)
