@@ -47,8 +47,6 @@ from groupgt.formats.roles import (
     canonical,
     missing_columns,
     query_column,
-    roles_in,
-    shown_names,
 )
 from groupgt.formats.tables import Table
 from groupgt.formats.validity import MAX_INVALID_ROWS, Guard, is_id, normal_texts, refuse_rows
@@ -130,35 +128,13 @@ ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field
 RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, BUILD, SCORES} | COLUMNS | LISTS
 
 
-# The column of what a series holds, by its index.
-SERIES: dict[Kind, str] = {"truth": "retrieval_gt", "run": "retrieved_ids", "corpus": "contents"}
-
-
 def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_COLUMNS) -> Any:
-    """Return a frame with everything in columns: of pandas, with its index if that has a name; other frames unchanged.
-
-    A Hugging Face data set becomes a table of Arrow. Raises `DataError` if an index without a name may hold the ids.
-    """
-    if library_of(value) == "datasets":
-        if isinstance(value, Mapping):
-            raise DataError(f"{title}: expected one split; pass that of {' or '.join(map(repr, value))}")
-        if not hasattr(value, "num_rows"):
-            raise DataError(f"{title}: expected a data set in memory or on disk; load it without streaming=True")
-        return value.with_format("arrow")[:]
-    if library_of(value) != "pandas":
+    """Return a frame with everything in columns: of pandas with its index, and a Hugging Face data set as Arrow."""
+    if library_of(value) not in ("pandas", "datasets"):
         return value
-    key = "doc_id" if kind == "corpus" else "qid"
-    if not hasattr(value, "columns"):
-        value = value.to_frame() if value.index.nlevels > 1 else value.to_frame(SERIES[kind])
-    names = list(map(str, value.columns))
-    levels = [name for name in value.index.names if name is not None and str(name) not in names]
-    has_key = bool(roles_in(names, kind, columns).keys() & ({key} if kind == "corpus" else {key, "query"}))
-    if not (levels or has_key) and len(value) and isinstance(value.index[0], (str, tuple)):
-        found = f"an index without a name, which begins with {display(value.index[0])}"
-        axis = key if value.index.nlevels == 1 else ["qid", "doc_id"]
-        way = f"if that holds the ids, name it: .rename_axis({axis!r})"
-        raise DataError(f"{title}: the {key!r} column is missing: found {shown_names(names)} and {found}; {way}")
-    return value.reset_index(level=levels) if levels else value
+    from groupgt.formats.indexed import of_data_set, of_pandas
+
+    return of_pandas(value, title, kind, columns) if library_of(value) == "pandas" else of_data_set(value, title)
 
 
 # The libraries whose frames lie on many machines.

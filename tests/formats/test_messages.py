@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.evaluation.reading import read_ground_truth, read_run
+from groupgt.evaluation.reading import read_ground_truth
 from tests.snapshots import Snapshot
 
 # Query, document, and the score or grade.
@@ -97,7 +97,7 @@ def _cases(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     path = folder / "file"
     for name, row in BAD.items():
         for side, shapes in (("truth", TRUTHS), ("run", RUNS)):
-            read = read_ground_truth if side == "truth" else read_run
+            read = read_ground_truth if side == "truth" else groupgt.read_run
             for shape, text in shapes.items():
                 path.write_text(text([*SOUND, row]), encoding="utf-8", newline="")
                 yield f"{side}, {shape}: {name}", partial(read, path, shape.split(",")[0])
