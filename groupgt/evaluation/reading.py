@@ -79,12 +79,12 @@ class Reading:
         qrels = frames.dataset_named(value) if is_path and named is None else None
         if isinstance(value, GroundTruth):
             truth = value
-        elif isinstance(value, Mapping):
-            truth = GroundTruth.of(value, self.policy)
         elif qrels is None and (is_path or frames.is_frame(value)):
             from groupgt.formats import detect
 
             truth = detect.read_ground_truth(value, named, self.policy, columns=columns, ceiling=self.engine.ceiling)
+        elif isinstance(value, Mapping):
+            truth = GroundTruth.of(value, self.policy)
         elif (read := frames.truth_in(value if qrels is None else qrels, self.policy, columns)) is not None:
             truth = read
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from groupgt.formats import beir, benchmarks, csv, frameworks, journals, jsonl, otlp, parquet, roles, words
+from groupgt.formats import beir, benchmarks, csv, frameworks, journals, jsonl, mapped, otlp, parquet, roles, words
 from groupgt.formats.format import Format
 from groupgt.formats.records import keys_of
 from groupgt.formats.source import Source
@@ -59,7 +59,7 @@ FORMATS = (
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
     Format("trec-rag", frameworks.look_trec_rag, None, frameworks.read_trec_rag),
     Format("journal", journals.look, journals.read_ground_truth),
-    Format("json", jsonl.look_mapped, jsonl.read_mapped_truth, jsonl.read_mapped_run),
+    Format("json", mapped.look_mapped, mapped.read_mapped_truth, mapped.read_mapped_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
     *words.FORMATS,

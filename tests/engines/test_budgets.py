@@ -417,6 +417,7 @@ def carried(kind: str, data: Data, tie_rule: str, folder: Path, monkeypatch: pyt
     return file, lengths
 
 
+@pytest.mark.filterwarnings("ignore:.* judged passages have no contents")
 @pytest.mark.parametrize(
     ("order", "duplicates", "tie_rule"),
     [

@@ -519,6 +519,7 @@ def test_builds_have_a_variance_of_their_own() -> None:
     assert "are for other builds as well" in table.text()
 
 
+@pytest.mark.filterwarnings("ignore:.*relevant ids are in no result")
 def test_trials_that_differ_as_a_whole_are_told() -> None:
     truth = {f"q{n}": [[f"a{n}"]] for n in range(40)}
     runs = [{f"q{n}": [f"a{n}" if n % 4 < kept else "x"] for n in range(40)} for kept in (1, 4)]

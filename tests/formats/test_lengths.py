@@ -197,6 +197,7 @@ def test_a_tokenizer_that_raises_is_told_as_such() -> None:
         recall(LISTS, "3tokens", groupgt.Lengths(texts={"a": "x", "b": "y"}, count=count))
 
 
+@pytest.mark.filterwarnings("ignore:.* not in the corpus")
 @pytest.mark.parametrize("lengths", [{"tokens": {"a": 1}}, groupgt.Lengths(texts={"a": "x"}, count=words)])
 def test_a_result_without_a_length(lengths: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = written(tmp_path / "run.csv", "qid,doc_id,score\nq,a,2\nq,b,1\nother,c,1\n")
@@ -450,6 +451,7 @@ def test_a_title_counts_with_its_text(tmp_path: Path) -> None:
     assert recalls(LISTS, (3, 4, 5), "chars", read_lengths(file)) == [0, 0.5, 1]
 
 
+@pytest.mark.filterwarnings("ignore:.* not in the corpus")
 def test_a_document_that_the_corpus_does_not_hold(tmp_path: Path) -> None:
     file = corpus(tmp_path, "jsonl", {"doc_id": "a", "contents": "x"})
     with pytest.raises(groupgt.DataError, match=r"corpus\.jsonl.*'b' in chars"):

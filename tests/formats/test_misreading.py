@@ -123,6 +123,7 @@ def test_results_joined_in_a_cell_are_asked_about_and_split(tmp_path: Path, form
     assert groupgt.evaluate(truth, run, ["mrr"], run_columns={"retrieved_ids": f"retrieved_ids[{mark}]"})["mrr"] == 0.75
 
 
+@pytest.mark.filterwarnings("ignore:.* not in the corpus")
 @pytest.mark.parametrize("form", WRITERS)
 def test_ids_with_separators_and_blanks_are_ids(tmp_path: Path, form: str) -> None:
     """They match as a whole; what matches nothing is told once if it has a separator, and blanks alone are not told."""
