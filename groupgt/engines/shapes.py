@@ -9,7 +9,7 @@ from typing import Any
 from groupgt import native
 from groupgt.errors import Faults, strange_result
 from groupgt.formats.fields import CALL_COLUMN, call_of, calls_fault
-from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
+from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown, unscored
 from groupgt.model.values import SCORE, span_of
 
 # The usual types for a pair of id and score.
@@ -111,7 +111,7 @@ def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[lis
             faults.add(where, f"expected an id (a string or integer), found {key!r} of type {type(key).__name__}")
             return [], None
         if score is None:
-            faults.add(where, f"expected a finite number as the score of {name!r}, found {value!r}")
+            faults.add(where, f"expected a finite number as the score of {name!r}, found {value!r}{unscored(value)}")
             return [], None
         ids.append(name)
         scores.append(score)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.model.validity import finite_number, id_fault, id_text
+from groupgt.model.validity import finite_number, id_fault, id_text, unscored
 from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
 
 # The columns of lists of results per query, and the column of their scores.
@@ -227,7 +227,7 @@ def query_fault(cell: object, qid: str | None, column: str = "qid") -> str | Non
 
 def score_fault(cell: object, order: str = "score") -> str:
     """Return the error message for a cell that is not a valid score or rank."""
-    return f"expected a finite number as the {order}, found {display(cell, LONGEST_CELL)}"
+    return f"expected a finite number as the {order}, found {display(cell, LONGEST_CELL)}{unscored(cell)}"
 
 
 def result_fault(
@@ -273,7 +273,9 @@ def scores_fault(scores: Any, count: int, key: str) -> str | None:
     if len(scores) != count:
         return f"expected as many {SCORES} as {key} ({count}), found {len(scores)}"
     wrong = [score for score in scores if finite_number(score) is None]
-    return f"expected finite numbers as {SCORES}, found {display(wrong[0], LONGEST_CELL)}" if wrong else None
+    if not wrong:
+        return None
+    return f"expected finite numbers as {SCORES}, found {display(wrong[0], LONGEST_CELL)}{unscored(wrong[0])}"
 
 
 def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> list[Result]:

@@ -45,7 +45,7 @@ from groupgt.formats.tables import NONRELEVANT, Table, named_ids, truth_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import id_text, note_cost, number_of
+from groupgt.model.validity import id_text, note_cost, number_of, unscored
 from groupgt.model.values import CALLS, SCORE, normal_text
 
 RANKED = NESTED[0]
@@ -331,7 +331,7 @@ def _add_result(builder: RunBuilder, qid: str, row: Record, record: Record, wher
     if document is None:
         builder.faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
     elif row.get(order) is None:
-        words = hint(record, ["score"], "run")
+        words = unscored(None) if {"score", "rank"} & row.keys() else hint(record, ["score"], "run")
         builder.faults.add(where, f"expected a finite number as score or rank, found neither{words}")
     elif error := result_fault(qid, document, score, row[order], order, row.get("call", 1)):
         builder.faults.add(where, error)

@@ -32,6 +32,7 @@ from groupgt.model.validity import (
     number_of,
     plain,
     shown,
+    unjudged,
 )
 from groupgt.model.values import normal_text
 from groupgt.model.written import SHAPES, Shape
@@ -324,7 +325,8 @@ class Judged:
         if fault := ids_fault(qid, document):
             return fault
         if not is_grade(finite_number(grade)):
-            return f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
+            what = f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
+            return what + unjudged(cell)
         key = (qid, group, document)
         if self.unique:
             again = firsts.again(key, row)

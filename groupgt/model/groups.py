@@ -16,7 +16,17 @@ from groupgt import native
 from groupgt.errors import Faults, display, key_of_id, warn
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
-from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, is_integer, plain
+from groupgt.model.validity import (
+    GRADE_LIMIT,
+    are_ids,
+    finite_number,
+    id_fault,
+    id_text,
+    is_grade,
+    is_integer,
+    plain,
+    unjudged,
+)
 from groupgt.model.values import TEXT, Form, kind_of, span_of
 
 # The columns of a `GroundTruth`, and values of its cached properties that are known already.
@@ -72,7 +82,7 @@ def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
             elif text in relevant:
                 faults.add(where, f"document {text!r} is judged twice, as text and as a number")
             elif grade is None or not is_grade(grade):
-                faults.add(where, f"expected a number as the grade of {text!r}, found {display(cell)}")
+                faults.add(where, f"expected a number as the grade of {text!r}, found {display(cell)}{unjudged(cell)}")
             else:
                 relevant.add(text)
                 names.append(text)
@@ -448,9 +458,9 @@ def _in_order(cell: Any) -> Sequence[Any]:
 
 
 def _grade(cell: Mapping[str, Any]) -> float:
-    grade = finite_number(cell.get("grade", 1))
+    grade = finite_number(found := cell.get("grade", 1))
     if grade is None or not is_grade(grade):
-        raise _GroupError(f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
+        raise _GroupError(f"expected a grade (a number within ±2^31), found {found!r}{unjudged(found)}")
     return grade
 
 

@@ -157,6 +157,28 @@ _ODD = (
 )
 
 
+def unjudged(cell: Any) -> str:
+    """Return the way out if a grade is missing.
+
+    >>> unjudged(None) == unjudged("") == unjudged(float("nan")) != "", unjudged("high")
+    (True, '')
+    """
+    return "; leave out documents that are not judged, or give them a grade" if _is_missing(cell) else ""
+
+
+def unscored(cell: Any) -> str:
+    """Return the way out if a score is missing."""
+    return (
+        "; give every result a score, or leave out all scores (ranks or the order count then)"
+        if _is_missing(cell)
+        else ""
+    )
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or str(cell).strip().lower() in ("", "null", "none", "nan", "na", "n/a", "<na>")
+
+
 def finite_number(value: Any) -> float | None:
     """Convert a finite number of any numeric type to a float; return None for anything else, including text and bools.
 
