@@ -8,9 +8,8 @@ import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import ir_measures
 import pandas as pd
 import polars as pl
 import pytest
@@ -174,11 +173,16 @@ def test_harmful_ids_in_rows_of_judgments() -> None:
     assert left_out["mrr"] == 1.0
 
 
-QRELS = [
-    ir_measures.Qrel("q0", "d0", 1, "0"),
-    ir_measures.Qrel("q0", "d0", 1, "1"),
-    ir_measures.Qrel("q0", "d1", 1, "0"),
-]
+class Qrel(NamedTuple):
+    """A judgment as ir_measures has them."""
+
+    query_id: str
+    doc_id: str
+    relevance: int
+    iteration: str = "0"
+
+
+QRELS = [Qrel("q0", "d0", 1, "0"), Qrel("q0", "d0", 1, "1"), Qrel("q0", "d1", 1, "0")]
 
 
 @pytest.mark.parametrize("form", ["list", "iterator", "csv", "jsonl", "parquet", "polars", "pandas"])
