@@ -301,7 +301,7 @@ def _over_builds(
 
 
 def contrasts_with(
-    others: Sequence[str], values: Values, metrics: Mapping[str, Metric], settings: Settings
+    others: Sequence[str], values: Values, metrics: Mapping[str, Metric], settings: Settings, builds: Builds[str]
 ) -> dict[Key, Contrast]:
     """Compare every system with each of `others`, each pair once."""
     names = list(values)
@@ -311,7 +311,7 @@ def contrasts_with(
         for other in others
         if name != other and not (name in others and place > names.index(other))
     ]
-    return contrasts_of(values, metrics, twos, settings)
+    return contrasts_of(values, metrics, twos, settings, builds=builds)
 
 
 def _contrast(

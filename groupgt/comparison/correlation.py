@@ -41,6 +41,10 @@ class Side:
         """Return the means of the named systems, shape (S,)."""
         return np.array([mean_of(self.values[name]) for name in names])
 
+    def queries(self, names: Sequence[str]) -> int:
+        """Return the number of queries with a value for any of the named systems."""
+        return int((~np.isnan(np.stack([self.values[name] for name in names]))).any(axis=0).sum())
+
     def only(self, qids: Sequence[str]) -> Side:
         """Keep these queries, in this order."""
         place = {qid: number for number, qid in enumerate(self.qids)}

@@ -266,9 +266,14 @@ class Systems:
         """All systems that share the best mean for the primary metric."""
         return [name for name in self.names if self.is_best(name, self.primary)]
 
-    def queries_of(self, name: str) -> int:
-        """Return the number of queries in a system's mean for the primary metric."""
-        return int((~np.isnan(plain_of(self.tested[name][self.primary]))).sum())
+    def queries_of(self, name: str, metric: str | None = None) -> int:
+        """Return the number of queries in a system's mean for a metric (default: the primary one)."""
+        return int((~np.isnan(plain_of(self.tested[name][metric or self.primary]))).sum())
+
+    def queries_over(self, metric: str) -> tuple[int, int]:
+        """Return the smallest and the largest number of queries in the means of a metric."""
+        numbers = [self.queries_of(name, metric) for name in self.names]
+        return min(numbers), max(numbers)
 
     def complete(self, evaluation: Evaluation) -> Bools:
         """Mark the queries that are complete within the cutoff in every trial, shape (Q,)."""

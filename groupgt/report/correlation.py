@@ -61,6 +61,10 @@ class CorrelationTeller(Teller[Correlation]):
         one, two = result.sides
         queries = counted(result.shared, "shared query") if result.shared else "no shared queries"
         lines = [f"{_title(one.label, str(one.metric))} against {_title(two.label, str(two.metric))}; {queries}"]
+        valued = [side.queries(result.systems) for side in result.sides]
+        if set(valued) != {result.shared} and (result.shared or valued[0] != valued[1]):
+            means = [f"{_title(side.label, side.text)} over {each:,}" for side, each in zip(result.sides, valued)]
+            lines.append(f"means of {' and of '.join(means)} queries")
         for label, count in zip(result.labels, result.left_out):
             if count:
                 lines.append(f"{counted(count, 'query')} only in {label}, left out")

@@ -132,6 +132,9 @@ def no_result(case: Case) -> Decision | None:
     if case.failed and case.all_systems is None:
         reasons = [first_line(next(iter(case.failed.values())))]
         return Decision("no result", [f"{every(len(case.failed), 'system')} failed."], reasons)
+    systems = case.all_systems
+    if systems is not None and any(systems.queries_over(text)[1] for text in systems.metrics):
+        return Decision("no result", [f"No query has a value of {systems.label}."], [])
     return Decision("no result", ["No query could be evaluated."], [])
 
 

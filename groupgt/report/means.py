@@ -243,8 +243,11 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 
 
 def evaluated_of(systems: Systems) -> str:
-    """Return how many queries were evaluated: `82 of 88 queries evaluated`."""
-    return f"{max(map(systems.queries_of, systems.names)):,} of {counted(len(systems.qids), 'query')} evaluated"
+    """Return how many queries were evaluated: `82 of 88 queries evaluated`, or `10 to 82 of …` if metrics differ."""
+    numbers = [systems.queries_over(text)[1] for text in systems.metrics]
+    low, high = min(numbers), max(numbers)
+    over = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+    return f"{over} of {counted(len(systems.qids), 'query')} evaluated{'' if low == high else ', by metric'}"
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:

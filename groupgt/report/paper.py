@@ -51,7 +51,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     letters = dict(zip(named, string.ascii_lowercase))
     metrics = systems.by().compared or list(systems.metrics)
     chosen = {text: metric for text, metric in systems.metrics.items() if text in metrics}
-    contrasts = contrasts_with(named, systems.values, chosen, systems.settings)
+    contrasts = contrasts_with(named, systems.tested, chosen, systems.settings, systems.builds)
     # Each pair is tested once and reported for both systems.
     signs: dict[tuple[str, str], dict[bool, list[str]]] = {}
     for (first, second, text), contrast in contrasts.items():
@@ -64,7 +64,8 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     headers = [["".join(part) for part in parts]]
     if len(chosen) > FEW_METRICS:
         # The names of metrics are placed above their cutoffs.
-        headers = [[name for name, _, _ in parts], [at + cutoff for _, at, cutoff in parts]]
+        cutoffs = [at and at + cutoff for _, at, cutoff in parts]
+        headers = [[name or cutoff for name, _, cutoff in parts], *([cutoffs] if any(cutoffs) else [])]
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
@@ -104,12 +105,13 @@ def _caption(
     count: int,
 ) -> str:
     """Write the caption: metrics, number of queries, and the significance test."""
-    numbers = {systems.queries_of(name) for name in systems.names}
-    low, high = min(numbers), max(numbers)
-    over = counted(high, "query") if low == high else f"{low:,}--{high:,} queries"
-    settings = systems.settings
-    named_metrics = joined([in_full(systems.metrics[text]) for text in systems.by().compared or systems.metrics])
-    text = f"Means of {named_metrics} over {over}{'. The best are bold' if len(systems.names) > 1 else ''}."
+    settings, bold = systems.settings, ". The best are bold" if len(systems.names) > 1 else ""
+    over = {text: _queries(*systems.queries_over(text)) for text in systems.by().compared or systems.metrics}
+    if len(set(over.values())) == 1:
+        named = f"{joined([in_full(systems.metrics[text]) for text in over])} over {next(iter(over.values()))}"
+    else:
+        named = joined([f"{in_full(systems.metrics[text])} over {queries}" for text, queries in over.items()])
+    text = f"Means of {named}{bold}."
     if not contrasts:
         return text.translate(ESCAPED)
     what = MARKED.get(tuple(sorted({better for of_cell in signs.values() for better in of_cell})), "")
@@ -120,6 +122,10 @@ def _caption(
         comparison = f"{what} than the systems of these letters ({named})"
     test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"
     return f"{text} {comparison}: {test}.".translate(ESCAPED)
+
+
+def _queries(low: int, high: int) -> str:
+    return counted(high, "query") if low == high else f"{low:,}--{high:,} queries"
 
 
 def in_full(metric: Metric) -> str:
