@@ -323,7 +323,7 @@ class Judged:
                     f"expected an id (a string or integer) as {role}, found {'null' if name is None else display(name)}"
                 )
         if fault := ids_fault(qid, document):
-            return fault
+            return fault + (unjudged(cell) if not document.strip() else "")
         if not is_grade(finite_number(grade)):
             what = f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
             return what + unjudged(cell)
