@@ -21,6 +21,7 @@ from groupgt.experiment.fresh import Fresh, Here, shared_process
 from groupgt.experiment.retrieval import Left, left_behind, left_by
 from groupgt.experiment.runner import evaluated
 from groupgt.experiment.systems import placed
+from groupgt.formats.parts import is_url
 from groupgt.labellers.code import Code
 from groupgt.model.values import SCORE
 from groupgt.retrievers.base import Corpus, Setting
@@ -96,7 +97,8 @@ def _row(
     documents, count = None, 0
     if system.is_stored:
         will = "read"
-        if not experiment.unchecked and not isinstance(data.request.labeller, Code):
+        is_elsewhere = is_url(experiment.options(name, dataset).path)
+        if not experiment.unchecked and not isinstance(data.request.labeller, Code) and not is_elsewhere:
             _check_stored(SystemAnswers(experiment, {dataset: data}, cache, Silence()), dataset, name, faults)
     elif system.inputs:
         will = "combine"

@@ -61,6 +61,7 @@ STREAMING = "engine: {use: streaming, with: {memory: 20GB}}"
 SPARK = "engine: {use: spark, with: {}}"
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "engine", ["", STREAMING, SPARK, pytest.param("engine: streaming", marks=pytest.mark.property)]

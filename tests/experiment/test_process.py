@@ -102,6 +102,7 @@ def search(queries, k):
 """
 
 
+@pytest.mark.filterwarnings("ignore:.*is the run from the same corpus")
 @pytest.mark.slow
 def test_lists_that_are_handed_out_are_the_codes_to_change(file: Path) -> None:
     module(file, REVERSING)

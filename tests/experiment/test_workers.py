@@ -60,6 +60,7 @@ def search(queries, k):
 """
 
 
+@pytest.mark.filterwarnings("ignore:.*is the run from the same corpus")
 @pytest.mark.faults
 @pytest.mark.skipif(
     os.name != "posix", reason="only POSIX ends a process with SIGKILL, as it does where memory is short"
