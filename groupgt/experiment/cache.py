@@ -116,7 +116,9 @@ class Task:
         # Which columns a function takes is known only once it is imported.
         sent = set(data.queries.columns if system.kind.imports_target else self.options.sends()) - {"qid"}
         if sent:
-            determining["sent"] = {name: data.column_digests[name] for name in sent}
+            determining["sent"] = {
+                name: data.column_digests.get(name) for name in sent
+            }  # an unknown one is refused later
         if paths:
             determining["all questions"] = data.qids  # rows of files may be in their order
         return key_of(determining)
