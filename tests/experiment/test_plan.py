@@ -118,8 +118,10 @@ cache: null
 def test_what_a_run_refuses_is_refused_before_anything_is_called(
     other: str, words: str, dry: bool, tmp_path: Path, cli: Cli
 ) -> None:
+    called = tmp_path / "called.txt"
     (tmp_path / "calls.py").write_text(
-        "def search(query, k):\n    open('called.txt', 'a').write(query)\n    return [query]\n"
+        "from pathlib import Path\n"
+        f"def search(query, k):\n    Path({str(called)!r}).write_text(query)\n    return [query]\n"
     )
     rows = [{"qid": qid, "query": qid, "retrieval_gt": [[qid]]} for qid in "ab"]
     (tmp_path / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -132,4 +134,4 @@ def test_what_a_run_refuses_is_refused_before_anything_is_called(
     assert told.status == 2
     assert words in told.err
     if "none" not in other:
-        assert not (tmp_path / "called.txt").exists()
+        assert not called.exists()
