@@ -133,7 +133,6 @@ class Reading:
         return detect.unread_run(
             value,
             named,
-            parts=True,
             qids=qids,
             columns=columns,
             tool_spans=self.options["tool_spans"],

@@ -63,14 +63,13 @@ def unread_run(
     path: AnyPath | Sequence[AnyPath],
     format: str | None = None,
     *,
-    parts: bool = False,
     qids: list[str] | None = None,
     columns: Declared = NO_COLUMNS,
     tool_spans: Mapping[str, str] = NO_COLUMNS,
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Read the results of one system from a file, several files (`parts`) or a frame.
+    """Read the results of one system from a file, or from several that form one run.
 
     The lines of TREC files, and large files, are not read here: the evaluation streams them.
     """
@@ -87,11 +86,6 @@ def unread_run(
         assert chosen.run is not None  # noqa: S101  # detection chooses a format of results
         return chosen.run(source)
 
-    require_columns(columns, [path] if isinstance(path, (str, os.PathLike)) or frames.is_frame(path) else path)
-    if frames.is_frame(path):
-        return frames.run_of(path, qids=qids, columns=columns)
-    if not parts:
-        run_parts.refuse_many(path)
     if not isinstance(path, (str, os.PathLike)):
         return run_parts.joined([Path(file) for file in path], read, run_parts.title_of(path))
     if run_parts.is_url(path):
