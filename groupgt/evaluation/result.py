@@ -417,7 +417,8 @@ class Misses(Result):
     @cached_property
     def of_worst(self) -> list[PlacedGroup]:
         """All groups of the worst queries of a single run, up to `worst` queries, in order."""
-        return [group for query in self._incomplete[: self.worst].tolist() for group in self.failures.groups_of(query)]
+        order, _ = self._worst_first
+        return [group for query in order[: self.worst].tolist() for group in self.failures.groups_of(query)]
 
     @cached_property
     def queries(self) -> list[dict[str, Any]]:
@@ -426,9 +427,8 @@ class Misses(Result):
         Each group has `group`, `rank` (None without a hit), `covered` (within k, in every trial) and `alternatives`;
         with several trials, also `covered_trials` and `trials`.
         """
-        failures, queries = self.failures, self._incomplete[: self.worst].tolist()
+        failures, (order, coverage) = self.failures, self._worst_first
         results = self.evaluations[self.run].averaged(lambda hits: hits.length)
-        coverage = self._coverage
         return [
             {
                 "qid": failures.truth.qids[query],
@@ -437,13 +437,13 @@ class Misses(Result):
                 "results": whole(float(results[query])),
                 "groups": [plain_group(group) for group in failures.groups_of(query)],
             }
-            for query in queries
+            for query in order[: self.worst].tolist()
         ]
 
     @property
     def incomplete(self) -> int:
         """The number of queries that a single run does not complete, in one trial at least."""
-        return len(self._incomplete)
+        return len(self._worst_first[0])
 
     @property
     def evaluated(self) -> int:
@@ -468,14 +468,6 @@ class Misses(Result):
     @property
     def _trials(self) -> Sequence[Hits]:
         return self.evaluations[self.run].hits_in_trials
-
-    @property
-    def _incomplete(self) -> Ints:
-        return self._worst_first[0]
-
-    @property
-    def _coverage(self) -> Floats:
-        return self._worst_first[1]
 
     @cached_property
     def _worst_first(self) -> tuple[Ints, Floats]:

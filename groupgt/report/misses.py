@@ -203,12 +203,9 @@ class MissesTeller(Teller[Misses]):
     def _places(self, group: PlacedGroup) -> list[str]:
         if not self._is_of_one:
             return ["–" if place.rank is None else f"{place.rank:,}" for place in group.places.values()]
-        results = int(self.result.evaluations[self.result.run].labelled.hits.length[self._index[group.qid]])
-        return [place_of(group, results, self.result.k)]
-
-    @property
-    def _index(self) -> Mapping[str, int]:
-        return self.result.failures.truth.index
+        misses = self.result
+        query = misses.failures.truth.index[group.qid]
+        return [place_of(group, int(misses.evaluations[misses.run].labelled.hits.length[query]), misses.k)]
 
 
 def _is_covered(group: PlacedGroup) -> bool:
