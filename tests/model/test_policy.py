@@ -68,9 +68,9 @@ def test_a_preset_is_where_a_policy_starts() -> None:
     assert Policy.of(policy) is policy
     text = "empty_groups=error, flat_gt=error, missing=zero, extra=error, duplicates=penalize, ties=id, undefined=skip"
     assert str(policy) == text
-    longer = Policy(level=2, importance=("vital", "okay"))
-    assert str(longer).endswith("undefined=skip, level=2, importance=vital+okay")
-    assert longer.changes == "level=2, importance=vital+okay"
+    longer = Policy(absent="error", level=2, importance=("vital", "okay"))
+    assert str(longer).endswith("undefined=skip, absent=error, level=2, importance=vital+okay")
+    assert longer.changes == "absent=error, level=2, importance=vital+okay"
     assert Policy(level=0.1 + 0.2).changes == "level=0.30000000000000004"
     assert Policy.of(dict(longer.as_texts)) == longer
 
