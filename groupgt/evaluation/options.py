@@ -124,8 +124,8 @@ class TruthOptions(QueryOptions, total=False):
         Default(NO_COLUMNS),
         Doc('Names of columns of the ground truth by role, such as `{"retrieval_gt": "expected"}`.'),
         Shell(
-            "Name columns by role, such as doc_id=chunk or retrieval_gt=expected, in every file that has them; "
-            "repeatable.",
+            "Name columns by role, such as doc_id=chunk, or their paths, such as doc_id=hits[].id, in every file that "
+            "has them; repeatable.",
             flag="--columns",
             metavar="ROLE=NAME",
             form="texts",

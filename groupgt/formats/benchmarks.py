@@ -12,6 +12,11 @@
 - crux: ratings of how well each passage answers each sub-question of a query, one record per query and passage. Rating
   files (`id`, `docid`) and judgment files (`example_id`, `pid`) can be read; in both, `rating` is a list with one
   number per sub-question. A folder of such files is read as one file. These files are also used to evaluate LANCER;
+- longmemeval: sessions with the answer, and the log of its retrieval; questions whose id ends with `_abs` have none;
+- locomo: turns with the evidence. Their ids are unique within a conversation, so that its id stands before them;
+- fanoutqa: the Wikipedia page of each part of a question, which may have parts itself;
+- double-bench: pages of a document, `doc_path/page`;
+- mtrag: the passages of a generation task, which are results;
 - ragelo: TREC subtopic qrels, with a placeholder for each criterion that no document addresses.
 """
 
@@ -22,10 +27,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from groupgt.errors import DataError, display, listed, warn
-from groupgt.formats import nuggetbank, trec
+from groupgt.formats import nested, nuggetbank, trec
 from groupgt.formats.beir import split_of
 from groupgt.formats.fields import first_in, ids_at
 from groupgt.formats.format import Format
@@ -333,6 +339,69 @@ def _paragraphs(queries: Queries, record: Record) -> list[Any]:
     return singles(title for cell in paragraphs if (title := queries.text_at(cell, "title")) is not None)
 
 
+def _sessions(queries: Queries, record: Record) -> list[Any]:
+    """Make a group from each session of LongMemEval that has the answer; the history does not answer `…_abs`."""
+    is_unanswerable = str(record.get("question_id")).endswith("_abs")
+    return [] if is_unanswerable else singles(queries.ids_at(record, "answer_session_ids"))
+
+
+# The category of LoCoMo's questions that the conversation does not answer, and what separates joined turns.
+ADVERSARIAL, TURNS = 5, re.compile(r"[;,\s]+")
+
+
+def read_locomo(source: Source, policy: Policy) -> GroundTruth:
+    """Make a group from each turn of a conversation that is evidence for the answer."""
+    queries = Queries()
+    for record in queries.records(source):
+        sample, place = queries.text_at(record, "sample_id"), queries.where
+        for number, question in enumerate(queries.list_at(record, "qa")):
+            queries.where = f"{place}: qa {number}"
+            turns = chain.from_iterable(map(TURNS.split, queries.list_at(question, "evidence", str)))
+            groups = singles(f"{sample}:{turn}" for turn in turns if turn)
+            kind = question.get("category")
+            text = queries.text_at(question, "question")
+            queries.add(f"{sample}:{number}", [] if kind == ADVERSARIAL else groups, text, {"category": kind})
+    return queries.truth(policy)
+
+
+def _parts(queries: Queries, record: Record) -> list[Any]:
+    """Make a group from the page of each part of a FanOutQA question."""
+    pages: list[str] = []
+    for part in queries.list_at(record, "decomposition"):
+        if isinstance(evidence := part.get("evidence"), dict):
+            pages += queries.ids_at({"pageid": [evidence.get("pageid")]}, "pageid")
+        pages += chain.from_iterable(_parts(queries, part))
+    return singles(pages)
+
+
+def _numbered_pages(queries: Queries, record: Record) -> list[Any]:
+    """Make a group from each page of a document of Double-Bench."""
+    folder = queries.text_at(record, "doc_path")
+    return singles(f"{folder}/{page}" for page in queries.ids_at(record, "reference_page"))
+
+
+_longmemeval = partial(_read, groups=_sessions, text=("question",), qid="question_id", columns=("question_type",))
+RANKED_ITEMS = {
+    "qid": "question_id",
+    "query": "question?",
+    "retrieved_ids": "retrieval_results.ranked_items[].corpus_id",
+    "text": "retrieval_results.ranked_items[].text?",
+}
+CONTEXTS = {
+    "qid": "task_id",
+    "query": "input?[-1]?.text?",
+    "retrieved_ids": "contexts[].document_id",
+    "retrieve_scores": "contexts[].score?",
+    "text": "contexts[].text?",
+}
+
+
+def _look_longmemeval(source: Source) -> str | None:
+    if has_keys(source, "question_id", "retrieval_results"):
+        return "either" if has_keys(source, "question_id", "answer_session_ids") else "run"
+    return look_for("question_id", "question_type", "haystack_session_ids")(source)
+
+
 RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
@@ -387,6 +456,30 @@ FORMATS = (
         partial(_read, groups=_paragraphs, text=("question",), columns=("answer",)),
     ),
     Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
+    Format("longmemeval", _look_longmemeval, _longmemeval, partial(nested.read_run, recipe=RANKED_ITEMS)),
+    Format("locomo", look_for("sample_id", "conversation", "qa"), read_locomo),
+    Format(
+        "fanoutqa",
+        look_for("id", "question", "decomposition"),
+        partial(_read, groups=_parts, text=("question",)),
+    ),
+    Format(
+        "double-bench",
+        look_for("uid", "question", "reference_page", "doc_path"),
+        partial(
+            _read,
+            groups=_numbered_pages,
+            text=("question",),
+            qid="uid",
+            columns=("language", "doc_type", "query_type"),
+        ),
+    ),
+    Format(
+        "mtrag",
+        lambda source: "run" if has_keys(source, "task_id", "contexts") else None,
+        None,
+        partial(nested.read_run, recipe=CONTEXTS),
+    ),
     Format("ragelo", None, read_ragelo),
     Format("ambigqa", look_for("id", "question", "annotations"), read_ambigqa),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -17,10 +17,11 @@ from typing import Any
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, refuse, warn
 from groupgt.formats import frames, roles, trec, words
 from groupgt.formats import parts as run_parts
-from groupgt.formats.columns import column_of, columns_in
+from groupgt.formats.columns import column_of
 from groupgt.formats.endings import ENDINGS, REMOVED_ENDINGS, ending_of
 from groupgt.formats.fields import collect
 from groupgt.formats.format import Format
+from groupgt.formats.paths import are_paths, is_path, path_fault, path_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
@@ -111,15 +112,33 @@ def column_names(value: Any) -> list[str] | None:
 
 def declared_in(columns: Declared, values: Iterable[Any]) -> dict[str, str]:
     """Return the declared columns that any of these files or frames has, in JSON in any record."""
-    files = list(_files_in(values)) if columns else []
-    found: set[str] = set()
-    for value in files:
-        found |= columns_in(column_names(value) or (), columns).keys()
-    there = {
-        role: role in found or any(_in_records(value, column_of(text).name) for value in files)
-        for role, text in columns.items()
-    }
-    return {role: text for role, text in columns.items() if there[role]}
+    files = [(value, column_names(value) or ()) for value in _files_in(values)] if columns else []
+    return {role: text for role, text in columns.items() if any(_has(*each, role, columns) for each in files)}
+
+
+def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bool:
+    """Return whether a file or frame has a declared column, or a name with which its path begins."""
+    if columns[role] in names:
+        return True
+    first = _first_names(columns[role])
+    if first:
+        return not set(first).isdisjoint(names) or any(_in_records(value, name) for name in first)
+    # Such as `{}@`: what has the rows has this as well, and only one object has rows by key.
+    if role != "rows":
+        return "rows" not in columns or _has(value, names, "rows", columns)
+    return isinstance(value, (str, os.PathLike)) and _is_one_object(value)
+
+
+def _is_one_object(path: AnyPath) -> bool:
+    from groupgt.formats.jsonl import is_array, is_one_object
+
+    source = Source.at(path)
+    return Path(path).is_file() and source.is_json and is_one_object(source) and not is_array(source)
+
+
+def _first_names(text: str) -> tuple[str, ...]:
+    """Return the names with which a declared column begins in records: those of a path, or its own."""
+    return path_of(text).first if is_path(text) and not path_fault(text) else (column_of(text).name,)
 
 
 def _files_in(values: Iterable[Any]) -> Iterator[Any]:
@@ -147,17 +166,14 @@ def require_columns(columns: Declared, values: Iterable[Any]) -> None:
     found = declared_in(columns, values)
     names = (column_names(value) or () for value in _files_in(values) if columns)
     every = list(dict.fromkeys(chain.from_iterable(names)))
-    split = [role for role in found if found[role] not in every and column_of(found[role]).separator]
+    split = [
+        role
+        for role, text in found.items()
+        if text not in every and not are_paths(every, found) and column_of(text).separator
+    ]
     refuse(
         (
-            *(
-                (
-                    f"columns: {role}",
-                    f"there is no column {column_of(text).name!r}; there are {roles.shown_names(every)}",
-                )
-                for role, text in columns.items()
-                if role not in found
-            ),
+            *((f"columns: {role}", _absent(text, every)) for role, text in columns.items() if role not in found),
             *(
                 (f"columns: {role}", f"expected one of {listed(roles.LISTS)} to split, found {role}={found[role]}")
                 for role in split
@@ -166,6 +182,14 @@ def require_columns(columns: Declared, values: Iterable[Any]) -> None:
         ),
         ConfigError,
     )
+
+
+def _absent(text: str, names: Sequence[str]) -> str:
+    """Say that no file has a declared column, or that it is no path."""
+    if fault := path_fault(text):
+        return fault
+    name = " or ".join(_first_names(text)) or text
+    return f"there is no column {name!r}; there are {roles.shown_names(names)}{near_names(name, names)}"
 
 
 def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tuple[list[str], str, str]:
@@ -283,6 +307,10 @@ def _named(name: str, *, is_truth: bool) -> Format:
 
 def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
     """Return the named or detected format; raises `DataError` for a folder that lacks this format's layout."""
+    if source.columns and are_paths(column_names(source.path) or (), source.columns):
+        from groupgt.formats import nested
+
+        return nested.DECLARED
     chosen = _detect(source, is_truth=is_truth) if name is None else _named(name, is_truth=is_truth)
     if source.path.is_dir() and not (chosen.folder is not None and chosen.folder(source.path)):
         raise DataError(

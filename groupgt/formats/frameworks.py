@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from groupgt.errors import Faults, display
+from groupgt.formats.columns import Column
 from groupgt.formats.jsonl import object_of, objects
 from groupgt.formats.records import Queries, keys_of, singles
 from groupgt.formats.rows import RunBuilder
@@ -37,12 +38,13 @@ LLAMA_INDEX = re.compile(rb'\s*\{\s*"queries"\s*:\s*\{\s*"[^"]*"\s*:\s*"')
 class Samples:
     """Records with a question, references and results: the key of the question, and the keys of ids and texts of each.
 
-    A query without an id is identified by its question.
+    A query without an id is identified by its question. A `separator` joins texts that stand in one.
     """
 
     question: str
     references: tuple[str, ...]
     results: tuple[str, ...]
+    separator: str = ""
 
     @property
     def readers(self) -> tuple[Any, Any, Any]:
@@ -60,7 +62,7 @@ class Samples:
     def read_ground_truth(self, source: Source, policy: Policy) -> GroundTruth:
         """Make a group from each reference id, or from each reference text if no sample has ids."""
         queries = Queries()
-        rows, name = _rows(queries, source, self.references)
+        rows, name = self._rows(queries, source, self.references)
         by_id = name.endswith("_ids")
         for queries.where, record in rows:
             references = queries.ids_at(record, name) if by_id else queries.list_at(record, name, str)
@@ -72,7 +74,7 @@ class Samples:
     def read_run(self, source: Source) -> Run:
         """Read the results of each sample, best first; those without ids can only be matched by their texts."""
         queries, builder = Queries(), RunBuilder()
-        rows, name = _rows(queries, source, self.results)
+        rows, name = self._rows(queries, source, self.results)
         by_id, (*_, texts_at) = name.endswith("_ids"), self.results
         for queries.where, record in rows:
             qid = normal_text(queries.text_at(record, self.question) or "")
@@ -87,19 +89,20 @@ class Samples:
         run = builder.run(source)
         return replace(run, texts=dict(zip(run.rankings, run.rankings)), has_ids=by_id)
 
+    def _rows(self, queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
+        """Return located records, and the first key with a value in any of them, or the last key if none has one."""
+        rows = [(queries.where, record) for record in queries.records(source)]
+        name = next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
+        parts = Column(name, self.separator).parts
+        return [(where, {**row, name: parts(row[name])} if name in row else row) for where, row in rows], name
+
 
 RAGAS = Samples(
     "user_input", ("reference_context_ids", "reference_contexts"), ("retrieved_context_ids", "retrieved_contexts")
 )
 RAGAS_TEXTS = replace(RAGAS, references=RAGAS.references[1:])
-DEEPEVAL = Samples("input", ("context",), ("retrieval_context",))
-
-
-def _rows(queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
-    """Return located records, and the first key with a value in any of them, or the last key if none has a value."""
-    rows = [(queries.where, record) for record in queries.records(source)]
-    name = next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
-    return rows, name
+# DeepEval's own CSV and JSON Lines join the texts of a list.
+DEEPEVAL = Samples("input", ("context",), ("retrieval_context",), "|")
 
 
 def look_llama_index(source: Source) -> str | None:

@@ -52,10 +52,11 @@ RANKED = NESTED[0]
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
-def objects(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
+def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
     """Yield each object with its location; anything else is collected as an error.
 
-    Objects are lines, elements of an array, objects over several lines, or what one object lists under `data` or so.
+    Objects are lines, elements of an array, objects over several lines, or what one object lists under `data` or so,
+    unless they are not to be `unwrapped`.
     """
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
@@ -72,7 +73,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
         # A lone surrogate can only come from an escape.
         elif "\\u" in text and has_surrogate(value):
             faults.add(where, "contains a lone surrogate")
-        elif (name := next((name for name in WRAPPERS if isinstance(value.get(name), list)), None)) is not None:
+        elif unwrapped and (name := next((each for each in WRAPPERS if isinstance(value.get(each), list)), None)):
             for number, inner in enumerate(value[name], 1):
                 if isinstance(inner, dict):
                     yield f"{where}: {name} {number}", inner

@@ -93,8 +93,11 @@ def folder_of(look: Callable[[Source], str | None], endings: tuple[str, ...]) ->
     return lambda folder: any(map(look, parts_of(Source(folder), endings)[:1]))
 
 
-def records(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
-    """Yield each record with its location; anything that is not a record is collected as an error."""
+def records(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
+    """Yield each record with its location; anything that is not a record is collected as an error.
+
+    An object that lists records under `data` or so is these records if they are `unwrapped`, or else one record.
+    """
     if source.is_parquet:
         yield from parquet.rows_of(source)
     elif not source.is_json:
@@ -105,7 +108,7 @@ def records(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
             )
             yield where, dict(cells)
     else:
-        yield from objects(source, faults)
+        yield from objects(source, faults, unwrapped=unwrapped)
 
 
 class Queries:

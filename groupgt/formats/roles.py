@@ -74,7 +74,9 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         ),
     },
 }
-ROLES = tuple(dict.fromkeys(role for kind in ("truth", "run", "answers") for role in NAMES[kind]))
+# In nested records: where the rows are, and the elements whose documents are needed together.
+IN_RECORDS = ("rows", "all")
+ROLES = (*dict.fromkeys(role for kind in ("truth", "run", "answers") for role in NAMES[kind]), *IN_RECORDS)
 # Roles whose column has another name in results.
 _FIRST = {"text": "contents"}
 # Beside these, `score` is the grade of a judgment (BEIR).

@@ -107,6 +107,11 @@ BRIGHT = {"query": "?", "id": "1", "excluded_ids": ["N/A"], "gold_ids": ["a"], "
 ASPECT = {"id": "1-a1", "content": "C", "weight": 1, "supporting_docs": ["a"]}
 CRUX = {"id": "1", "docid": "a", "rating": [5]}
 AMBIGQA = {"id": "1", "question": "?", "annotations": [{"type": "singleAnswer", "answer": ["A"]}]}
+MEMORY = {"question_id": "1", "question_type": "t", "haystack_session_ids": ["a"], "answer_session_ids": ["a"]}
+TURNS = {"question": "?", "evidence": ["D1:1"], "category": 1}
+LOCOMO: dict[str, Any] = {"sample_id": "1", "conversation": {}, "qa": [TURNS]}
+FANOUTQA = {"id": "1", "question": "?", "decomposition": [{"decomposition": [], "evidence": {"pageid": 1}}]}
+DOUBLE_BENCH = {"uid": "1", "question": "?", "reference_page": [1], "doc_path": "d"}
 JSONL = {"qid": "1", "retrieval_gt": [["a"]]}
 BEIR = {"query-id": "1", "corpus-id": "a", "score": 1}
 RAGAS = {"user_input": "?", "reference_context_ids": ["a"], "reference_contexts": ["A"]}
@@ -191,6 +196,19 @@ OUTCOMES: dict[str, Row] = {
             "{path}:2: the aspect '1-a1' is described twice (first at {path}:1); remove one",
         ),
     ),
+    "longmemeval": of_records(MEMORY, "answer_session_ids", "sessions", (MEMORY, TWICE), "question_id"),
+    "locomo": Row(
+        [LOCOMO],
+        (
+            {**LOCOMO, "sample_id": "2", "qa": [without(TURNS, "evidence")]},
+            "{path}:2: qa 0: expected the key evidence,",
+        ),
+        ({**LOCOMO, "sample_id": "2", "qa": {}}, "{path}:2: expected a list as qa, found {{}}"),
+        ({**LOCOMO, "sample_id": "2", "qa": [{**TURNS, "evidence": []}]}, UNDEFINED),
+        (LOCOMO, "{path}:2: qa 0: query '1:0': duplicate query (first at {path}:1: qa 0)"),
+    ),
+    "fanoutqa": of_records(FANOUTQA, "decomposition", "parts", (FANOUTQA, TWICE)),
+    "double-bench": of_records(DOUBLE_BENCH, "reference_page", "pages", (DOUBLE_BENCH, TWICE), "uid"),
     "crux": of_records(
         CRUX, "rating", "ratings", (CRUX, "{path}:2: query '1': 'a' is rated twice (first at {path}:1); remove one")
     ),
@@ -349,10 +367,22 @@ RUN_OUTCOMES: dict[str, tuple[Any, Any, str, Callable[[Path, Any], None]]] = {
         "{path}:2: expected a list as retrieval_list",
         lines,
     ),
+    "longmemeval": (
+        {"question_id": "1", "retrieval_results": {"ranked_items": [{"corpus_id": "a"}]}},
+        {"question_id": "2", "retrieval_results": {"ranked_items": [{"corpus": "a"}]}},
+        "{path}:2: expected the key corpus_id, found corpus (at retrieval_results.ranked_items[0])",
+        lines,
+    ),
+    "mtrag": (
+        {"task_id": "1", "contexts": [{"document_id": "a"}]},
+        {"task_id": "2", "contexts": {}},
+        "{path}:2: expected a list as contexts, found {{}}",
+        lines,
+    ),
     "ragas": (SAMPLE, {**SAMPLE, "user_input": "2", "retrieved_context_ids": "a"}, "{path}:2: expected", lines),
     "deepeval": (
         {"input": "1", "retrieval_context": ["A"]},
-        {"input": "2", "retrieval_context": "A"},
+        {"input": "2", "retrieval_context": [1]},
         "{path}:2",
         lines,
     ),

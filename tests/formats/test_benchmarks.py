@@ -275,6 +275,7 @@ def words(*texts: str) -> list[dict[str, str]]:
 
 
 # The format, the records of a file, whether the format is detected, and the groups read.
+MEMORY = {"question_type": "multi-session", "question": "Where?", "haystack_session_ids": ["s1", "s2"]}
 SHAPES: list[tuple[str, list[dict[str, Any]], bool, dict[str, Any]]] = [
     ("freshstack", FRESHSTACK, True, FRESHSTACK_GROUPS),
     (
@@ -328,6 +329,55 @@ SHAPES: list[tuple[str, list[dict[str, Any]], bool, dict[str, Any]]] = [
     ("bright", BRIGHT, True, {"0": [["a/1.txt"], ["a/2.txt"]]}),
     ("bright-long", BRIGHT, False, {"0": [["a/long.txt"]]}),
     ("bright-pro", ASPECTS, True, ASPECT_GROUPS),
+    (
+        "longmemeval",
+        [
+            MEMORY | {"question_id": "e1", "answer_session_ids": ["s2", "s1"]},
+            MEMORY | {"question_id": "e2_abs", "answer_session_ids": ["s1"]},
+        ],
+        True,
+        {"e1": [["s2"], ["s1"]], "e2_abs": []},
+    ),
+    (
+        "locomo",
+        [
+            {
+                "qa": [
+                    {"question": "When?", "answer": 2022, "evidence": ["D1:3; D2:4", "D1:3"], "category": 2},
+                    {"question": "Why?", "adversarial_answer": "so", "evidence": ["D1:5"], "category": 5},
+                ],
+                "conversation": {"session_1": [{"dia_id": "D1:3", "text": "In 2022."}]},
+                "sample_id": "c1",
+            }
+        ],
+        True,
+        {"c1:0": [["c1:D1:3"], ["c1:D2:4"]], "c1:1": []},
+    ),
+    (
+        "fanoutqa",
+        [
+            {
+                "id": "f1",
+                "question": "Which?",
+                "decomposition": [
+                    {"question": "a", "decomposition": [], "evidence": {"pageid": 7, "title": "A"}},
+                    {
+                        "question": "b",
+                        "decomposition": [{"question": "c", "decomposition": [], "evidence": {"pageid": 9}}],
+                        "evidence": None,
+                    },
+                ],
+            }
+        ],
+        True,
+        {"f1": [["7"], ["9"]]},
+    ),
+    (
+        "double-bench",
+        [{"uid": "0", "question": "?", "reference_page": [13, 2], "doc_path": "docs/ar/0", "language": "ar"}],
+        True,
+        {"0": [["docs/ar/0/13"], ["docs/ar/0/2"]]},
+    ),
     (
         "crux",
         CRUX,
@@ -467,6 +517,41 @@ def test_saved_results_of_multihop_rag_are_a_run(tmp_path: Path, capsys: pytest.
         assert result.counts["undefined"] == 1
     main(["evaluate", str(truth), str(saved), "--labeller", "text", "-m", "mrr@10", "--convention", "autorag"])
     assert "0.5000" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {
+            "question_id": "q",
+            "retrieval_results": {"query": "?", "ranked_items": [{"corpus_id": "b"}, {"corpus_id": "a"}]},
+        },
+        {
+            "task_id": "q",
+            "contexts": [{"document_id": "b", "text": "t"}, {"document_id": "a", "text": "u"}],
+            "input": [],
+        },
+        {"task_id": "q", "contexts": [{"document_id": "b", "score": 2.5}, {"document_id": "a", "score": 1}]},
+        {"metadata": {"model": "m"}, "query_id": "q", "retrieved_docids": ["b", "a"], "result": []},
+    ],
+    ids=["longmemeval", "mtrag", "mtrag with scores", "browsecomp-plus"],
+)
+def test_published_logs_are_runs(tmp_path: Path, record: dict[str, Any]) -> None:
+    path = put(tmp_path / "log.jsonl", [record], "lines")
+    assert kind_of(path) == "run"
+    assert groupgt.read_run(path).rankings == {"q": ["b", "a"]}
+
+
+def test_a_log_of_longmemeval_has_its_sessions(tmp_path: Path) -> None:
+    results = {"retrieval_results": {"ranked_items": [{"corpus_id": "s2", "text": "Here."}]}}
+    path = put(tmp_path / "log.jsonl", [MEMORY | {"question_id": "e", "answer_session_ids": ["s2"]} | results], "lines")
+    assert groupgt.evaluate(path, path, ["recall"]).means == {"recall": 1}
+
+
+def test_texts_of_deepeval_are_joined(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text("input,actual_output,context,retrieval_context\nWho?,x,it was Ada|and Grace,it was Ada|nobody\n")
+    assert groupgt.evaluate(path, path, ["recall"], labeller="text").means == {"recall": 0.5}
 
 
 def test_ratings_of_crux_are_the_best_of_passages(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def test_advice_about_columns_names_none_that_cannot_be_meant(
 
 def test_contexts_of_a_run_are_told_as_results(tmp_path: Path, cli: Cli) -> None:
     truth = put(tmp_path / "q.txt", "q1 0 d1 1\n")
-    run = lines(tmp_path / "r.jsonl", {"task_id": "q1", "contexts": [{"document_id": "d1", "score": 2.0}]})
+    run = lines(tmp_path / "r.jsonl", {"case_id": "q1", "contexts": [{"document_id": "d1", "score": 2.0}]})
     told = cli("evaluate", truth, run, "-m", "recall@5")
-    fails(told, "rename task_id to qid", "contexts holds objects, not ids: list the document_id of each")
+    fails(told, "rename case_id to qid", "contexts holds objects, not ids: list the document_id of each")
     assert "ground truth" not in told.err
 
 

@@ -6,8 +6,11 @@ import gzip
 import json
 import os
 import random
+import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,3 +149,41 @@ def test_golden(folder: Path, small: int, shuffled: bool, tmp_path: Path, monkey
         found = dict(zip(result.truth.qids, result.values[text].tolist()))
         worst = max(abs(found[qid] - value) for qid, value in values.items())
         assert worst <= 1e-9, text
+
+
+PUBLISHED = Path(FOLDER or "", "published")
+
+
+def _of_parts(parts: list[Any]) -> Iterator[str]:
+    for part in parts:
+        if part["evidence"]:
+            yield str(part["evidence"]["pageid"])
+        yield from _of_parts(part["decomposition"])
+
+
+def _published(name: str, records: list[Any]) -> dict[str, list[str]]:
+    """What a loop over a published file makes of it: the documents of each query, each a group of its own."""
+    if name == "locomo":
+        return {
+            f"{record['sample_id']}:{number}": []
+            if question["category"] == 5
+            else [
+                f"{record['sample_id']}:{turn}"
+                for text in question["evidence"]
+                for turn in re.findall(r"D[\d:]*", text)
+            ]
+            for record in records
+            for number, question in enumerate(record["qa"])
+        }
+    if name == "fanoutqa":
+        return {record["id"]: list(_of_parts(record["decomposition"])) for record in records}
+    return {record["uid"]: [f"{record['doc_path']}/{page}" for page in record["reference_page"]] for record in records}
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="GROUPGT_EXTRA_DATA names no folder with published")
+@pytest.mark.parametrize("name", ["locomo", "fanoutqa", "double-bench"])
+def test_published_sets_are_read_as_a_loop_reads_them(name: str) -> None:
+    path = next(PUBLISHED.glob(f"{name}-*.json"))
+    expected = _published(name, json.loads(path.read_text(encoding="utf-8")))
+    groups = {qid: [[document] for document in dict.fromkeys(own)] for qid, own in expected.items()}
+    assert dict(groupgt.read_ground_truth(path).items()) == groups

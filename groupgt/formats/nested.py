@@ -1,0 +1,236 @@
+"""Reads records in which roles stand at paths, as users declare them or as a published data set has them.
+
+Each row of a record becomes a plain row, named by roles, and is read as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from groupgt.errors import ConfigError, Faults, display
+from groupgt.formats.fields import SCORES, TEXTS
+from groupgt.formats.format import Format
+from groupgt.formats.jsonl import run_of_records
+from groupgt.formats.paths import Found, Path, Row, beside, is_path, path_of
+from groupgt.formats.records import keys_of, records
+from groupgt.formats.roles import NAMES, NO_COLUMNS, Declared
+from groupgt.formats.rows import SHAPE
+from groupgt.formats.source import Record, Source
+from groupgt.formats.tables import Table, truth_of
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.model.validity import finite_number, is_integer
+
+# The roles of each kind of file that may stand at a path.
+TRUTH = (*NAMES["truth"], "text", "all")
+RUN = tuple(NAMES["run"])
+
+
+class Roles:
+    """Where each role of one kind of file stands; raises `ConfigError` with each text that is no path.
+
+    Where roles are `needed`, an optional path must lead to something in one record at least.
+    """
+
+    def __init__(self, names: Iterable[str], columns: Declared, kind: tuple[str, ...], *, needed: bool = True) -> None:
+        self.needed = needed
+        names, faults = set(names), Faults()
+        self.paths: dict[str, Path] = {}
+        self.texts = {role: text for role, text in columns.items() if role in (*kind, "rows")}
+        for role, text in self.texts.items():
+            try:
+                self.paths[role] = Path.of_name(text) if text in names and is_path(text) else path_of(text)
+            except ConfigError as error:
+                faults.add(f"columns: {role}", str(error))
+        faults.stop(ConfigError)
+        self.rows = self.paths.pop("rows", None)
+        self.named = frozenset(name for path in self.paths.values() for name in path.names)
+        self._led: set[str] = set()
+
+    def found(self, role: str, row: Row) -> Found:
+        """Return what stands at the path of a role."""
+        found = self.paths[role].find(row) if role in self.paths else []
+        if found:
+            self._led.add(role)
+        return found
+
+    def one(self, role: str, row: Row) -> Record:
+        """Return the value of a role as a cell of that name, a list for a role of lists; empty if there is none."""
+        found = self.found(role, row)
+        if self.paths[role].is_list and role in ("excluded_ids", "harmful_ids", "retrieval_gt"):
+            return {role: [value for _, value in found]}
+        if len(found) > 1:
+            row.fault(f"expected one {role}, found {len(found)} at {self.texts[role]}")
+        return {role: found[0][1]} if found else {}
+
+    def each(self, title: str, records: Iterable[tuple[str, Record]], faults: Faults) -> Iterator[tuple[str, Row]]:
+        """Yield every row with its place; a path that led to nothing in any of them is a fault."""
+        where = ""
+        for where, record in records:
+            outer = Row(record, record, None, self.named, partial(faults.add, where))
+            values: Found = [((), record)] if self.rows is None else self.rows.find(outer)
+            if values:
+                self._led.add("rows")
+            for number, (position, value) in enumerate(values, 1):
+                place = where if self.rows is None else f"{where}: row {number}"
+                key = position[-1][1] if position else None
+                yield place, outer._replace(value=value, key=key, fault=partial(faults.add, place))
+        if where and not faults:
+            for role in sorted(
+                role for role in self.texts.keys() - self._led if self.needed or "?" not in self.texts[role]
+            ):
+                faults.add(title, f"{role}={self.texts[role]} leads to nothing in any record")
+
+    def rest(self, row: Row) -> Record:
+        """Return the cells of a row at which no path begins; they have the roles of their names."""
+        if not isinstance(row.value, dict):
+            return {}
+        begun = {name for path in self.paths.values() if not path.from_outer for name in path.first}
+        return {name: cell for name, cell in row.value.items() if name not in begun}
+
+
+def _truth_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Record]]:
+    """Yield a row of ground truth for each row: with groups if a path leads to several documents, else a judgment."""
+    of_documents = [role for role in ("doc_id", "retrieval_gt", "text") if role in roles.paths]
+    is_grouped = "text" in of_documents or any(roles.paths[role].is_list for role in of_documents)
+    parts = (*of_documents, "group", "grade", "weight", "all") if is_grouped else ()
+    is_flat = "doc_id" in of_documents and "all" not in roles.paths
+    shape = {SHAPE: "subtopics" if "group" in roles.paths else "flat"} if is_flat else {}
+    for place, row in rows:
+        cells = roles.rest(row)
+        for role in roles.paths:
+            if role not in parts:
+                cells |= roles.one(role, row)
+        if is_grouped:
+            cells |= {"retrieval_gt": _groups(roles, row, of_documents)} | shape
+        yield place, cells
+
+
+def _groups(roles: Roles, row: Row, of_documents: Sequence[str]) -> list[Any]:
+    """Return the groups of a row: one for each document, for each element at the path of groups, or each name there."""
+    places: Found = []
+    alternatives: list[Any] = []
+    for role in of_documents:
+        for position, value in roles.found(role, row):
+            places.append((position, value))
+            alternatives.append({"text": value} if role == "text" else value)
+    if "grade" in roles.paths:
+        grades = beside(places, roles.found("grade", row), "grade", row.fault)
+        judged = zip(alternatives, grades)
+        alternatives = [{"id": name, "grade": grade} if grade is not None else None for name, grade in judged]
+    if "group" not in roles.paths and "all" not in roles.paths:
+        distinct = {display(each): each for each in alternatives if each is not None}
+        return [each if isinstance(each, list) else [each] for each in distinct.values()]
+    groups: dict[Any, Record] = {}
+    keys: Found = []
+    for position, value in roles.found("group", row):
+        is_name = isinstance(value, str) or is_integer(value)
+        keys.append((position, str(value) if is_name else position))
+        groups.setdefault(keys[-1][1], {"alternatives": [], **({"name": str(value)} if is_name else {})})
+    weights = beside(places, roles.found("weight", row), "weight", row.fault)
+    sets = beside(places, [(at, (number,)) for number, (at, _) in enumerate(roles.found("all", row))], "set", row.fault)
+    together: dict[Any, dict[Any, list[Any]]] = {}
+    for (position, _), key, weight, of_set, each in zip(
+        places, beside(places, keys, "group", row.fault), weights, sets, alternatives
+    ):
+        key = (position if "group" in roles.paths else ()) if key is None else key
+        group = groups.setdefault(key, {"alternatives": []})
+        if weight is not None:
+            group.setdefault("weight", weight)
+        if of_set is not None:
+            together.setdefault(key, {}).setdefault(of_set, []).append(each)
+        elif each is not None and each not in group["alternatives"]:
+            group["alternatives"].append(each)
+    for key, of_group in together.items():
+        groups[key]["alternatives"] += [each[0] if len(each) == 1 else {"all": each} for each in of_group.values()]
+    return list(groups.values())
+
+
+def _run_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Record]]:
+    """Yield rows of results: with lists where the path of ids leads to several, which are in order.
+
+    Keys of an object have no order: each is a row with its score.
+    """
+    ids = next((role for role in ("retrieved_ids", "doc_id") if role in roles.paths), None)
+    scores = next((role for role in ("retrieve_scores", "score") if role in roles.paths), None)
+    if ids is None or not roles.paths[ids].is_list:
+        ids = None
+    parts = {ids, scores, "rank", "text"} if ids is not None else set()
+    by_key = ids is not None and scores is not None and not roles.paths[ids].is_ordered
+    for place, row in rows:
+        cells = roles.rest(row)
+        for role in roles.paths:
+            if role not in parts:
+                cells |= roles.one(role, row)
+        if ids is None:
+            yield place, cells
+            continue
+        ranking = _ranking(roles, row, ids, scores)
+        if not by_key:
+            yield place, cells | ranking
+            continue
+        for name, score in zip(ranking["retrieved_ids"], ranking.get(SCORES, ())):
+            yield place, {**cells, "doc_id": name, "score": score}
+
+
+def _ranking(roles: Roles, row: Row, ids: str, scores: str | None) -> Record:
+    """Return the lists of ids, scores and texts of a row, in the order of ranks if it has them and no scores."""
+    places = roles.found(ids, row)
+    cells = {"retrieved_ids": [value for _, value in places]}
+    for role, name in ((scores, SCORES), ("text", TEXTS)):
+        if role in roles.paths and (found := roles.found(role, row)):
+            cells[name] = beside(places, found, role, row.fault)
+    if "rank" in roles.paths and scores is None:
+        ranks = beside(places, roles.found("rank", row), "rank", row.fault)
+        if any(finite_number(rank) is None for rank in ranks):
+            row.fault(f"expected numbers as ranks, found {display(next(r for r in ranks if finite_number(r) is None))}")
+        else:
+            order = sorted(range(len(ranks)), key=ranks.__getitem__)
+            cells = {name: [cell[at] for at in order] for name, cell in cells.items()}
+    return cells
+
+
+def plain_rows(
+    title: str,
+    names: Iterable[str],
+    columns: Declared,
+    located: Callable[[Faults], Iterable[tuple[str, Record]]],
+    *,
+    is_truth: bool,
+    needed: bool = True,
+) -> tuple[list[Record], list[str]]:
+    """Return plain rows and their places; raises `DataError` with every fault of the paths."""
+    faults = Faults()
+    roles = Roles(names, columns, TRUTH if is_truth else RUN, needed=needed)
+    rows = roles.each(title, located(faults), faults)
+    pairs = list((_truth_rows if is_truth else _run_rows)(roles, rows))
+    faults.stop()
+    return [row for _, row in pairs], [place for place, _ in pairs]
+
+
+def _read(source: Source, recipe: Declared, *, is_truth: bool) -> tuple[list[Record], list[str]]:
+    columns = recipe or source.columns
+
+    def located(faults: Faults) -> Iterable[tuple[str, Record]]:
+        return records(source, faults, unwrapped="rows" not in columns)
+
+    return plain_rows(str(source.path), keys_of(source), columns, located, is_truth=is_truth, needed=not recipe)
+
+
+def read_ground_truth(source: Source, policy: Policy, recipe: Declared = NO_COLUMNS) -> GroundTruth:
+    """Read ground truth at the paths of a published data set, or at those that the user declares."""
+    rows, places = _read(source, recipe, is_truth=True)
+    return truth_of(Table.of_records(str(source.path), rows, places.__getitem__), policy)
+
+
+def read_run(source: Source, recipe: Declared = NO_COLUMNS) -> Run:
+    """Read results at the paths of a published log, or at those that the user declares."""
+    rows, places = _read(source, recipe, is_truth=False)
+    return run_of_records(replace(source, columns=NO_COLUMNS), zip(places, rows))
+
+
+DECLARED = Format("paths", None, read_ground_truth, read_run)

@@ -1,0 +1,243 @@
+"""Roles at paths of nested records, in files and frames, declared in the shell, in Python and in experiment files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.formats import paths
+from groupgt.formats.paths import Row
+
+RECORD = {
+    "a": {"b": 1, "c.d": 2},
+    "hits": [{"id": "x", "kind": "gold", "ok": True}, {"id": "y", "kind": "noise", "ok": False}],
+    "joined": "p; q ;",
+    "scores": {"m": 0.5, "n": 0.25},
+    "deep": [{"ids": [1, 2]}, {"ids": [3]}],
+    "none": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("a.b", [1]),
+        ('a."c.d"', [2]),
+        ("z|a.b", [1]),
+        ("hits[].id", ["x", "y"]),
+        ("hits[1].id", ["y"]),
+        ("hits[-1].id", ["y"]),
+        ("hits[2]?.id", []),
+        ("hits[kind=gold].id", ["x"]),
+        ("hits[ok=false].id", ["y"]),
+        ("hits[].other?", []),
+        ("joined[;]", ["p", "q"]),
+        ("scores{}", [0.5, 0.25]),
+        ("scores{}@", ["m", "n"]),
+        ("deep[].ids[]", [1, 2, 3]),
+        ("deep[].ids", [[1, 2], [3]]),
+        ("none?[]", []),
+        ("none?.x", []),
+        ("none", [None]),
+        ("^outer", ["around"]),
+        ("@", ["key"]),
+        (".", [RECORD]),
+    ],
+)
+def test_where_a_path_leads(path: str, values: list[Any]) -> None:
+    faults: list[str] = []
+    row = Row(RECORD, {"outer": "around"}, "key", (), faults.append)
+    assert [value for _, value in paths.path_of(path).find(row)] == values
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("hits[].ident", "expected the key ident, found id, kind, ok (at hits[0])"),
+        ("hit[].id", "expected the key hit, found a, hits, joined, scores, deep, none (did you mean 'hits'?)"),
+        ("hit?[].id", "expected the key hit"),
+        ("hits.id", "expected an object as hits, found [{'id'"),
+        ("scores[]", "expected a list as scores, found {'m': 0.5, 'n': 0.25}; scores{} goes over its values"),
+        ("joined{}", "expected an object as joined, found 'p; q ;'"),
+        ("hits[2].id", "expected at least 3 elements, found 2 (at hits)"),
+        ("none.x", "expected an object as none, found None"),
+    ],
+)
+def test_where_a_path_ends(path: str, told: str) -> None:
+    faults: list[str] = []
+    assert paths.path_of(path).find(Row(RECORD, RECORD, None, (), faults.append)) == []
+    assert faults[0].startswith(told)
+
+
+@pytest.mark.parametrize("text", ["a[", "a..b", "[x]", "a[=v]", "a{b}", "a|", "a b]"])
+def test_what_is_no_path(text: str) -> None:
+    with pytest.raises(groupgt.ConfigError, match=re.escape(f"in {text!r}")):
+        paths.path_of(text)
+
+
+HITS = st.lists(st.fixed_dictionaries({"doc": st.fixed_dictionaries({"id": st.sampled_from("abcdef")})}), max_size=4)
+
+
+@given(st.lists(HITS, min_size=1, max_size=4).filter(any))
+def test_elements_are_those_of_a_loop(queries: list[Any]) -> None:
+    unique = [list({hit["doc"]["id"]: hit for hit in hits}.values()) for hits in queries]
+    rows = [{"n": number, "hits": hits} for number, hits in enumerate(unique)]
+    run = groupgt.read_run(pd.DataFrame(rows), columns={"qid": "n", "doc_id": "hits[].doc.id"})
+    assert run.rankings == {str(row["n"]): [hit["doc"]["id"] for hit in row["hits"]] for row in rows}
+
+
+ANSWERS = [
+    {"case": "q1", "hits": [{"doc": {"id": "a"}, "s": 0.9}, {"doc": {"id": "x"}, "s": 0.5}]},
+    {"case": "q2", "hits": [{"doc": {"id": "y"}, "s": 2}, {"doc": {"id": "c"}, "s": 1}]},
+]
+TRUTH = {"q1": [["a"], ["b"]], "q2": [["c"]]}
+COLUMNS = {"qid": "case", "doc_id": "hits[].doc.id", "score": "hits[].s"}
+# recall: 1/2 and 1/1
+RECALL = 0.75
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("t.json").write_text(json.dumps(TRUTH))
+    Path("r.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in ANSWERS))
+    Path("wrapped.json").write_text(json.dumps({"took": 3, "found": {"answers": ANSWERS}}, indent=1))
+    pl.DataFrame(ANSWERS).write_parquet("r.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "r.jsonl",
+        "r.parquet",
+        lambda: pl.DataFrame(ANSWERS),
+        lambda: pl.DataFrame(ANSWERS).lazy(),
+        lambda: pl.DataFrame(ANSWERS).to_arrow(),
+        lambda: pd.DataFrame(ANSWERS),
+    ],
+    ids=["jsonl", "parquet", "polars", "lazy", "arrow", "pandas"],
+)
+def test_results_in_files_and_frames(folder: Path, value: str | Callable[[], Any]) -> None:
+    run = value() if callable(value) else value
+    assert groupgt.evaluate(TRUTH, run, ["recall"], run_columns=COLUMNS).means == {"recall": RECALL}
+
+
+def test_rows_lie_within_one_object(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {"rows": "found.answers[]", **COLUMNS}
+    assert groupgt.read_run("wrapped.json", columns=columns).rankings == {"q1": ["a", "x"], "q2": ["y", "c"]}
+    words = [word for role, path in columns.items() for word in ("--columns", f"{role}={path}")]
+    main(["evaluate", "t.json", "wrapped.json", "-m", "recall", "--format", "json", *words])
+    assert json.loads(capsys.readouterr().out)["runs"][0]["metrics"]["recall"]["mean"] == RECALL
+    declared = json.dumps(columns)
+    Path("e.yaml").write_text(
+        "version: 1\nname: e\ndatasets: {d: {ground_truth: t.json}}\n"
+        f"systems: {{s: {{use: results, with: {{path: wrapped.json, columns: {declared}}}}}}}\n"
+        "evaluate: {metrics: [recall]}\noutput: {formats: []}\n"
+    )
+    main(["run", "e.yaml", "-o", "out", "--metrics-json", "m.json"])
+    assert list(json.loads(Path("m.json").read_text()).values()) == [RECALL]
+
+
+def test_keys_of_an_object_are_ordered_by_their_scores(folder: Path) -> None:
+    Path("k.json").write_text('{"answers": {"q1": {"x": 0.1, "a": 0.9}, "q2": {"c": 1}}}')
+    columns = {"rows": "answers{}", "qid": "@", "doc_id": "{}@", "score": "{}"}
+    found = groupgt.evaluate(TRUTH, "k.json", ["mrr.trec"], run_columns=columns)
+    assert found.values["mrr.trec"].tolist() == [1, 1]
+
+
+def test_ranks_order_what_has_no_scores() -> None:
+    rows = [{"qid": "q1", "hits": [{"id": "a", "at": 2}, {"id": "b", "at": 1}]}]
+    run = groupgt.read_run(pd.DataFrame(rows), columns={"doc_id": "hits[].id", "rank": "hits[].at"})
+    assert run.rankings == {"q1": ["b", "a"]}
+
+
+NUGGETS = [
+    {
+        "id": "q1",
+        "question": "who?",
+        "level": "hard",
+        "nuggets": [
+            {"name": "n", "w": 2, "docs": [{"ref": "a", "g": 2}, {"ref": "b", "g": 1}]},
+            {"name": "m", "w": 1, "docs": [{"ref": "c", "g": 1}, {"ref": "z", "g": 0}]},
+        ],
+    }
+]
+
+
+@pytest.mark.parametrize("carrier", ["jsonl", "pandas", "polars"])
+@pytest.mark.parametrize(
+    ("columns", "groups", "shape"),
+    [
+        ({"doc_id": "nuggets[].docs[].ref"}, [["a"], ["b"], ["c"], ["z"]], "flat"),
+        (
+            {
+                "doc_id": "nuggets[].docs[].ref",
+                "grade": "nuggets[].docs[].g",
+                "group": "nuggets[]",
+                "weight": "nuggets[].w",
+            },
+            [
+                {"alternatives": [{"id": "a", "grade": 2}, "b"], "weight": 2},
+                ["c", {"id": "z", "grade": 0}],
+            ],
+            "subtopics",
+        ),
+        (
+            {"doc_id": "nuggets[].docs[].ref", "group": "nuggets[].name"},
+            [{"alternatives": ["a", "b"], "name": "n"}, {"alternatives": ["c", "z"], "name": "m"}],
+            "subtopics",
+        ),
+        ({"text": "nuggets[].name"}, [[{"text": "n"}], [{"text": "m"}]], "groups"),
+        (
+            {"doc_id": "nuggets[].docs[].ref", "all": "nuggets[]"},
+            [[{"all": ["a", "b"]}, {"all": ["c", "z"]}]],
+            "groups",
+        ),
+    ],
+)
+def test_ground_truth(tmp_path: Path, columns: dict[str, str], groups: list[Any], shape: str, carrier: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps(NUGGETS[0]) + "\n")
+    value = {"jsonl": path, "pandas": pd.DataFrame(NUGGETS), "polars": pl.DataFrame(NUGGETS)}[carrier]
+    truth = groupgt.read_ground_truth(value, columns=columns)
+    assert dict(truth.items()) == {"q1": groups}
+    assert truth.shape == shape
+    assert truth.texts == ["who?"]
+    assert truth.columns["level"] == ["hard"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"doc_id": "hits[].doc.ident"}, "r.jsonl:1: expected the key ident, found id (at hits[0].doc)"),
+        ({"doc_id": "hits[].doc.id", "text": "hits[].t?"}, "r.jsonl: text=hits[].t? leads to nothing in any record"),
+        ({"doc_id": "hits[.doc"}, "columns: doc_id: expected a path such as hits[].id, found '[.doc' in 'hits[.doc'"),
+        (
+            {"doc_id": "hit[].doc.id"},
+            "columns: doc_id: there is no column 'hit'; there are case, hits (did you mean 'hits'?)",
+        ),
+        ({"qid": "hits[].doc.id", "doc_id": "hits[0].doc.id"}, "r.jsonl:1: expected one qid, found 2 at hits[].doc.id"),
+    ],
+)
+def test_faults(folder: Path, columns: dict[str, str], told: str) -> None:
+    with pytest.raises(groupgt.GroupgtError, match=re.escape(told)):
+        groupgt.read_run("r.jsonl", columns={"qid": "case", **columns})
+
+
+def test_a_column_with_the_name_of_a_path_is_a_column(folder: Path) -> None:
+    Path("flat.csv").write_text("case,hits[].doc.id,s\nq1,a,1\nq2,c,1\n")
+    columns = {"qid": "case", "doc_id": "hits[].doc.id", "score": "s"}
+    assert groupgt.evaluate(TRUTH, "flat.csv", ["recall"], run_columns=columns).means == {"recall": RECALL}
