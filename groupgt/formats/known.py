@@ -55,6 +55,7 @@ FORMATS = (
     # General formats.
     Format("otlp", otlp.look, None, otlp.read_run),
     Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
+    Format("otlp-searches", None, None, partial(otlp.read_run, reranked=False)),
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
     Format("trec-rag", frameworks.look_trec_rag, None, frameworks.read_trec_rag),

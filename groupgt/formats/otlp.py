@@ -4,6 +4,7 @@
 - Searches are retriever spans that follow the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
   or GenAI (`gen_ai.operation.name` is `retrieval`), and spans of the tools that the user names with the path to the
   ids in their results. A search inside another one is part of the same search.
+- A reranker's span (`RERANKER` in OpenInference) after searches takes the place of their results, as one call.
 - Each trace or session is a query; its searches are calls 1, 2, … in the order in which they started. A search
   without documents is a call without results. Traces without a search are left out.
 - A query is identified by an attribute of any of its spans or by an entry in their `metadata`, otherwise by its text:
@@ -33,7 +34,13 @@ from groupgt.model.values import CALLS, SCORE, unnamed
 # The attributes that contain the id of a query, and those that contain the id of a session.
 QUERY_IDS = ("groupgt.query.id", "query.id", "query_id", "qid")
 SESSIONS = ("session.id", "gen_ai.conversation.id")
-TEXTS = ("input.value", "gen_ai.retrieval.query.text", "gen_ai.tool.call.arguments", "gen_ai.memory.query.text")
+TEXTS = (
+    "input.value",
+    "reranker.query",
+    "gen_ai.retrieval.query.text",
+    "gen_ai.tool.call.arguments",
+    "gen_ai.memory.query.text",
+)
 # Operations that run a tool or search a memory, and the attributes that contain a tool's name and what it returned.
 TOOL, MEMORY = "execute_tool", "search_memory"
 TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
@@ -44,13 +51,13 @@ TRACE_COLUMN, SPAN_COLUMN, ATTRIBUTE = "context.trace_id", "context.span_id", "a
 INPUTS = ("query", "question", "input", "user_input")
 TOKENS = ("tokens", "token_count")
 # The lists of documents, and the keys of a text beside an id.
-LISTS = ("gen_ai.retrieval.documents", "retrieval.documents")
+LISTS = ("gen_ai.retrieval.documents", "retrieval.documents", "reranker.output_documents")
 CONTENTS = ("content", "text")
 # The attributes that contain the cost of a span.
 COSTS = ("gen_ai.usage.cost", "llm.cost.total")
 LONGEST_NUMBER = 20
 T = TypeVar("T")
-DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
+DOCUMENT = re.compile(r"(?:retrieval\.documents|reranker\.output_documents)\.(\d{1,9})\.document\.(\w+)")
 
 
 def look(source: Source) -> str | None:
@@ -84,6 +91,11 @@ class TraceSpan:
     def is_retriever(self) -> bool:
         """True if a retriever produced the span."""
         return not self.kinds.isdisjoint(("retriever", "retrieval"))
+
+    @property
+    def is_reranker(self) -> bool:
+        """True if a reranker produced the span."""
+        return "reranker" in self.kinds
 
     @property
     def tool(self) -> str | None:
@@ -148,12 +160,16 @@ class TraceSpan:
             faults.add(self.where, f"{self.tool}: expected ids at {path} in its result, found {error.args[0]}")
 
 
-def read_run(source: Source, *, by_session: bool = False) -> Run:
-    """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors."""
+def read_run(source: Source, *, by_session: bool = False, reranked: bool = True) -> Run:
+    """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors.
+
+    Unless they are to be `reranked`, results are those of the searches alone.
+    """
     faults = Faults()
     tools = source.tool_spans
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
     searching = {key for key, span in spans.items() if span.is_retriever or span.tool in tools}
+    rerankers = {key for key, span in spans.items() if span.is_reranker} if reranked else set()
     sessions = {span.trace: name for span in spans.values() if (name := _first(span.attributes, SESSIONS)) is not None}
     queries: dict[str, list[TraceSpan]] = {}
     for span in sorted(spans.values(), key=lambda span: span.begin):
@@ -165,10 +181,14 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
     ms: dict[str, float] = {}
     asked: dict[str, list[str | None]] = {}
     costs: dict[str, float] = {}
+    changed = 0
     for key, query_spans in queries.items():
         searches = [span for span in query_spans if _is_outermost(span, spans, searching)]
         if not searches:
             continue
+        stages = [span for span in query_spans if _is_outermost(span, spans, searching | rerankers)]
+        answering = _answering(stages, rerankers)
+        changed += answering != searches
         qids = list(dict.fromkeys(qid for span in query_spans if (qid := span.qid) is not None))
         if len(qids) > 1:
             faults.add(query_spans[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
@@ -180,13 +200,13 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
             faults.add(query_spans[0].where, f"query {name!r}: {what}")
         inputs = (span.text for span in (query_spans[0], searches[0]))
         texts[name] = [] if qids else list(dict.fromkeys(text for text in inputs if text is not None))
-        ms[name] = sum(span.end - span.begin for span in searches)
-        asked[name] = [span.text for span in searches]
+        ms[name] = sum(span.end - span.begin for span in stages)
+        asked[name] = [span.text for span in answering]
         spent = [finite_number(_first(span.attributes, COSTS)) for span in query_spans]
         if any(cost is not None for cost in spent):
             costs[name] = math.fsum(cost or 0.0 for cost in spent)
         results[name] = [
-            (call, document) for call, span in enumerate(searches, 1) for document in span.documents(tools, faults)
+            (call, document) for call, span in enumerate(answering, 1) for document in span.documents(tools, faults)
         ]
     faults.stop()
     named = list(dict.fromkeys(span.tool for span in spans.values() if span.tool is not None))
@@ -197,7 +217,7 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
     if unused := [name for name in tools if name not in named]:
         warn(f"{source.path}: no span of the tool {first_of(unused, 5)}; it has {first_of(named, 5) or 'no tools'}")
     has_ids = all(id_text(document.get("id")) for rows in results.values() for _, document in rows)
-    traces = Traces(texts, ms, left_out=len(queries) - len(results), searches=asked)
+    traces = Traces(texts, ms, left_out=len(queries) - len(results), searches=asked, reranked=changed)
     return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids, costs=costs)
 
 
@@ -338,6 +358,21 @@ def _documents_at(path: Sequence[str], cell: Any, beside: Mapping[str, Any] = {}
         yield from _documents_at(path[1:], cell[path[0]], cell)
     elif cell is not None:
         raise LookupError(display(cell))
+
+
+def _answering(stages: Sequence[TraceSpan], rerankers: Container[tuple[str, str]]) -> list[TraceSpan]:
+    """Return the spans whose results count: a reranker instead of what came before it since the last one."""
+    kept: list[TraceSpan] = []
+    pending: list[TraceSpan] = []
+    for span in stages:
+        if (span.trace, span.id) not in rerankers:
+            pending.append(span)
+            continue
+        if not pending:
+            kept = kept[:-1]
+        kept.append(span)
+        pending = []
+    return kept + pending
 
 
 def _is_outermost(

@@ -139,7 +139,7 @@ class Traces:
 
     `left_out` counts traces without a search, and `count` counts all other traces; `by_id` and `by_text` count the
     traces that match a ground-truth query by id or by text. `count`, `by_id` and `by_text` are 0 until the run is
-    matched with its ground truth.
+    matched with its ground truth. In `reranked` traces, the results are those of a reranker.
     """
 
     texts: Mapping[str, Sequence[str]]
@@ -149,6 +149,7 @@ class Traces:
     by_id: int = 0
     by_text: int = 0
     searches: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    reranked: int = 0
 
 
 class Trials(tuple[Any, ...]):

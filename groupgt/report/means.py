@@ -331,7 +331,10 @@ def _traced(traces: Traces | None) -> Iterator[str]:
         how = f"{traces.by_id + traces.by_text:,} matched a query ({traces.by_id:,} by id, {traces.by_text:,} by text)"
         rest = f"; {traces.left_out:,} more without a search" if traces.left_out else ""
         ms = fixed(float(np.median(list(traces.ms.values()))), 2)
-        yield f"{counted(traces.count, 'trace')}: {how}{rest}; searches took {ms} ms per query (median)"
+        what = "searches and rerankers" if traces.reranked else "searches"
+        yield f"{counted(traces.count, 'trace')}: {how}{rest}; {what} took {ms} ms per query (median)"
+        if traces.reranked:
+            yield f"{counted(traces.reranked, 'trace')} with results of a reranker; otlp-searches reads those before it"
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:

@@ -391,6 +391,7 @@ RUN_OUTCOMES: dict[str, tuple[Any, Any, str, Callable[[Path, Any], None]]] = {
     "trec-rag": (ANSWERED, {**ANSWERED, "topic_id": "2", "answer": ""}, "{path}:2: expected topic_id,", lines),
     "otlp": (TRACE, NO_SPAN, "{path}:2: expected a span", lines),
     "otlp-sessions": (TRACE, NO_SPAN, "{path}:2: expected a span", lines),
+    "otlp-searches": (TRACE, NO_SPAN, "{path}:2: expected a span", lines),
     "json": ({"1": {"a": 1}}, {"2": {"b": "x"}}, "query '2'", mapping),
     "jsonl": (NESTED_RUN, {"qid": "2"}, "{path}:2: expected", lines),
     "csv": ("qid,doc_id,score\n1,a,1\n", "2,b,x\n", "{path}:3: query '2'", text),

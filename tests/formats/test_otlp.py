@@ -191,6 +191,37 @@ def test_a_session_is_a_query_of_several_traces(tmp_path: Path) -> None:
         groupgt.read_run(written(tmp_path, one, span("t3", ids=["c"])), "otlp-sessions")
 
 
+def reranker(*ids: str, begin: int, **more: Any) -> dict[str, Any]:
+    documents = {f"reranker.output_documents.{place}.document.id": name for place, name in enumerate(ids)}
+    return span("t", kind="RERANKER", begin=begin, attributes=documents, **more)
+
+
+@pytest.mark.parametrize(
+    ("spans", "results"),
+    [
+        ([span("t", ids=["a", "b"]), reranker("b", "c", begin=2)], [(1, "b"), (1, "c")]),
+        ([span("t", ids=["a"]), span("t", begin=1, ids=["b"]), reranker("b", "a", begin=2)], [(1, "b"), (1, "a")]),
+        ([span("t", ids=["a"]), reranker("b", begin=1), span("t", begin=2, ids=["c"])], [(1, "b"), (2, "c")]),
+        ([span("t", ids=["a"]), reranker("b", begin=1), reranker("c", begin=2)], [(1, "c")]),
+        ([span("t", spanId="r", ids=["a"]), reranker("b", begin=1, parentSpanId="r")], [(1, "a")]),
+        ([reranker("b", begin=0, spanId="o"), span("t", begin=1, ids=["a"], parentSpanId="o")], [(1, "b")]),
+    ],
+    ids=["after a search", "after two", "between two", "twice", "within a search", "around a search"],
+)
+def test_a_reranker_takes_the_place_of_searches(tmp_path: Path, spans: list[Any], results: list[Any]) -> None:
+    path = written(tmp_path, *spans, span("t", kind=None, begin=9, attributes={"qid": "q"}))
+    assert rankings(groupgt.read_run(path)) == {"q": results}
+    searched = [name for each in spans for name in ids_of(each)]
+    assert [name for _, name in rankings(groupgt.read_run(path, "otlp-searches"))["q"]] == searched
+    told = str(groupgt.evaluate({"q": [["b"]]}, path, ["recall"]))
+    assert ("1 trace with results of a reranker" in told) == (results != [(1, "a")])
+
+
+def ids_of(each: dict[str, Any]) -> list[str]:
+    cells = each["attributes"]
+    return [cell["value"]["stringValue"] for cell in cells if cell["key"].startswith("retrieval.documents")]
+
+
 def test_texts_are_those_of_the_trace_then_of_its_first_search(tmp_path: Path) -> None:
     truth = truth_file(tmp_path)
     root = span("t1", kind="CHAIN", text='{"question": "Where does it end?", "k": 3}')
