@@ -17,7 +17,7 @@ from groupgt.report.run import run_experiment
 
 EXITS = {
     0: "Success. For `groupgt run`: every gate passed.",
-    1: "A gate failed.",
+    1: "A gate failed, or `groupgt check` found what makes numbers wrong (`--exit-zero` turns this off).",
     2: "The input has errors. Each is listed with its place, what was expected, what was found, and how to fix it.",
     130: "Interrupted from the keyboard.",
 }

@@ -122,7 +122,7 @@ def _show_version(context: click.Context, option: click.Parameter, is_set: bool)
 def cli() -> None:
     """Evaluate retrieval with grouped ground truth: [["a", "b"], ["c"]] means (a or b) and c.
 
-    Exit status: 0 success, 1 a gate failed, 2 invalid input.
+    Exit status: 0 success, 1 a gate or a check failed, 2 invalid input.
     """
 
 

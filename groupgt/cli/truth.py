@@ -57,10 +57,17 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
     type=WRITTEN,
     help="With --near-duplicates: write them for review, .csv or .jsonl; `convert --accept` adds those marked yes.",
 )
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the check fails.")
 @format_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
-def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, write: Path | None, style: str) -> None:
-    """Check TRUTH and RUNS for errors and suspicious data without scoring."""
+def check_command(
+    inputs: Inputs, near_duplicates: bool, threshold: float, write: Path | None, exit_zero: bool, style: str
+) -> None:
+    """Check TRUTH and RUNS for errors and suspicious data without scoring.
+
+    The exit status is 1 if data make numbers wrong: ids that the corpus lacks, passages without text, groups that
+    nothing can cover, repeated ids, and undeclared distances.
+    """
     if write is not None and write.suffix.lower() not in (".csv", ".jsonl"):
         raise ConfigError(f"--write {write}: expected a file that ends in .csv or .jsonl")
     if write is not None and write.exists():
@@ -75,6 +82,8 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, write
         write_table(write, lambda: (HEADERS, rows_of(findings.candidates)))
         say_wrote(write, counted(len(findings.candidates), "candidate"))
     show_result(findings, style)
+    if findings.fails and not exit_zero and write is None:
+        raise SystemExit(1)
 
 
 @command("rechunk")

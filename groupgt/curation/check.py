@@ -46,12 +46,13 @@ from groupgt.render.tables import counted
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a check: a description, a count, an example, and whether any such data are suspicious."""
+    """One line of a check: a description, a count, an example, and whether such data are suspicious, or fail it."""
 
     what: str
     count: int
     example: str = ""
     suspicious: bool = False
+    fails: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,17 @@ class Check(Result):
     @property
     def problems(self) -> dict[str, int]:
         """The number of problems of each kind, in all files."""
+        return self._counts("suspicious")
+
+    @property
+    def fails(self) -> dict[str, int]:
+        """The number of problems of each kind that make numbers wrong, so that the check fails."""
+        return self._counts("fails")
+
+    def _counts(self, kind: str) -> dict[str, int]:
         counts: dict[str, int] = {}
         for finding in chain.from_iterable(self.findings.values()):
-            if finding.suspicious and finding.count:
+            if getattr(finding, kind) and finding.count:
                 counts[finding.what] = counts.get(finding.what, 0) + finding.count
         return counts
 
@@ -134,7 +143,7 @@ def checked(
     findings, texts = {name: check_truth(truth)}, request.passages
     warn_of_corpus(truth, request)
     if blank := blank_ids(truth, texts):
-        findings[name].append(_problem("judged passages with no contents", blank))
+        findings[name].append(_problem("judged passages with no contents", blank, fails=True))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, request))
     if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
@@ -182,10 +191,10 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         *(
             []
             if truth.shape == "flat" or NONRELEVANT in truth.keys
-            else [Finding("groups without a relevant alternative", truth.groups_never_met, suspicious=True)]
+            else [Finding("groups without a relevant alternative", truth.groups_never_met, suspicious=True, fails=True)]
         ),
-        Finding("groups dropped because they were empty", truth.dropped, suspicious=True),
-        Finding("duplicate ids in a group", truth.repeated_ids, suspicious=True),
+        Finding("groups dropped because they were empty", truth.dropped, suspicious=True, fails=True),
+        Finding("duplicate ids in a group", truth.repeated_ids, suspicious=True, fails=True),
         _finding("documents in several groups of one query", _shared_documents(truth)),
         *([_problem("queries with the same text, but other ground truth", twice)] if truth.texts else []),
         _problem("queries with two equal groups", equal),
@@ -226,19 +235,21 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("results of these", int(lengths.sum()), _spread(lengths)),
         _problem("judged queries without results (missing)", _names(truth.qids, populations.missing)),
         Finding("queries without ground truth (extra)", labelled.extra),
-        Finding("queries with a repeated result", dropped.duplicated, suspicious=True),
+        Finding("queries with a repeated result", dropped.duplicated, suspicious=True, fails=True),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
-        Finding("queries whose scores rise along the ranking", contradicted.rising_scores, suspicious=True),
-        Finding("queries whose ranks contradict their scores", contradicted.contradicted_ranks, suspicious=True),
+        Finding("queries whose scores rise along the ranking", contradicted.rising_scores, suspicious=True, fails=True),
+        Finding(
+            "queries whose ranks contradict their scores", contradicted.contradicted_ranks, suspicious=True, fails=True
+        ),
     ]
 
 
 def check_corpus(truth: GroundTruth, request: Request) -> Finding:
     """Count the ids that no search can find because they are missing from the corpus."""
     absent = absent_ids(truth, request)
-    finding = _problem("ids of the ground truth that are not in the corpus", absent)
+    finding = _problem("ids of the ground truth that are not in the corpus", absent, fails=True)
     if absent and (similar := similar_id(absent[0], request.passages)) is not None:
         return replace(finding, example=f"{absent[0]!r}, where the corpus has {similar!r}")
     return finding
@@ -268,8 +279,8 @@ def _finding(what: str, names: Sequence[str]) -> Finding:
     return Finding(what, len(names), ", ".join(map(_cut, names[:EXAMPLES])) + (" …" if len(names) > EXAMPLES else ""))
 
 
-def _problem(what: str, names: Sequence[str]) -> Finding:
-    return replace(_finding(what, names), suspicious=True)
+def _problem(what: str, names: Sequence[str], *, fails: bool = False) -> Finding:
+    return replace(_finding(what, names), suspicious=True, fails=fails)
 
 
 def _cut(name: str) -> str:

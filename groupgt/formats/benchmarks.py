@@ -31,7 +31,7 @@ from itertools import chain
 from typing import Any
 
 from groupgt.errors import DataError, display, listed, warn
-from groupgt.formats import nested, nuggetbank, trec
+from groupgt.formats import nuggetbank, recipes, trec
 from groupgt.formats.beir import split_of
 from groupgt.formats.fields import first_in, ids_at
 from groupgt.formats.format import Format
@@ -456,7 +456,7 @@ FORMATS = (
         partial(_read, groups=_paragraphs, text=("question",), columns=("answer",)),
     ),
     Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
-    Format("longmemeval", _look_longmemeval, _longmemeval, partial(nested.read_run, recipe=RANKED_ITEMS)),
+    Format("longmemeval", _look_longmemeval, _longmemeval, partial(recipes.read_run, recipe=RANKED_ITEMS)),
     Format("locomo", look_for("sample_id", "conversation", "qa"), read_locomo),
     Format(
         "fanoutqa",
@@ -478,7 +478,7 @@ FORMATS = (
         "mtrag",
         lambda source: "run" if has_keys(source, "task_id", "contexts") else None,
         None,
-        partial(nested.read_run, recipe=CONTEXTS),
+        partial(recipes.read_run, recipe=CONTEXTS),
     ),
     Format("ragelo", None, read_ragelo),
     Format("ambigqa", look_for("id", "question", "annotations"), read_ambigqa),

@@ -17,6 +17,7 @@ from groupgt.model.values import Unsplit
 
 # What separates the ids in a text.
 SEPARATORS = ",;|"
+_SIGNS = re.compile(r'[.\[\]{}^|@?"]')
 _SPLIT = re.compile(rf"(.+)\[([{SEPARATORS}])\]", re.DOTALL)
 
 
@@ -45,6 +46,15 @@ def column_of(text: str) -> Column:
     """
     split = _SPLIT.fullmatch(text)
     return Column(text) if split is None else Column(split[1], split[2])
+
+
+def is_path(text: str) -> bool:
+    """Return whether a declared column is a path if no column has this name; `name[;]` alone is a column to split.
+
+    >>> is_path("hits[].id"), is_path("gold ids"), is_path("gold[;]")
+    (True, False, False)
+    """
+    return bool(_SIGNS.search(re.sub(rf"\[[{SEPARATORS}]\]$", "", text)))
 
 
 def columns_in(names: Collection[str], declared: Mapping[str, str]) -> dict[str, Column]:

@@ -17,12 +17,12 @@ from typing import Any
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, refuse, warn
 from groupgt.formats import frames, roles, trec, words
 from groupgt.formats import parts as run_parts
-from groupgt.formats.columns import column_of
+from groupgt.formats.columns import column_of, is_path
 from groupgt.formats.endings import ENDINGS, REMOVED_ENDINGS, ending_of
 from groupgt.formats.fields import collect
 from groupgt.formats.format import Format
-from groupgt.formats.paths import are_paths, is_path, path_fault, path_of
-from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
+from groupgt.formats.paths import path_fault, path_of
+from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared, has_paths
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -169,7 +169,7 @@ def require_columns(columns: Declared, values: Iterable[Any]) -> None:
     split = [
         role
         for role, text in found.items()
-        if text not in every and not are_paths(every, found) and column_of(text).separator
+        if text not in every and not has_paths(every, found) and column_of(text).separator
     ]
     refuse(
         (
@@ -307,10 +307,10 @@ def _named(name: str, *, is_truth: bool) -> Format:
 
 def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
     """Return the named or detected format; raises `DataError` for a folder that lacks this format's layout."""
-    if source.columns and are_paths(column_names(source.path) or (), source.columns):
-        from groupgt.formats import nested
+    if source.columns and has_paths(column_names(source.path) or (), source.columns):
+        from groupgt.formats import recipes
 
-        return nested.DECLARED
+        return recipes.DECLARED
     chosen = _detect(source, is_truth=is_truth) if name is None else _named(name, is_truth=is_truth)
     if source.path.is_dir() and not (chosen.folder is not None and chosen.folder(source.path)):
         raise DataError(

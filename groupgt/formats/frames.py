@@ -40,12 +40,12 @@ from groupgt.formats.fields import (
     trial_column,
     trial_fault,
 )
-from groupgt.formats.paths import are_paths
 from groupgt.formats.roles import (
     NO_COLUMNS,
     Declared,
     Kind,
     canonical,
+    has_paths,
     missing_columns,
     query_column,
 )
@@ -201,20 +201,7 @@ def _reject_duplicates(names: list[str], title: str) -> None:
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth", columns: Declared = NO_COLUMNS) -> GroundTruth:
     """Build ground truth from a frame with a row per query (`qid, retrieval_gt`) or per judgment (`qid, doc_id`, …)."""
-    table = table_of(value, title, columns)
-    if are_paths(table.names, columns):
-        rows, places = _rows_at_paths(table, columns, is_truth=True)
-        table = Table.of_records(title, rows, places.__getitem__)
-    return tables.truth_of(table, policy)
-
-
-def _rows_at_paths(table: Table, columns: Declared, *, is_truth: bool) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the plain rows that declared paths make of a frame's rows, and their places."""
-    from groupgt.formats.nested import plain_rows
-
-    cells = zip(*(map(plain, table.column(name)) for name in table.names))
-    rows = ((table.place(row), dict(zip(table.names, each))) for row, each in enumerate(cells))
-    return plain_rows(table.title, table.names, columns, lambda _: rows, is_truth=is_truth)
+    return tables.truth_of(table_of(value, title, columns), policy)
 
 
 def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS, kind: Kind = "truth") -> Table:
@@ -228,7 +215,8 @@ def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS, kind: Kind 
     def column(name: str) -> list[Any]:
         return cells_of(value.iloc[:, names.index(name)]) if in_pandas else frame[name].to_list()
 
-    return Table(title, names, lru_cache(column), lambda row: f"{title}: row {row + 1}", declared=columns)
+    table = Table(title, names, lru_cache(column), lambda row: f"{title}: row {row + 1}", declared=columns)
+    return table if not has_paths(names, columns) else tables.at_paths(table, is_truth=kind == "truth")
 
 
 def _with_our_names(value: Any, title: str, columns: Declared) -> Any:
@@ -263,9 +251,10 @@ def run_of(
 
     Rows without `qid` are assigned to `qids` in order.
     """
-    if columns and are_paths(names_of(value), columns):
-        rows, _ = _rows_at_paths(table_of(value, title, columns, "run"), columns, is_truth=False)
-        return run_of(pl.DataFrame(rows, infer_schema_length=None, strict=False), title, qids, guard)
+    if columns and has_paths(names_of(value), columns):
+        table = table_of(value, title, columns, "run")
+        plain_columns = {name: tables.cells_of(table, name) for name in table.names}
+        return run_of(pl.DataFrame(plain_columns, strict=False), title, qids, guard)
     if is_remote(value):
         if trial_column(canonical(remote_names(value), columns), title):
             raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")

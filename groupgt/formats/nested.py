@@ -1,28 +1,18 @@
-"""Reads records in which roles stand at paths, as users declare them or as a published data set has them.
-
-Each row of a record becomes a plain row, named by roles, and is read as any other.
-"""
+"""Makes plain rows, named by roles, of records in which roles stand at paths, so that they are read as any other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from groupgt.errors import ConfigError, Faults, display
+from groupgt.formats.columns import is_path
 from groupgt.formats.fields import SCORES, TEXTS
-from groupgt.formats.format import Format
-from groupgt.formats.jsonl import run_of_records
-from groupgt.formats.paths import Found, Path, Row, beside, is_path, path_of
-from groupgt.formats.records import keys_of, records
-from groupgt.formats.roles import NAMES, NO_COLUMNS, Declared
+from groupgt.formats.paths import Found, Path, Row, beside, path_of
+from groupgt.formats.roles import NAMES, Declared
 from groupgt.formats.rows import SHAPE
-from groupgt.formats.source import Record, Source
-from groupgt.formats.tables import Table, truth_of
-from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.policy import Policy
-from groupgt.model.run import Run
+from groupgt.formats.source import Record
 from groupgt.model.validity import finite_number, is_integer
 
 # The roles of each kind of file that may stand at a path.
@@ -210,27 +200,3 @@ def plain_rows(
     pairs = list((_truth_rows if is_truth else _run_rows)(roles, rows))
     faults.stop()
     return [row for _, row in pairs], [place for place, _ in pairs]
-
-
-def _read(source: Source, recipe: Declared, *, is_truth: bool) -> tuple[list[Record], list[str]]:
-    columns = recipe or source.columns
-
-    def located(faults: Faults) -> Iterable[tuple[str, Record]]:
-        return records(source, faults, unwrapped="rows" not in columns)
-
-    return plain_rows(str(source.path), keys_of(source), columns, located, is_truth=is_truth, needed=not recipe)
-
-
-def read_ground_truth(source: Source, policy: Policy, recipe: Declared = NO_COLUMNS) -> GroundTruth:
-    """Read ground truth at the paths of a published data set, or at those that the user declares."""
-    rows, places = _read(source, recipe, is_truth=True)
-    return truth_of(Table.of_records(str(source.path), rows, places.__getitem__), policy)
-
-
-def read_run(source: Source, recipe: Declared = NO_COLUMNS) -> Run:
-    """Read results at the paths of a published log, or at those that the user declares."""
-    rows, places = _read(source, recipe, is_truth=False)
-    return run_of_records(replace(source, columns=NO_COLUMNS), zip(places, rows))
-
-
-DECLARED = Format("paths", None, read_ground_truth, read_run)

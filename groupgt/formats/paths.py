@@ -19,29 +19,14 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from groupgt.errors import ConfigError, display, near_names
-from groupgt.formats.columns import SEPARATORS
-from groupgt.formats.roles import Declared, shown_names
+from groupgt.formats.columns import SEPARATORS, is_path
+from groupgt.formats.roles import shown_names
 from groupgt.model.validity import id_text
 
 # The lists and objects on the way to a value, each with the index or key in it.
 Position = tuple[tuple[str, Any], ...]
 Found = list[tuple[Position, Any]]
 _STEP = re.compile(r'(?:\.?(?:"([^"]*)"|([^.\[\]{}?@^"]+))|\[([^\]]*)\]|(\{\})|(@))(\?)?')
-_SIGNS = re.compile(r'[.\[\]{}^|@?"]')
-
-
-def is_path(text: str) -> bool:
-    """Return whether a declared column is a path if no column has this name; `name[;]` alone is a column to split.
-
-    >>> is_path("hits[].id"), is_path("gold ids"), is_path("gold[;]")
-    (True, False, False)
-    """
-    return bool(_SIGNS.search(re.sub(rf"\[[{SEPARATORS}]\]$", "", text)))
-
-
-def are_paths(names: Collection[str], columns: Declared) -> bool:
-    """Return whether one of the declared columns is a path, or says where the rows are."""
-    return any(role == "rows" or (is_path(text) and text not in names) for role, text in columns.items())
 
 
 class Row(NamedTuple):

@@ -212,6 +212,15 @@ def check_declared(declared: Declared) -> Declared:
     return declared
 
 
+def has_paths(names: Collection[str], declared: Declared) -> bool:
+    """Return whether one of the declared columns is a path, or says where the rows are."""
+    if not declared:
+        return False
+    from groupgt.formats.columns import is_path
+
+    return any(role == "rows" or (is_path(text) and text not in names) for role, text in declared.items())
+
+
 def shown_names(names: Iterable[str]) -> str:
     """Return the first names, joined."""
     first = list(islice(map(str, names), SHOWN_NAMES + 1))

@@ -97,6 +97,16 @@ def truth_of(table: Table, policy: Policy) -> GroundTruth:
     raise DataError(f"{table.where or table.title}: {_missing(table, roles)}")
 
 
+def at_paths(table: Table, *, is_truth: bool) -> Table:
+    """Return the plain rows that the declared paths make of the rows of a table."""
+    from groupgt.formats.nested import plain_rows
+
+    records = zip(*(map(plain, table.column(name)) for name in table.names))
+    located = [(table.place(row), dict(zip(table.names, cells))) for row, cells in enumerate(records)]
+    rows, places = plain_rows(table.title, table.names, table.declared, lambda _: located, is_truth=is_truth)
+    return Table.of_records(table.title, rows, places.__getitem__)
+
+
 def _roles(table: Table) -> dict[str, str]:
     """Return the column of each role; beside documents, true and false or numbers under `relevant` are grades."""
     roles = roles_in(table.names, "truth", table.declared)
@@ -151,7 +161,7 @@ def _first_cells(table: Table) -> dict[str, Any]:
 
 def _unanswerable(table: Table, roles: dict[str, str]) -> set[int]:
     """Return the rows of queries that are declared to have no answer."""
-    return {row for row, cell in enumerate(_cells(table, roles.get("answerable"))) if cell is not None and not cell}
+    return {row for row, cell in enumerate(cells_of(table, roles.get("answerable"))) if cell is not None and not cell}
 
 
 def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -> None:
@@ -167,7 +177,7 @@ def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -
     table.faults.stop()
 
 
-def _cells(table: Table, name: str | None, rows: int | None = None) -> list[Any]:
+def cells_of(table: Table, name: str | None, rows: int | None = None) -> list[Any]:
     """Return the cells of a column, with None where a row lacks it, or if there is no such column."""
     if name is None:
         return [None] * (rows or 0)
@@ -179,7 +189,7 @@ def _lists(table: Table) -> Lists:
     from groupgt.formats.columns import Lists, columns_in
 
     declared = columns_in(table.names, table.declared)
-    return Lists(table.faults, declared, partial(_cells, table), table.place)
+    return Lists(table.faults, declared, partial(cells_of, table), table.place)
 
 
 def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
@@ -191,8 +201,8 @@ def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
 def _qids(table: Table, roles: dict[str, str], rows: int) -> list[Any]:
     """Return the query ids; without a column of them, the texts of the queries, which then identify them."""
     if "qid" in roles:
-        return _cells(table, roles["qid"], rows)
-    return [normal_text(cell) if isinstance(cell, str) else cell for cell in _cells(table, roles["query"], rows)]
+        return cells_of(table, roles["qid"], rows)
+    return [normal_text(cell) if isinstance(cell, str) else cell for cell in cells_of(table, roles["query"], rows)]
 
 
 def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
@@ -206,13 +216,13 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
     if NONRELEVANT in table.names:
         groups = [
-            _with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, _cells(table, NONRELEVANT)))
+            _with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, cells_of(table, NONRELEVANT)))
         ]
     named = {what: role for what, role in NAMED.items() if role in roles}
     ours = ("qid", "query", "retrieval_gt", ANSWERABLE, *named.values())
     canonical = {name: role for role, name in roles.items() if role in ours}
     keys = [canonical.get(name, name) for name in table.names]
-    texts = [None if text is None else str(text) for text in _cells(table, roles.get("query"))]
+    texts = [None if text is None else str(text) for text in cells_of(table, roles.get("query"))]
     others = {key: name for key, name in zip(keys, table.names) if key not in OWN}
     try:
         truth = GroundTruth.from_rows(
@@ -221,13 +231,13 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
             policy,
             place=table.place,
             texts=texts if any(text is not None for text in texts) else None,
-            columns={key: _cells(table, name) for key, name in others.items()},
+            columns={key: cells_of(table, name) for key, name in others.items()},
             **{what: lists.column(role, roles[role]) for what, role in named.items()},
         )
     except DataError as error:
         table.faults.merge(error)
     table.faults.stop()
-    shapes = _cells(table, SHAPE) if SHAPE in table.names else ()
+    shapes = cells_of(table, SHAPE) if SHAPE in table.names else ()
     shape = shape_of(shapes, "groups", table.title)
     return replace(truth, shape=shape, keys=tuple(keys), unsplit=lists.unsplit)
 
@@ -396,13 +406,13 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
             others[what] = _named_by(rows, lists.column(role, roles[role]))
     if "weight" in roles and groups is not None:
         others["weights"] = _weights(table, rows, roles["weight"])
-    shapes = _cells(table, SHAPE) if SHAPE in table.names else ()
+    shapes = cells_of(table, SHAPE) if SHAPE in table.names else ()
     shape = "flat" if groups is None else shape_of(shapes, "subtopics", table.title)
     truth = rows.truth(policy, shape, table.faults, unsplit=lists.unsplit, **others)
     if "query" not in roles:
         return truth
     texts: dict[Any, str] = {}
-    for qid, text in zip(rows.qids, _cells(table, roles["query"])):
+    for qid, text in zip(rows.qids, cells_of(table, roles["query"])):
         if isinstance(text, str) and text.strip():
             texts.setdefault(qid, text)
     return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None)

@@ -18,9 +18,13 @@ class CheckTeller(Teller[Check]):
     """Reports problems found in the ground truth and in each run."""
 
     def verdict(self) -> str:
-        """Return the number of problems by kind in one sentence, and how many queries have no ground truth."""
-        problems = ", ".join(f"{what}: {count:,}" for what, count in self.result.problems.items())
-        sentence = f"Problems found ({problems})." if problems else "No problems found."
+        """Return the number of problems by kind, those first that fail, and how many queries have no ground truth."""
+        fails = self.result.fails
+        others = {what: count for what, count in self.result.problems.items() if what not in fails}
+        failed, found = (", ".join(f"{what}: {count:,}" for what, count in each.items()) for each in (fails, others))
+        sentence = f"Failed ({failed})." if failed else "No problems found."
+        if found:
+            sentence = f"{sentence} To look at: {found}." if failed else f"Passed. To look at: {found}."
         if undefined := self.result.undefined:
             verb = "has" if undefined == 1 else "have"
             sentence += f" {counted(undefined, 'query', 'queries')} {verb} no ground truth."
@@ -40,7 +44,7 @@ class CheckTeller(Teller[Check]):
 
     def to_dict(self) -> Any:
         """Return the verdict and the findings by file name as plain Python."""
-        return {"verdict": self.verdict(), "findings": self.result.findings}
+        return {"verdict": self.verdict(), "fails": self.result.fails, "findings": self.result.findings}
 
 
 def _finding_row(finding: Finding) -> list[Any]:

@@ -155,7 +155,9 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str], snapshot: Snaps
     out = call(capsys, "check", "qa.jsonl", "bm25.trec")[0]
     snapshot(out)
     found = json.loads(call(capsys, "check", "qa.jsonl", "bm25.trec", "--format", "json")[0])
-    assert {"what": "queries", "count": 2, "example": "", "suspicious": False} in found["findings"]["qa.jsonl"]
+    queries = {"what": "queries", "count": 2, "example": "", "suspicious": False, "fails": False}
+    assert found["fails"] == {}
+    assert queries in found["findings"]["qa.jsonl"]
     assert out.startswith(f"{found['verdict']}\n")
     assert call(capsys, "check", "qa.jsonl", "--format", "csv")[0].startswith("file,finding,count,example")
 

@@ -92,7 +92,7 @@ CALLS = {
     "identify": ["identify", "TRUTH", "RUN", ".5"],
     "outcomes": ["outcomes", "TRUTH", "RUN", "answers.csv", "-k", "1"],
     "stages": ["stages", "TRUTH", "RUN", "other.trec"],
-    "check": ["check", "TRUTH", "RUN"],
+    "check": ["check", "TRUTH", "RUN", "--exit-zero"],
     "agree": ["agree", "TRUTH", "RUN", "--annotator", "annotator.jsonl", "--format", "json"],
     "rechunk": ["rechunk", "TRUTH", "--from", "old.csv", "--to", "new.csv"],
     "convert": ["convert", "TRUTH", "OUT.jsonl", "--to", "jsonl"],

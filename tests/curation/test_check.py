@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,8 +151,34 @@ def test_ids_that_are_not_in_the_corpus(snapshot: Snapshot) -> None:
 def test_the_command_counts_them_too(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: Snapshot) -> None:
     (tmp_path / "truth.jsonl").write_text('{"qid": "q", "retrieval_gt": [["a"], ["b"]]}\n')
     (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "one"}\n')
-    main(["check", str(tmp_path / "truth.jsonl"), "--corpus", str(tmp_path / "corpus.jsonl"), "--format", "csv"])
-    snapshot(capsys.readouterr().out)
+    words = ["check", str(tmp_path / "truth.jsonl"), "--corpus", str(tmp_path / "corpus.jsonl"), "--format", "csv"]
+    with pytest.raises(SystemExit, match=r"^1$"):
+        main(words)
+    shown = capsys.readouterr().out
+    snapshot(shown)
+    main([*words, "--exit-zero"])
+    assert capsys.readouterr().out == shown
+
+
+@pytest.mark.parametrize(
+    ("truth", "run", "options", "fails"),
+    [
+        ({"q": [["a"], []]}, {"q": ["a"]}, {"policy": {"empty_groups": "drop"}}, True),
+        ({"q": [["a", "a"]]}, {"q": ["a"]}, {}, True),
+        ({"q": [["a"]]}, {"q": ["x", "x"]}, {}, True),
+        ({"q": [["a"]]}, {"q": [("a", 0.1), ("b", 0.9)]}, {}, True),
+        ({"q": [["a"]]}, {"q": ["a"]}, {"corpus": {"b": "two"}}, True),
+        ({"q": [["a"]]}, {"q": ["a"]}, {"corpus": {"a": " "}}, True),
+        ({"q": [["a"], ["a", "b"]], "r": [["c"]]}, {"q": ["x"]}, {}, False),
+        ({"q": [["Ab"], ["ab"]]}, {"q": ["ab"]}, {}, False),
+    ],
+    ids=["empty group", "repeated id", "repeated result", "distances", "absent id", "blank passage", "nested", "case"],
+)
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+def test_what_fails(truth: Any, run: Any, options: dict[str, Any], fails: bool) -> None:
+    found = groupgt.check(truth, run, **options)
+    assert bool(found.fails) == fails
+    assert found.problems.keys() >= found.fails.keys()
 
 
 def test_a_verdict_counts_problems_by_kind(snapshot: Snapshot) -> None:

@@ -73,6 +73,7 @@ def test_the_skill_leads_from_passages_and_ten_questions_to_a_verdict(
         return json.loads(printed)
 
     checked = shown("groupgt check questions.jsonl --corpus corpus.jsonl --format json")
+    assert checked["fails"] == {}
     assert not any(finding["suspicious"] and finding["count"] for finding in checked["findings"]["questions.jsonl"])
     decision = shown("groupgt run experiment.yaml --format json")["datasets"]["mine"]["decision"]
     assert decision["badge"] == "Worse"
