@@ -77,7 +77,8 @@ class Outcomes(Result):
     `shares` has correct answers where retrieval is `complete` and `incomplete`, and the `difference`; wrong answers
     with incomplete retrieval (`wrong`); and with an oracle run, its accuracy minus that of the answers (`gold`). A
     share of nothing is left out. `left_out` counts what is in no share. `is_plain` is True if each query has one
-    answer, which is correct or not, and one ranking.
+    answer, which is correct or not, and one ranking. Over several `trials`, a query counts as complete where it is so
+    in half of them or more, and shares weigh it by the part of the trials.
     """
 
     run: str
@@ -87,6 +88,7 @@ class Outcomes(Result):
     shares: Mapping[str, Share]
     left_out: Mapping[str, int]
     queries: tuple[Answered, ...] = field(repr=False)
+    trials: int = 1
 
     def plot(self) -> Figure:
         """Plot the shares of correct answers where retrieval is complete, and where it is not."""
@@ -164,6 +166,7 @@ def outcomes_of(
         shares,
         {name: count for name, count in left_out.items() if count},
         tuple(Answered(*row) for row in rows),
+        max(len(evaluation.trials), 1),
     )
 
 

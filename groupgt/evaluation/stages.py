@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 METRIC = "complete.coverage"
+# The fields of a stage that are means over trials.
+COUNTED = ("covered", "lost", "gained", "complete")
 _CUT = re.compile(r"(.+)@(\d{1,9})")
 
 
@@ -35,15 +38,15 @@ class Stage:
 
     `depth` is the largest number of results that the stage has for a query. A group is `lost` at the stage after the
     last one that covers it, or at the first stage if none covers it; it is `gained` if the previous stage did not cover
-    it.
+    it. Numbers are means over trials if there are several.
     """
 
     name: str
     cutoff: int | None
-    covered: int
-    lost: int
-    gained: int
-    complete: int
+    covered: float
+    lost: float
+    gained: float
+    complete: float
     depth: int
 
 
@@ -52,16 +55,18 @@ class Stages(Result):
     """Groups of all queries that count, with the stages that cover each group and the stage that loses it.
 
     `groups` lists dicts with `qid`, `group`, `covered` (one bool per stage) and `lost` (a stage name, or None if the
-    last stage covers the group). `slices` contains the stages for each slice; `kept` counts groups covered by the last
-    stage.
+    last stage covers the group), for each trial if there are several `trials`. `slices` contains the stages for each
+    slice; `total` counts groups, and `kept` those covered by the last stage.
     """
 
     stages: tuple[Stage, ...]
     groups: list[dict[str, Any]]
     queries: int
-    kept: int
+    kept: float
     slices: list[dict[str, Any]]
     evaluations: tuple[Evaluation, ...]
+    total: int = 0
+    trials: int = 1
 
     def plot(self) -> Figure:
         """Plot the number of groups that each stage covers."""
@@ -85,7 +90,8 @@ def stages(
     """Find the stage that loses each group: never retrieved, cut by the reranker, not in the prompt, or not cited.
 
     A group is lost at the stage after the last one that covers it, or at the first stage if none covers it. All stages
-    are evaluated against the same ground truth with the same labeller. Raises `DataError` or `ConfigError`.
+    are evaluated against the same ground truth with the same labeller. Of several trials, the first of a stage goes
+    with the first of the next, and numbers are means over trials. Raises `DataError` or `ConfigError`.
 
     >>> truth = {"q": [["a", "b"], ["c"], ["d"]]}
     >>> found = stages(truth, {"retrieved": {"q": ["a", "c", "x"]}, "reranked@1": {"q": ["a", "c"]}})
@@ -125,32 +131,70 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
     pairs = named((name, run) for name, run, _ in parts)
     names, cutoffs = [name for name, _ in pairs], [cutoff for _, _, cutoff in parts]
     evaluations = [evaluate_run(request, truth, run, name) for name, run in pairs]
-    hits = [each.labelled.hits for each in evaluations]
-    covered = np.stack([each.covered(each.length if cut is None else cut) for each, cut in zip(hits, cutoffs)])
+    trials = _trials(evaluations)
     first = evaluations[0]
     query = first.truth.judgments.group_query
-    counts = counting_everywhere(evaluations)[query]
-    query, covered = query[counts], covered[:, counts]
-    lost = lost_at(covered)
+    counts = counting_everywhere([each for trial in trials for each in trial])[query]
+    query = query[counts]
     labels = [first.truth.group_label(group) for group in first.truth.relevant_groups[counts].tolist()]
-    groups = [
-        {
-            "qid": first.truth.qids[of],
-            "group": label,
-            "covered": list(map(bool, column)),
-            "lost": None if at == len(names) else names[at],
-        }
-        for of, label, column, at in zip(query.tolist(), labels, covered.T.tolist(), lost.tolist())
-    ]
-    everything = np.ones(len(query), dtype=np.bool_)
+    found = [_covered(trial, cutoffs)[:, counts] for trial in trials]
+    groups: list[dict[str, Any]] = []
+    for number, covered in enumerate(found, 1):
+        groups += [
+            {
+                "qid": first.truth.qids[of],
+                "group": label,
+                "covered": list(map(bool, column)),
+                "lost": None if at == len(names) else names[at],
+                **({"trial": number} if len(trials) > 1 else {}),
+            }
+            for of, label, column, at in zip(query.tolist(), labels, covered.T.tolist(), lost_at(covered).tolist())
+        ]
+
+    def over_trials(chosen: Bools) -> tuple[Stage, ...]:
+        each = [_stages(trial, cutoffs, covered, query, chosen) for trial, covered in zip(trials, found)]
+        return tuple(map(_mean, zip(*each)))
+
     slices = [
-        {"by": column, "value": value, "stages": _stages(evaluations, cutoffs, covered, lost, query, mask[query])}
+        {"by": column, "value": value, "stages": over_trials(mask[query])}
         for column, value, mask in first.slicer
         if mask[query].any()
     ]
-    all_stages = _stages(evaluations, cutoffs, covered, lost, query, everything)
-    kept = int((lost == len(names)).sum())
-    return Stages(all_stages, groups, len(np.unique(query)), kept, slices, tuple(evaluations))
+    all_stages = over_trials(np.ones(len(query), dtype=np.bool_))
+    return Stages(
+        all_stages,
+        groups,
+        len(np.unique(query)),
+        all_stages[-1].covered,
+        slices,
+        tuple(evaluations),
+        len(query),
+        len(trials),
+    )
+
+
+def _trials(evaluations: Sequence[Evaluation]) -> list[tuple[Evaluation, ...]]:
+    """Return the stages of each trial; a stage without trials is the same in all."""
+    several = {each.name: len(each.trials) for each in evaluations if each.trials}
+    if len(set(several.values())) > 1:
+        counts = ", ".join(f"{name} {count}" for name, count in several.items())
+        raise ConfigError(f"stages: expected as many trials of each stage that has some, found {counts}")
+    size = max(several.values(), default=1)
+    return list(zip(*(each.trials or (each,) * size for each in evaluations)))
+
+
+def _covered(evaluations: Sequence[Evaluation], cutoffs: Sequence[int | None]) -> Bools:
+    """Return which groups each stage covers, shape (stages, groups)."""
+    hits = [each.labelled.hits for each in evaluations]
+    return np.stack([each.covered(each.length if cut is None else cut) for each, cut in zip(hits, cutoffs)])
+
+
+def _mean(trials: Sequence[Stage]) -> Stage:
+    """Return one stage with the means over its trials."""
+    if len(trials) == 1:
+        return trials[0]
+    means: dict[str, Any] = {name: fmean(getattr(each, name) for each in trials) for name in COUNTED}
+    return replace(trials[0], depth=max(each.depth for each in trials), **means)
 
 
 def lost_at(covered: Bools) -> Ints:
@@ -171,11 +215,10 @@ def _stages(
     evaluations: Sequence[Evaluation],
     cutoffs: Sequence[int | None],
     covered: Bools,
-    lost: Ints,
     query: Ints,
     chosen: Bools,
 ) -> tuple[Stage, ...]:
-    stages = []
+    stages, lost = [], lost_at(covered)
     of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)
     for place, (each, cutoff) in enumerate(zip(evaluations, cutoffs)):
         here = covered[place] & chosen

@@ -86,13 +86,13 @@ def count_text(count: float) -> str:
     return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
 
 
-def part_of(count: int, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:
+def part_of(count: float, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:
     """Format a part of a total as the subject of a sentence, with its verb.
 
     >>> part_of(0, 1, "group"), part_of(1, 3, "group"), part_of(2, 3, "query", "needs", "need")
     ('0 of 1 group is', '1 of 3 groups is', '2 of 3 queries need')
     """
-    return f"{count:,} of {counted(total, one)} {verb if 1 in (count, total) else verbs}"
+    return f"{count_text(count)} of {counted(total, one)} {verb if 1 in (count, total) else verbs}"
 
 
 def shortlist(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:

@@ -31,7 +31,7 @@ from groupgt.render.encodings import (
     stacked_bars,
     tips,
 )
-from groupgt.render.tables import fixed, shortlist
+from groupgt.render.tables import count_text, fixed, shortlist
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
@@ -174,7 +174,7 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
         tips(stage="stage", fate="", count="groups"),
         28,
     )
-    covered = [f"{row['stage']} {row['count']:,}" for row in rows if row["fate"] == "covered"]
+    covered = [f"{row['stage']} {count_text(row['count'])}" for row in rows if row["fate"] == "covered"]
     return figure_of(
         "stages",
         f"Groups covered by each stage, from {first} on",

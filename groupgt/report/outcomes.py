@@ -89,6 +89,9 @@ def items(result: Outcomes) -> Iterator[Item]:
     if shares := [[NAMES[name], *_texts(result, name)] for name in NAMES if name in result.shares]:
         yield Table(["", "queries", "share", level], shares)
     lines = []
+    if result.trials > 1:
+        rule = "a query counts as complete where it is in half of them or more"
+        lines.append(f"{result.trials:,} trials: {rule}; shares weigh it by the part of the trials")
     if left_out := [f"{LEFT_OUT[name]} ({count:,})" for name, count in result.left_out.items()]:
         lines.append(f"left out: {', '.join(left_out)}")
     yield "\n".join([*lines, f"{counted(len(result.queries), 'query')} with answers"])

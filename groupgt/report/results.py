@@ -59,7 +59,12 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
         del result["comparison"]["decision"]
     if dataset in outcome.stages:
         result["stages"] = {
-            system: {"groups": len(stages.groups), "kept": stages.kept, "stages": jsonable(list(stages.stages))}
+            system: {
+                "groups": stages.total,
+                "kept": stages.kept,
+                "stages": jsonable(list(stages.stages)),
+                **({"trials": stages.trials} if stages.trials > 1 else {}),
+            }
             for system, stages in outcome.stages[dataset].items()
         }
     if dataset in outcome.answered:

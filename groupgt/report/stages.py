@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.evaluation.stages import Stage, Stages
 from groupgt.render.document import Item, Verdict
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted, part_of
+from groupgt.render.tables import Grid, Table, count_text, counted, part_of
 from groupgt.report.means import policy_text
 from groupgt.report.sentences import enumerated, sentence_of, warning, warnings_about
 
@@ -23,7 +23,7 @@ class StagesTeller(Teller[Stages]):
     """Reports how many groups each stage of a pipeline loses."""
 
     main_figure = "stages"
-    fields = ("queries", "kept", "stages", "groups", "slices")
+    fields = ("queries", "trials", "kept", "stages", "groups", "slices")
 
     def blocks(self) -> list[Item]:
         """Return the stage that loses the most groups, and tables of all stages overall and by slice."""
@@ -39,7 +39,7 @@ class StagesTeller(Teller[Stages]):
             {"stage": stage.name, "fate": fate, "count": count, "order": order}
             for stage in stages.stages
             for order, (fate, count) in enumerate(
-                {"covered": stage.covered, "not covered": len(stages.groups) - stage.covered}.items()
+                {"covered": stage.covered, "not covered": stages.total - stage.covered}.items()
             )
         ]
         first = stages.evaluations[0]
@@ -48,27 +48,32 @@ class StagesTeller(Teller[Stages]):
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per group."""
-        headers = ["qid", "group", *(stage.name for stage in self.result.stages), "lost"]
-        groups = self.result.groups
-        return headers, [[each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in groups]
+        trial = ["trial"] if self.result.trials > 1 else []
+        headers = ["qid", "group", *trial, *(stage.name for stage in self.result.stages), "lost"]
+        return headers, [
+            [each["qid"], each["group"], *(each[name] for name in trial), *map(int, each["covered"]), each["lost"]]
+            for each in self.result.groups
+        ]
 
 
 def sentences(stages: Stages) -> Iterator[data.Sentence]:
     """Names the stage that loses the most groups, if there is one, and warns about stages that do not fit."""
-    total, most = len(stages.groups), max(stage.lost for stage in stages.stages)
+    total, most = stages.total, max(stage.lost for stage in stages.stages)
     worst = [stage.name for stage in stages.stages if stage.lost == most]
-    kept = f"{part_of(stages.kept, total, 'group')} covered by the last stage"
+    over = f" on average over {stages.trials:,} trials" if stages.trials > 1 else ""
+    kept = f"{part_of(stages.kept, total, 'group')} covered by the last stage{over}"
     if not most:
         yield sentence_of("best", f"{kept}: none is lost.")
     else:
-        share = f"{most:,} ({100 * most / total:.0f}%)"
+        share = f"{count_text(most)} ({100 * most / total:.0f}%)"
         if len(worst) == 1:
             yield sentence_of("best", f"{kept}. Most are lost at ", worst[0], f": {share}.")
         else:
             parts = enumerated(worst, f" lose {share} each.")
             yield sentence_of("same", f"{kept}. No stage alone loses most: {parts[0]}", *parts[1:])
     if gained := sum(stage.gained for stage in stages.stages):
-        text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
+        times = f"{count_text(gained)} {'time' if gained == 1 else 'times'}"
+        text = f"{times} a stage covers a group that the previous stage did not"
         yield warning(f"{text}: not all of its passages come from that stage")
     for stage in stages.stages:
         if stage.cutoff is not None and 0 < stage.depth < stage.cutoff:
@@ -84,8 +89,14 @@ def items(stages: Stages) -> Iterator[Item]:
     for each in stages.slices:
         yield f"{each['by']} = {each['value']}"
         yield Table(HEADERS, list(map(_row, each["stages"])))
-    yield f"{counted(len(stages.groups), 'group')} of {counted(stages.queries, 'query')}"
+    yield f"{counted(stages.total, 'group')} of {counted(stages.queries, 'query')}{_noted(stages)}"
+
+
+def _noted(stages: Stages) -> str:
+    return f"; numbers are means over {stages.trials:,} trials" if stages.trials > 1 else ""
 
 
 def _row(stage: Stage) -> Sequence[Any]:
-    return [stage.name, stage.cutoff or "all", stage.covered, stage.lost, stage.gained, stage.complete]
+    numbers = (stage.covered, stage.lost, stage.gained, stage.complete)
+    shown = (count_text(each) if isinstance(each, float) else each for each in numbers)
+    return [stage.name, stage.cutoff or "all", *shown]

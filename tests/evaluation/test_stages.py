@@ -295,3 +295,22 @@ def test_stages_that_an_experiment_refuses(old: str, new: str, expected: str, tm
     with pytest.raises(groupgt.ConfigError) as error:
         groupgt.run_experiment(path)
     assert expected in str(error.value)
+
+
+def test_trials_are_averaged() -> None:
+    truth = {"q": [["a"], ["b"]], "r": [["c"]]}
+    first = {"q": ["a", "b"], "r": ["x"]}
+    second = groupgt.Run.of_trials(
+        [groupgt.Run.of(trial) for trial in ({"q": ["a", "b"], "r": ["x"]}, {"q": ["a"], "r": ["c"]})]
+    )
+    found = groupgt.stages(truth, {"first": first, "second": second})
+    # Trial 1 keeps a and b; trial 2 keeps a, loses b and gains c. c is lost at the first stage in trial 1.
+    counts = [(each.covered, each.lost, each.gained, each.complete) for each in found.stages]
+    assert counts == [(2, 0.5, 0, 1), (2, 0.5, 0.5, 1)]
+    assert (found.trials, found.total, found.kept) == (2, 3, 2)
+    assert [(each["trial"], each["lost"]) for each in found.groups if each["qid"] == "r"] == [(1, "first"), (2, None)]
+    assert "covered by the last stage on average over 2 trials" in str(found)
+    with pytest.raises(
+        groupgt.ConfigError, match="as many trials of each stage that has some, found first 3, second 2"
+    ):
+        groupgt.stages(truth, {"first": groupgt.Run.of_trials([groupgt.Run.of(first)] * 3), "second": second})

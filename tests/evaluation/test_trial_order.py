@@ -27,6 +27,14 @@ SHOWN: dict[str, Callable[[Any], object]] = {
     "misses": lambda trials: groupgt.misses(TRUTH, trials, k=2).to_dict(),
     "misses of several": lambda trials: str(groupgt.misses(TRUTH, {"one": ONE, "agent": trials}, k=2)),
     "depth": lambda trials: groupgt.depth(TRUTH, trials, [0.5, 0.9]).to_dict(),
+    "stages": lambda trials: [
+        each.to_dict() | {"groups": None}
+        for each in (
+            groupgt.stages(TRUTH, {"agent": trials, "one": ONE}),
+            groupgt.stages(TRUTH, {"one": ONE, "agent": trials}),
+        )
+    ],
+    "outcomes": lambda trials: groupgt.outcomes(TRUTH, trials, {"p": 1, "q": 0, "r": 1, "s": 0}, k=2).to_dict(),
     "figure of depth": lambda trials: groupgt.evaluate(TRUTH, trials, ["mrr"]).plot("depth").rows,
     "figure of first hits": lambda trials: groupgt.evaluate(TRUTH, trials, ["mrr"]).plot("ecdf").rows,
 }
