@@ -221,7 +221,7 @@ def convert_command(
         kind = "truth" if source_format in TRUTHS else "run"
     columns = inputs.value("truth_columns")
     require_columns(columns, [read, *filter(None, [truth])])
-    if (kind or kind_of(read)) == "truth":
+    if (kind or kind_of(read, columns)) == "truth":
         refuse(["truth", "tool_spans"], "is for a run, but IN is ground truth; leave it out")
         converted = inputs.reading.but(truth_format=source_format, truth_columns=columns).truth(read)
         if accept is not None:

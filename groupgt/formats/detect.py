@@ -23,7 +23,7 @@ from groupgt.formats.fields import collect
 from groupgt.formats.format import Format
 from groupgt.formats.paths import path_fault, path_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared, has_paths
-from groupgt.formats.source import AnyPath, Source
+from groupgt.formats.source import STANDARD_INPUT, AnyPath, Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -100,14 +100,20 @@ def column_names(value: Any) -> list[str] | None:
     """Return the names of the columns or keys of a file or frame; None if it has none, or if they are not at hand."""
     if frames.is_frame(value):
         return frames.names_of(value)
-    if not isinstance(value, (str, os.PathLike)) or run_parts.is_url(value):
-        return None
-    path = Path(value)
-    if not path.is_file():
+    source = _file_at(value)
+    if source is None:
         return None
     from groupgt.formats.records import keys_of
 
-    return list(keys_of(Source.at(path))) or None
+    return list(keys_of(source)) or None
+
+
+def _file_at(value: Any) -> Source | None:
+    """Return a file, or what stands on standard input; None for anything else, such as a pipe, which is read once."""
+    if not isinstance(value, (str, os.PathLike)) or run_parts.is_url(value):
+        return None
+    is_there = os.fspath(value) == STANDARD_INPUT or Path(value).is_file()
+    return Source.at(value) if is_there else None
 
 
 def declared_in(columns: Declared, values: Iterable[Any]) -> dict[str, str]:
@@ -126,14 +132,14 @@ def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bo
     # Such as `{}@`: what has the rows has this as well, and only one object has rows by key.
     if role != "rows":
         return "rows" not in columns or _has(value, names, "rows", columns)
-    return isinstance(value, (str, os.PathLike)) and _is_one_object(value)
+    source = _file_at(value)
+    return source is not None and source.is_json and _is_one_object(source)
 
 
-def _is_one_object(path: AnyPath) -> bool:
+def _is_one_object(source: Source) -> bool:
     from groupgt.formats.jsonl import is_array, is_one_object
 
-    source = Source.at(path)
-    return Path(path).is_file() and source.is_json and is_one_object(source) and not is_array(source)
+    return is_one_object(source) and not is_array(source)
 
 
 def _first_names(text: str) -> tuple[str, ...]:
@@ -150,13 +156,13 @@ def _files_in(values: Iterable[Any]) -> Iterator[Any]:
 
 def _in_records(value: Any, name: str) -> bool:
     """Return whether a file of JSON has a key anywhere, such as in a record after the first."""
-    if not isinstance(value, (str, os.PathLike)) or run_parts.is_url(value) or not Path(value).is_file():
+    source = _file_at(value)
+    if source is None or not source.is_json:
         return False
-    source = Source.at(value)
     key = re.compile(
         b"|".join(re.escape(json.dumps(name, ensure_ascii=is_ascii).encode()) + rb"\s*:" for is_ascii in (False, True))
     )
-    return source.is_json and any(map(key.search, source.lines() if source.is_huge else [source.data]))
+    return any(map(key.search, source.lines() if source.is_huge else [source.data]))
 
 
 def require_columns(columns: Declared, values: Iterable[Any]) -> None:
@@ -280,9 +286,13 @@ def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = F
     return list(chain.from_iterable(paths))
 
 
-def kind_of(path: AnyPath) -> str:
-    """Return `truth` or `run`, depending on the content of a file."""
-    detected, kind = _recognized(Source.at(path))
+def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:
+    """Return `truth` or `run`, depending on the declared roles that a file has at paths, or on its content."""
+    source = Source.at(path)
+    if columns and has_paths(column_names(source) or (), columns):
+        of_runs = roles.NAMES["run"].keys() - {*roles.NAMES["truth"], "text"}
+        return "run" if declared_in(columns, [source]).keys() & of_runs else "truth"
+    detected, kind = _recognized(source)
     if detected is None:
         return "run"
     if kind == "either" and detected.name == "trec" and len(words.first_lines(Source.at(path))[0].split()) == 3:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable
@@ -149,6 +150,16 @@ def test_rows_lie_within_one_object(folder: Path, capsys: pytest.CaptureFixture[
     )
     main(["run", "e.yaml", "-o", "out", "--metrics-json", "m.json"])
     assert list(json.loads(Path("m.json").read_text()).values()) == [RECALL]
+
+
+def test_standard_input_and_convert(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    words = [word for role, path in COLUMNS.items() for word in ("--columns", f"{role}={path}")]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("r.jsonl").read_bytes())))
+    main(["evaluate", "t.json", "-", "-m", "recall", "--format", "json", *words])
+    assert json.loads(capsys.readouterr().out)["runs"][0]["metrics"]["recall"]["mean"] == RECALL
+    # Scores make it a run.
+    main(["convert", "r.jsonl", "r.trec", "--to", "trec", *words])
+    assert Path("r.trec").read_text().splitlines()[0].split()[:3] == ["q1", "Q0", "a"]
 
 
 def test_keys_of_an_object_are_ordered_by_their_scores(folder: Path) -> None:
