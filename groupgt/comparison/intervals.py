@@ -169,8 +169,9 @@ def delta_intervals(
 
     Each column has its own alpha; `rejected` marks the columns whose difference is significant. The interval contains
     every mean that the test does not reject; a test that is not inverted has none (NaN). Where p is exact, `intervals`
-    computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. An interval
-    excludes 0 if and only if the difference is significant.
+    computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. Where all
+    queries differ by the same amount, an inverted test has no width: see `_unvaried`. An interval excludes 0 if and
+    only if the difference is significant.
     """
     count, width = differences.shape
     if count < 2 or not width:
@@ -183,7 +184,23 @@ def delta_intervals(
         columns, level = differences[:, rest], min(1 - alpha, HIGHEST)
         ends[rest] = intervals(columns, limits[rest], level, resamples, seed, unseen(columns, limits[rest, 1]))
     means = np.array([math.fsum(column) / count for column in differences.T.tolist()])
+    same = (np.ptp(ends, axis=1) <= SLACK) & np.isfinite(limits).all(axis=1)
+    ends[same] = _unvaried(means[same], limits[same], count, alphas[same])
     return agreeing(ends, means, rejected)
+
+
+def _unvaried(mean: Floats, bounds: Floats, count: int, alphas: Floats) -> Floats:
+    """Return the ends where all n differences are equal: the next one may be another.
+
+    With the mean as a share m of the range, the variance is taken to be range² (m² + (1 − m)²) ÷ (n + 1), as if one
+    more query had been at either bound.
+    """
+    low, high = bounds.T
+    share = (mean - low) / (high - low)
+    variance = (high - low) ** 2 * (share**2 + (1 - share) ** 2) / (count + 1)
+    quantile = np.array([student_quantile(1 - alpha, count - 1) for alpha in alphas.tolist()])
+    widened = around(mean, quantile * np.sqrt(variance / count))
+    return np.clip(widened, low[:, None], high[:, None])
 
 
 def within(ends: Floats, bounds: Floats) -> Floats:

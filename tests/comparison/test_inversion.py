@@ -120,6 +120,14 @@ def test_zero_lies_inside_where_p_is_above_alpha(test: str, n: int) -> None:
             assert np.abs(ends).max() <= 1
 
 
+def test_what_differs_alike_everywhere_has_a_width() -> None:
+    """All of 20 queries differ by 1, in a range of 2: the variance is taken to be 4 (1² + 0²) ÷ 21."""
+    p, ends = delta_interval_of("randomization", np.array([[1.0, -1.0]] * 20))
+    half = 2.09302 * math.sqrt(4 / 21 / 20)  # t of 19 degrees of freedom
+    assert (p <= 0.05).all()
+    assert ends == pytest.approx(np.array([[1 - half, 1], [-1, half - 1]]), abs=1e-5)
+
+
 @pytest.mark.property
 @pytest.mark.parametrize("n", [40, 82])
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.2, 0.4])
