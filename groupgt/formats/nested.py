@@ -110,10 +110,12 @@ def _groups(roles: Roles, row: Row, of_documents: Sequence[str]) -> list[Any]:
             alternatives.append({"text": value} if role == "text" else value)
     if "grade" in roles.paths:
         grades = beside(places, roles.found("grade", row), "grade", row.fault)
-        judged = zip(alternatives, grades)
-        alternatives = [{"id": name, "grade": grade} if grade is not None else None for name, grade in judged]
+        alternatives = [
+            None if grade is None else {**(each if isinstance(each, dict) else {"id": each}), "grade": grade}
+            for each, grade in zip(alternatives, grades)
+        ]
     if "group" not in roles.paths and "all" not in roles.paths:
-        distinct = {display(each): each for each in alternatives if each is not None}
+        distinct = {repr(each): each for each in alternatives if each is not None}
         return [each if isinstance(each, list) else [each] for each in distinct.values()]
     groups: dict[Any, Record] = {}
     keys: Found = []

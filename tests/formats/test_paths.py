@@ -211,6 +211,11 @@ NUGGETS = [
         ),
         ({"text": "nuggets[].name"}, [[{"text": "n"}], [{"text": "m"}]], "groups"),
         (
+            {"text": "nuggets[].name", "grade": "nuggets[].w"},
+            [[{"text": "n", "grade": 2}], [{"text": "m"}]],
+            "groups",
+        ),
+        (
             {"doc_id": "nuggets[].docs[].ref", "all": "nuggets[]"},
             [[{"all": ["a", "b"]}, {"all": ["c", "z"]}]],
             "groups",
@@ -226,6 +231,14 @@ def test_ground_truth(tmp_path: Path, columns: dict[str, str], groups: list[Any]
     assert truth.shape == shape
     assert truth.texts == ["who?"]
     assert truth.columns["level"] == ["hard"]
+
+
+def test_alternatives_that_begin_alike_are_two(tmp_path: Path) -> None:
+    facts = [f"{'The same words again and again. ' * 9}{end}" for end in ("One.", "Two.")]
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"id": "q", "facts": facts}) + "\n")
+    truth = groupgt.read_ground_truth(path, columns={"text": "facts[]"})
+    assert dict(truth.items()) == {"q": [[{"text": fact}] for fact in facts]}
 
 
 @pytest.mark.parametrize(
