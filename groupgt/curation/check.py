@@ -46,7 +46,7 @@ from groupgt.render.tables import counted
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a check: a description, a count, an example, and whether such data are suspicious, or fail it."""
+    """One line of a check: a description, a count, an example, whether it is suspicious, and whether it fails."""
 
     what: str
     count: int
@@ -191,10 +191,10 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         *(
             []
             if truth.shape == "flat" or NONRELEVANT in truth.keys
-            else [Finding("groups without a relevant alternative", truth.groups_never_met, suspicious=True, fails=True)]
+            else [_failing("groups without a relevant alternative", truth.groups_never_met)]
         ),
-        Finding("groups dropped because they were empty", truth.dropped, suspicious=True, fails=True),
-        Finding("duplicate ids in a group", truth.repeated_ids, suspicious=True, fails=True),
+        _failing("groups dropped because they were empty", truth.dropped),
+        _failing("duplicate ids in a group", truth.repeated_ids),
         _finding("documents in several groups of one query", _shared_documents(truth)),
         *([_problem("queries with the same text, but other ground truth", twice)] if truth.texts else []),
         _problem("queries with two equal groups", equal),
@@ -235,14 +235,12 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("results of these", int(lengths.sum()), _spread(lengths)),
         _problem("judged queries without results (missing)", _names(truth.qids, populations.missing)),
         Finding("queries without ground truth (extra)", labelled.extra),
-        Finding("queries with a repeated result", dropped.duplicated, suspicious=True, fails=True),
+        _failing("queries with a repeated result", dropped.duplicated),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
-        Finding("queries whose scores rise along the ranking", contradicted.rising_scores, suspicious=True, fails=True),
-        Finding(
-            "queries whose ranks contradict their scores", contradicted.contradicted_ranks, suspicious=True, fails=True
-        ),
+        _failing("queries whose scores rise along the ranking", contradicted.rising_scores),
+        _failing("queries whose ranks contradict their scores", contradicted.contradicted_ranks),
     ]
 
 
@@ -281,6 +279,10 @@ def _finding(what: str, names: Sequence[str]) -> Finding:
 
 def _problem(what: str, names: Sequence[str], *, fails: bool = False) -> Finding:
     return replace(_finding(what, names), suspicious=True, fails=fails)
+
+
+def _failing(what: str, count: int) -> Finding:
+    return Finding(what, count, suspicious=True, fails=True)
 
 
 def _cut(name: str) -> str:

@@ -65,8 +65,8 @@ class Stages(Result):
     kept: float
     slices: list[dict[str, Any]]
     evaluations: tuple[Evaluation, ...]
-    total: int = 0
-    trials: int = 1
+    total: int
+    trials: int
 
     def plot(self) -> Figure:
         """Plot the number of groups that each stage covers."""

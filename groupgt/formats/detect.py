@@ -317,7 +317,7 @@ def _named(name: str, *, is_truth: bool) -> Format:
 
 def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
     """Return the named or detected format; raises `DataError` for a folder that lacks this format's layout."""
-    if source.columns and has_paths(column_names(source.path) or (), source.columns):
+    if source.columns and has_paths(column_names(source) or (), source.columns):
         from groupgt.formats import recipes
 
         return recipes.DECLARED

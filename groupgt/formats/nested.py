@@ -10,7 +10,7 @@ from groupgt.errors import ConfigError, Faults, display
 from groupgt.formats.columns import is_path
 from groupgt.formats.fields import SCORES, TEXTS
 from groupgt.formats.paths import Found, Path, Row, beside, path_of
-from groupgt.formats.roles import NAMES, Declared
+from groupgt.formats.roles import LISTS, NAMES, Declared
 from groupgt.formats.rows import SHAPE
 from groupgt.formats.source import Record
 from groupgt.model.validity import finite_number, is_integer
@@ -51,7 +51,7 @@ class Roles:
     def one(self, role: str, row: Row) -> Record:
         """Return the value of a role as a cell of that name, a list for a role of lists; empty if there is none."""
         found = self.found(role, row)
-        if self.paths[role].is_list and role in ("excluded_ids", "harmful_ids", "retrieval_gt"):
+        if self.paths[role].is_list and role in LISTS:
             return {role: [value for _, value in found]}
         if len(found) > 1:
             row.fault(f"expected one {role}, found {len(found)} at {self.texts[role]}")
@@ -165,8 +165,9 @@ def _run_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[s
         if not by_key:
             yield place, cells | ranking
             continue
-        for name, score in zip(ranking["retrieved_ids"], ranking.get(SCORES, ())):
-            yield place, {**cells, "doc_id": name, "score": score}
+        for at, name in enumerate(ranking["retrieved_ids"]):
+            own = {role: ranking[key][at] for key, role in ((SCORES, "score"), (TEXTS, "contents")) if key in ranking}
+            yield place, {**cells, "doc_id": name, "score": None, **own}
 
 
 def _ranking(roles: Roles, row: Row, ids: str, scores: str | None) -> Record:
@@ -178,8 +179,8 @@ def _ranking(roles: Roles, row: Row, ids: str, scores: str | None) -> Record:
             cells[name] = beside(places, found, role, row.fault)
     if "rank" in roles.paths and scores is None:
         ranks = beside(places, roles.found("rank", row), "rank", row.fault)
-        if any(finite_number(rank) is None for rank in ranks):
-            row.fault(f"expected numbers as ranks, found {display(next(r for r in ranks if finite_number(r) is None))}")
+        if wrong := [rank for rank in ranks if finite_number(rank) is None]:
+            row.fault(f"expected numbers as ranks, found {display(wrong[0])}")
         else:
             order = sorted(range(len(ranks)), key=ranks.__getitem__)
             cells = {name: [cell[at] for at in order] for name, cell in cells.items()}

@@ -165,6 +165,9 @@ def test_keys_of_an_object_are_ordered_by_their_scores(folder: Path) -> None:
     columns = {"rows": "answers{}", "qid": "@", "doc_id": "{}@", "score": "{}"}
     found = groupgt.evaluate(TRUTH, "k.json", ["mrr.trec"], run_columns=columns)
     assert found.values["mrr.trec"].tolist() == [1, 1]
+    Path("k.json").write_text('{"answers": {"q1": {"x": {"s": 0.1}, "a": {"s": 0.9}}, "q2": {"c": {}}}}')
+    with pytest.raises(groupgt.DataError, match=r"query .q2.: .*score"):
+        groupgt.read_run("k.json", columns=columns | {"score": "{}.s?"})
 
 
 def test_ranks_order_what_has_no_scores() -> None:
