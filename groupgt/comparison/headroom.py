@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from groupgt.engines.carriers import local_carrier_of
+from groupgt.errors import listed
 from groupgt.evaluation.misses import Failures
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets
@@ -29,7 +30,7 @@ Defined = Annotated[float, "known"]
 class Headroom:
     """Scores of an oracle that picks the best system for each query, and of the union of all results.
 
-    `best` is the system with the best mean of `metric`, and `per_query` is the mean of the best value for each query,
+    `best` names the system with the best mean of `metric`, or all tied ones, and `per_query` is the mean of the best value for each query,
     over the `queries` that count for all systems. `union_recall` and `union_complete` are recall.coverage and complete
     for the union of all results within the cutoff, which contains `union_size` distinct results on average;
     `single_recall` is the best recall.coverage of a single system with the same number of results (rounded up). All are
@@ -59,9 +60,10 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
         if not len(values):
             continue
         means = [mean_of(column) for column in values.T]
-        best = means.index(max(means) if metric.higher_is_better else min(means))
+        best = max(means) if metric.higher_is_better else min(means)
+        tied = listed(sorted(name for name, mean in zip(failures.systems, means) if mean == best))
         oracle = values.max(axis=1) if metric.higher_is_better else values.min(axis=1)
-        headroom.append(Headroom(text, failures.systems[best], means[best], mean_of(oracle), len(values), *union))
+        headroom.append(Headroom(text, tied, best, mean_of(oracle), len(values), *union))
     return headroom
 
 

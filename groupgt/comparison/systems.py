@@ -33,7 +33,7 @@ from groupgt.comparison.slices import Slice, slices_of, too_many
 from groupgt.comparison.trials import all_builds, over_builds
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import plain_of
-from groupgt.evaluation.misses import Failures, complete_within, failures_of
+from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.trials import noise_of
 from groupgt.metrics.language import Metric, parse_metric
@@ -274,11 +274,6 @@ class Systems:
         """Return the smallest and the largest number of queries in the means of a metric."""
         numbers = [self.queries_of(name, metric) for name in self.names]
         return min(numbers), max(numbers)
-
-    def complete(self, evaluation: Evaluation) -> Bools:
-        """Mark the queries that are complete within the cutoff in every trial, shape (Q,)."""
-        complete: Bools = complete_within(evaluation, self.cutoff) == 1
-        return complete
 
     @cached_property
     def most_telling(self) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -75,24 +75,35 @@ class Failures:
     `first` is the rank of each group's first hit, shape (G, S), or 0 if a system does not cover it within the cutoff;
     `anywhere` is its rank in the entire ranking. `covered` counts the trials that cover it, of `trials` per system.
     `completion`, shape (Q, S), is the rank at which a query is complete, or 0; `solved` is the share of trials in which
-    it is. `redundancy` is the share of results that are relevant but cover no new group. `counted` marks the queries
-    that count, shape (Q,).
+    it is. `redundancy` is the share of results that are relevant but cover no new group. `counting`, shape (Q, S),
+    marks the queries that count for each system.
 
-    Counts are means over trials, and those of two systems over all pairs of their trials. Ranks are medians over
-    trials, the later of two.
+    Counts are means over trials, and those of two systems over all pairs of their trials and the queries that count
+    for both. Ranks are medians over trials, the later of two.
     """
 
     systems: list[str]
     trials: list[int]
     cutoff: int | Budget | None
     truth: GroundTruth
-    counted: Bools
+    counting: Bools
     first: Ints
     anywhere: Ints
     covered: Ints
     completion: Ints
     redundancy: Floats
     solved: Floats
+
+    @cached_property
+    def counted(self) -> Bools:
+        """The queries that count for every system, shape (Q,)."""
+        counted: Bools = np.logical_and.reduce(self.counting, axis=1)
+        return counted
+
+    @property
+    def queries(self) -> dict[str, int]:
+        """The number of queries that count for each system."""
+        return dict(zip(self.systems, self.counting.sum(axis=0).tolist()))
 
     def only(self, system: str) -> list[str]:
         """Return the queries that are complete only for this system."""
@@ -111,12 +122,17 @@ class Failures:
 
     @property
     def solved_counts(self) -> dict[str, float]:
-        """The number of complete queries per system."""
-        return {name: summed(self.solved[self.counted, place]) for place, name in enumerate(self.systems)}
+        """The number of complete queries of each system."""
+        return {name: summed(self.solved[self.counting[:, at], at]) for at, name in enumerate(self.systems)}
+
+    def shared(self, first: str, second: str) -> Bools:
+        """Return a mask of the queries that count for both systems, shape (Q,)."""
+        return self.counting[:, self.systems.index(first)] & self.counting[:, self.systems.index(second)]
 
     def between(self, first: str, second: str) -> dict[str, float]:
         """Return the number of queries complete for both systems, for only one, and for neither."""
-        a, b = (self.solved[self.counted, self.systems.index(name)] for name in (first, second))
+        counted = self.shared(first, second)
+        a, b = (self.solved[counted, self.systems.index(name)] for name in (first, second))
         parts = {"both": a * b, "only_first": a * (1 - b), "only_second": (1 - a) * b, "neither": (1 - a) * (1 - b)}
         return {name: summed(part) for name, part in parts.items()}
 
@@ -124,7 +140,7 @@ class Failures:
         """Return the queries that are complete less often for `system` than for `than`, the largest fall first."""
         fall = self.solved[:, self.systems.index(than)] - self.solved[:, self.systems.index(system)]
         order = np.argsort(-fall, kind="stable")
-        return [self.truth.qids[at] for at in order[(fall > 0)[order] & self.counted[order]].tolist()]
+        return [self.truth.qids[at] for at in order[(fall > 0)[order] & self.shared(system, than)[order]].tolist()]
 
     def hardest(self, most: int = 20) -> list[PlacedGroup]:
         """Return the groups covered by the fewest systems, latest first in ties."""
@@ -171,7 +187,7 @@ class Failures:
         cutoff = "all" if self.cutoff is None else str(self.cutoff)
         rows: list[list[Any]] = []
         for place, name in enumerate(self.systems):
-            for at in np.flatnonzero(self.counted).tolist():
+            for at in np.flatnonzero(self.counting[:, place]).tolist():
                 ranks = self.first[views.part_of(self.truth.judgments.group_query, at), place]
                 covered = int((ranks > 0).sum())
                 first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
@@ -186,6 +202,7 @@ class Failures:
         return {
             "cutoff": None if self.cutoff is None else str(self.cutoff),
             "queries": int(self.counted.sum()),
+            "queries_of": self.queries,
             "solved": {name: whole(count) for name, count in self.solved_counts.items()},
             "only": {name: self.only(name) for name in self.systems},
             "everybody": len(self.everybody),
@@ -217,7 +234,7 @@ def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None
     (['q1'], ['q2'], [])
     """
     truth = next(iter(evaluations.values())).truth
-    counted = counting_everywhere(evaluations.values())
+    counting = np.stack([evaluation.counting for evaluation in evaluations.values()], axis=1)
     columns = []
     for evaluation in evaluations.values():
         every = [(hits, Cut.at(hits, cutoff)) for hits in evaluation.hits_in_trials]
@@ -232,7 +249,7 @@ def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None
         columns.append((first, anywhere, covered.sum(axis=0), completion, redundancy, solved))
     trials = [len(evaluation.hits_in_trials) for evaluation in evaluations.values()]
     stacked = (np.stack(column, axis=1) for column in zip(*columns))
-    return Failures(list(evaluations), trials, cutoff, truth, counted, *stacked)
+    return Failures(list(evaluations), trials, cutoff, truth, counting, *stacked)
 
 
 def middle_rank(ranks: Ints) -> Ints:
@@ -264,12 +281,6 @@ def completion_within(hits: Hits, cut: Cut) -> Ints:
 def complete_within(evaluation: Measured, cutoff: int | Budget | None) -> Floats:
     """Return the share of trials in which each query is complete within a cutoff, shape (Q,)."""
     return evaluation.averaged(lambda hits: completion_within(hits, Cut.at(hits, cutoff)) > 0)
-
-
-def counting_everywhere(evaluations: Iterable[Measured]) -> Bools:
-    """Return a mask of the queries that count in every one of these evaluations, shape (Q,)."""
-    counting: Bools = np.all([evaluation.counting for evaluation in evaluations], axis=0)
-    return counting
 
 
 def plain_group(group: PlacedGroup) -> dict[str, Any]:

@@ -406,8 +406,8 @@ class Misses(Result):
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         found = failures_of(by_name, k)
         # Queries that count as 0 without a group miss none.
-        counted = found.counted & (found.truth.judgments.groups > 0)
-        return cls(k, worst, by_name, replace(found, counted=counted), texts or {})
+        counting = found.counting & (found.truth.judgments.groups > 0)[:, None]
+        return cls(k, worst, by_name, replace(found, counting=counting), texts or {})
 
     @property
     def groups(self) -> list[PlacedGroup]:

@@ -15,7 +15,6 @@ from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.misses import counting_everywhere
 from groupgt.evaluation.names import named
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
@@ -134,7 +133,7 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
     trials = _trials(evaluations)
     first = evaluations[0]
     query = first.truth.judgments.group_query
-    counts = counting_everywhere([each for trial in trials for each in trial])[query]
+    counts: Bools = np.all([each.counting for trial in trials for each in trial], axis=0)[query]
     query = query[counts]
     labels = [first.truth.group_label(group) for group in first.truth.relevant_groups[counts].tolist()]
     found = [_covered(trial, cutoffs)[:, counts] for trial in trials]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,26 @@ def count_text(count: float) -> str:
     ('50', '49.8', '1,234')
     """
     return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
+
+
+def counts_text(counts: Iterable[float]) -> list[str]:
+    """Format counts that stand beside each other, all with a decimal if any is a mean over trials.
+
+    >>> counts_text([1, 2.3]), counts_text([1, 2])
+    (['1.0', '2.3'], ['1', '2'])
+    """
+    texts = list(map(count_text, counts))
+    return [text if "." in text or not any("." in each for each in texts) else f"{text}.0" for text in texts]
+
+
+def range_text(counts: Collection[int]) -> str:
+    """Format counts that may differ.
+
+    >>> range_text([50, 50]), range_text([1234, 50])
+    ('50', '50 to 1,234')
+    """
+    low, high = min(counts), max(counts)
+    return f"{high:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def part_of(count: float, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:

@@ -29,7 +29,7 @@ from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_te
 from groupgt.report.decision import Decision, decide
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.paper import latex_of
-from groupgt.report.sentences import at_cutoff, grouped, typeset
+from groupgt.report.sentences import grouped, typeset
 from groupgt.report.tracking import tracked
 
 
@@ -184,9 +184,8 @@ def changed(comparison: Systems, decision: Decision, gates: Sequence[GateResult]
     if len(shown) < len(rows):
         yield Folded(f"All {len(rows):,} systems", [standings.markdown_table(comparison, rows)])
     yield from priorities.folded(comparison, decision)
-    if standings.is_compared(rows) and comparison.failures is not None:
-        where = at_cutoff(comparison.cutoff)
-        yield f"Lost / gained: queries complete{where} only in the baseline / only in the system. ▲▼: significant."
+    if note := standings.on_counts(comparison, rows):
+        yield f"{note} ▲▼: significant."
     if comparison.basis:
         yield "\n".join(corrected_notes(comparison.first, compared=True))
 

@@ -14,6 +14,7 @@ import numpy as np
 from groupgt.comparison.contrast import Contrast
 from groupgt.comparison.systems import Systems, finite
 from groupgt.comparison.tests import SLACK
+from groupgt.evaluation.misses import whole
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.thresholds import thresholds_of
 from groupgt.metrics.language import Metric
@@ -175,7 +176,7 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         "texts": [],
         "groups": [],
         "slices": {},
-        "solved": [],
+        "complete": [],
         "out": {},
         "values": [
             _values(np.stack([columns[text][places] for columns in systems.values.values()]), metric)
@@ -184,13 +185,14 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
     }
     if systems.evaluations:
         truth, slicer = systems.first.truth, systems.first.slicer
-        complete = [systems.complete(each) for each in systems.every]
         groups = truth.judgments.groups.tolist()
         if truth.texts:
             table["texts"] = [truth.texts[at] for at in places]
         table["groups"] = [groups[at] for at in places]
         table["slices"] = {by: [texts[at] for at in places] for by in slicer.by for texts in [slicer.texts(by)]}
-        table["solved"] = [[system for system, column in enumerate(complete) if column[at]] for at in places]
+        if failures := systems.failures:
+            shares = np.where(failures.counting, failures.solved, 0.0)[places].tolist()
+            table["complete"] = [list(map(whole, row)) for row in shares]
         table["out"] = {str(place): text for place, at in enumerate(places) if (text := why_out(systems.every, at))}
     return table
 

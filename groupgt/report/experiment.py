@@ -262,7 +262,7 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
         for name in (name for name in table.names if name != table.baseline):
             by_metric = [table[name][text] for text in texts]
             cells = [contrasts.delta_text(row) for row in by_metric]
-            rows.append([name, min(row.pairs or 0 for row in by_metric), *cells])
+            rows.append([name, tables.range_text([row.pairs or 0 for row in by_metric]), *cells])
         yield headers, rows
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from groupgt.comparison.contrast import Contrast, comparisons
@@ -17,7 +17,7 @@ from groupgt.render.bars import Axis, Bar, BarTable, labels
 from groupgt.render.columns import signed_span
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import BETTER, WORSE, Table, count_text, counted, fixed, minus, signed, small
+from groupgt.render.tables import BETTER, WORSE, Table, count_text, counted, counts_text, fixed, minus, signed, small
 from groupgt.report.evidence import CORRECTIONS, DIGITS, between, level
 from groupgt.report.names import Names
 from groupgt.report.sentences import at_cutoff
@@ -35,19 +35,33 @@ AXIS_CHARS = 22
 
 @dataclass(frozen=True)
 class Standing:
-    """One row; `contrast` is None for the baseline and without one, `complete` if only values are available."""
+    """One row; `contrast` is None for the baseline and without one, `complete` if only values are available.
+
+    `queries` can be complete for this system.
+    """
 
     name: str
     mean: float | None
     kind: str
     contrast: Contrast | None
-    lost: Sequence[str] = ()
-    gained: Sequence[str] = ()
-    complete: float | None = None
     limit: float | None = None
     is_limit_broken: bool = False
+    complete: float | None = None
+    queries: int = 0
+    lost: Sequence[str] = ()
+    gained: Sequence[str] = ()
     lost_count: float = 0.0
     gained_count: float = 0.0
+
+    @property
+    def completed(self) -> str:
+        """How many queries are complete, of how many; empty if that is unknown."""
+        return "" if self.complete is None else f"{count_text(self.complete)}/{self.queries:,}"
+
+    @property
+    def changed(self) -> list[str]:
+        """How many queries are complete only for the baseline, and only for the system; empty without a contrast."""
+        return ["", ""] if self.contrast is None else counts_text([self.lost_count, self.gained_count])
 
     @property
     def mark(self) -> str:
@@ -68,24 +82,23 @@ def standings(systems: Systems, gates: Sequence[GateResult] = ()) -> list[Standi
     """Return a row for each system, the best mean first."""
     contrasts = systems.against_baseline if systems.is_baseline_named and len(systems.names) > 1 else {}
     failures, baseline = systems.failures, systems.baseline
-    counts = {} if failures is None else failures.solved_counts
     limits = dict(_limits(systems, gates))
     rows = []
     for name in systems.names:
-        lost = gained = ()  # type: tuple[()] | list[str]
-        pairs: dict[str, float] = {}
-        if failures is not None and name in contrasts:
-            lost, gained = failures.lost(name, baseline), failures.lost(baseline, name)
-            pairs = failures.between(name, baseline)
         kind = systems.kind(name) if contrasts else ""
-        contrast = contrasts.get(name)
-        limit, is_broken = limits.get(name, (None, False))
-        rows.append(
-            Standing(
-                *(name, systems.mean(name), kind, contrast, lost, gained, counts.get(name), limit, is_broken),
-                *(pairs.get(side, 0.0) for side in ("only_second", "only_first")),
+        row = Standing(name, systems.mean(name), kind, contrasts.get(name), *limits.get(name, (None, False)))
+        if failures is not None:
+            row = replace(row, complete=failures.solved_counts[name], queries=failures.queries[name])
+        if failures is not None and name in contrasts:
+            pairs = failures.between(name, baseline)
+            row = replace(
+                row,
+                lost=failures.lost(name, baseline),
+                gained=failures.lost(baseline, name),
+                lost_count=pairs["only_second"],
+                gained_count=pairs["only_first"],
             )
-        )
+        rows.append(row)
     sign = -1 if systems.higher else 1
     return sorted(rows, key=lambda row: math.inf if row.mean is None else sign * row.mean)
 
@@ -101,9 +114,22 @@ def _limits(systems: Systems, gates: Sequence[GateResult]) -> Iterator[tuple[str
             yield gate.system, (size if systems.higher else -size, not gate.passed)
 
 
-def counted_queries(systems: Systems) -> int:
-    """Return how many queries can be complete."""
-    return 0 if systems.failures is None else int(systems.failures.counted.sum())
+def on_counts(systems: Systems, rows: Sequence[Standing]) -> str:
+    """Return what `Lost / gained` counts; empty where nothing is counted or compared."""
+    failures = systems.failures
+    if failures is None or not is_compared(rows):
+        return ""
+    text = f"Lost / gained: complete{at_cutoff(systems.cutoff)} only in the baseline / only in the system"
+    if len(set(failures.queries.values())) > 1:
+        text += ", of the queries that count for both"
+    if max(failures.trials) > 1:
+        text += "; means over trials"
+    return f"{text}."
+
+
+def can_complete(systems: Systems) -> bool:
+    """Return whether any query can be complete."""
+    return systems.failures is not None and any(systems.failures.queries.values())
 
 
 def interval_level(systems: Systems) -> str:
@@ -130,20 +156,19 @@ def is_compared(rows: Sequence[Standing]) -> bool:
 def table(systems: Systems, gates: Sequence[GateResult] = ()) -> BarTable:
     """Return the table of systems, with changes if they are compared with a baseline."""
     names, rows = Names(systems.names), standings(systems, gates)
-    total, has_changes = counted_queries(systems), is_compared(rows)
+    has_counts, has_changes = can_complete(systems), is_compared(rows)
     headers = ["system", systems.label, *(["change"] if has_changes else [])]
     before = len(headers)
-    if total:
+    if has_counts:
         headers += ["lost", "gain", "done"] if has_changes else ["done"]
     cells = []
     for row in rows:
         line = [names[row.name], fixed(row.mean, DIGITS)]
-        counts = []
         if has_changes:
             each = row.contrast
             line.append("baseline" if each is None else f"{signed(each.delta, DIGITS)}{row.mark or ' '}")
-            counts = ["", ""] if each is None else [count_text(row.lost_count), count_text(row.gained_count)]
-        cells.append([*line, *counts, f"{count_text(row.complete or 0)}/{total:,}"] if total else line)
+        counts = [*(row.changed if has_changes else ()), row.completed] if has_counts else []
+        cells.append([*line, *counts])
     other, bars = markdown_table(systems, rows), bars_of(systems, rows)
     legend = [*_legend(systems, rows, bars), *(f"all {each}" for each in names.shared)]
     return BarTable(headers, cells, bars, before, other, legend, has_zero=has_changes)
@@ -161,8 +186,10 @@ def _legend(systems: Systems, rows: Sequence[Standing], bars: Sequence[Bar | Non
         yield "┊ gate limit"
     if "baseline" in kinds:
         yield "◆ baseline"
-    if counted_queries(systems):
+    if systems.failures is not None and can_complete(systems):
         yield f"done: complete{at_cutoff(systems.cutoff)}"
+        if len(set(systems.failures.queries.values())) > 1 and is_compared(rows):
+            yield "lost, gain: queries that count for both"
 
 
 def interval_text(systems: Systems, rows: Sequence[Standing]) -> str:
@@ -174,12 +201,12 @@ def interval_text(systems: Systems, rows: Sequence[Standing]) -> str:
 
 def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
     """Return the table with numbers in place of bars."""
-    names, total = Names(systems.names), counted_queries(systems)
+    names, has_counts = Names(systems.names), can_complete(systems)
     has_changes = is_compared(rows)
     headers = ["System", systems.label]
     headers += [f"Change ({interval_level(systems)})", _p_title(systems)] if has_changes else []
-    headers += ["Lost / gained"] if has_changes and total else []
-    headers += ["Complete"] if total else []
+    headers += ["Lost / gained"] if has_changes and has_counts else []
+    headers += ["Complete"] if has_counts else []
     cells: list[list[Any]] = []
     for row in rows:
         name = names[row.name]
@@ -192,10 +219,10 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
             line += [Strong(change) if row.mark else change, small(contrast.p_value, DIGITS)]
         elif has_changes:
             line += ["baseline", ""]
-        if has_changes and total:
-            line.append("" if contrast is None else f"{count_text(row.lost_count)} / {count_text(row.gained_count)}")
-        if total:
-            line.append(f"{count_text(row.complete or 0)}/{total:,}")
+        if has_changes and has_counts:
+            line.append("" if contrast is None else " / ".join(row.changed))
+        if has_counts:
+            line.append(row.completed)
         cells.append(line)
     return Table(headers, cells)
 
@@ -213,18 +240,18 @@ def page_table(
 ) -> data.Standings:
     """Return the table for the page, whose scripts place what they are given; `about` describes each system."""
     names, rows = Names(systems.names), standings(systems, gates)
-    total = counted_queries(systems)
+    has_counts = can_complete(systems)
     cutoff = systems.metrics[systems.primary].cutoff
     # Complete queries have a column of their own.
-    told = {systems.primary, *(text for text, each in systems.metrics.items() if total and each.name == "complete")}
-    others = [text for text in systems.metrics if text not in told]
+    is_told = {text: has_counts and each.name == "complete" for text, each in systems.metrics.items()}
+    others = [text for text, told in is_told.items() if not told and text != systems.primary]
     others = sorted(others, key=lambda text: systems.metrics[text].cutoff != cutoff)[:OTHERS]
     has_changes, bars = is_compared(rows), bars_of(systems, rows)
     axis = Axis.of([bar for bar in bars if bar is not None], has_zero=has_changes)
     columns = [("name", "System"), ("mean", systems.label)]
     columns += [("delta", "Change")] if has_changes else []
-    columns += [("lost", "Lost / gained")] if has_changes and total else []
-    columns += [("complete", "Complete")] if total else []
+    columns += [("lost", "Lost / gained")] if has_changes and has_counts else []
+    columns += [("complete", "Complete")] if has_counts else []
     columns += [(f"other{place}", systems.labels[text]) for place, text in enumerate(others)]
     return {
         "title": "Systems against " if has_changes else "System" if len(rows) == 1 else "Systems",
@@ -240,7 +267,7 @@ def page_table(
             for row, bar in zip(rows, bars)
         ],
         "legend": _page_legend(rows),
-        "note": _page_note(systems, names, has_changes=has_changes, has_others=bool(others)),
+        "note": _page_note(systems, rows, names, has_others=has_changes and bool(others)),
     }
 
 
@@ -255,12 +282,9 @@ def _page_legend(rows: Sequence[Standing]) -> list[tuple[str, str]]:
     return [*legend, *([("limit", "gate limit")] if any(row.limit is not None for row in rows) else [])]
 
 
-def _page_note(systems: Systems, names: Names, *, has_changes: bool, has_others: bool) -> str:
-    parts = []
-    if has_changes and counted_queries(systems):
-        where = at_cutoff(systems.cutoff)
-        parts.append(f"Lost / gained: complete{where} only in the baseline / only in the system.")
-    if has_changes and has_others:
+def _page_note(systems: Systems, rows: Sequence[Standing], names: Names, *, has_others: bool) -> str:
+    parts = [note] if can_complete(systems) and (note := on_counts(systems, rows)) else []
+    if has_others:
         parts.append("Other metrics are exploratory.")
     if names.shared:
         parts.append(f"Shared by all: {'; '.join(names.shared)}.")
@@ -271,20 +295,20 @@ def _page_row(
     systems: Systems, names: Names, row: Standing, bar: Bar | None, axis: Axis, others: Sequence[str], about: str
 ) -> data.StandingRow:
     base, options = names.parts(row.name)
-    total, contrast = counted_queries(systems), row.contrast
+    contrast = row.contrast
     cells: dict[str, Any] = {"mean": fixed(row.mean, DIGITS)}
     sort: dict[str, Any] = {"name": row.name, "mean": row.mean}
     if contrast is not None:
         cells |= {
             "delta": minus(signed(contrast.delta, DIGITS)),
-            "lost": f"{count_text(row.lost_count)} / {count_text(row.gained_count)}",
+            "lost": " / ".join(row.changed),
         }
         sort |= {"delta": contrast.delta, "lost": row.lost_count}
     elif row.kind == "baseline":
         cells |= {"delta": "baseline", "lost": "–"}
         sort |= {"delta": 0.0, "lost": 0}
-    if total:
-        cells["complete"] = f"{count_text(row.complete or 0)}/{total:,}"
+    if can_complete(systems):
+        cells["complete"] = row.completed
         sort["complete"] = row.complete
     marks = {"delta": row.mark}
     for place, text in enumerate(others):

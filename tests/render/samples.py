@@ -215,7 +215,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
             "texts": [f"what is {question}?" for question in range(questions)],
             "groups": [1] * questions,
             "slices": {},
-            "solved": [list(range(systems)) for _ in range(questions)],
+            "complete": [[1] * systems for _ in range(questions)],
             "out": {},
             "values": [values],
         },

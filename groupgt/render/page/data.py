@@ -65,17 +65,17 @@ class Values(TypedDict):
 
 
 class Queries(TypedDict):
-    """Parallel lists with one entry per query: id, text, number of groups, slices, and systems that complete it.
+    """Parallel lists with one entry per query: id, text, number of groups, slices, and whether systems complete it.
 
-    `solved[question]` lists the systems that cover all groups. `slices[by]`
-    contains the value for each query. `out` explains, for some queries by position, why they do not count.
+    `complete[question][system]` is the share of trials that cover all groups, 0 where the query does not count.
+    `slices[by]` contains the value for each query. `out` explains, for some queries by position, why they do not count.
     """
 
     qids: list[str]
     texts: list[str | None]
     groups: list[int]
     slices: dict[str, list[str]]
-    solved: list[list[int]]
+    complete: list[list[float]]
     out: dict[str, str]
 
 

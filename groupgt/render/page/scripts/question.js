@@ -55,7 +55,7 @@ async function question() {
     steps(all, kept, at, values),
     h("h1", { tabindex: -1, class: "asked" }, text ? [h("small", null, "Query ", named(all.qids[at], 200)), h("bdi", null, visible(text).slice(0, 2000))] : ["Query ", named(all.qids[at], 200)]),
     h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
-    all.solved.length ? solvedBy(set, all, at) : null,
+    all.complete.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
     detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results for this query were omitted to limit file size." : "This page does not contain the results for this query; see \"Setup\" in the overview."),
     detail ? section("Rankings", legend(systems_.map((system) => detail.rankings[system])), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
@@ -83,17 +83,20 @@ function steps(all, kept, at, values) {
 
 /** @param {DatasetOnPage} set @param {Queries} all @param {number} at */
 function solvedBy(set, all, at) {
-  const solved = all.solved[at];
+  const solved = completedBy(all, at);
+  /** @param {number} system */
+  const often = (system) => (all.complete[at][system] < 1 ? ` (in ${Number((100 * all.complete[at][system]).toFixed(1))}% of its trials)` : "");
+  const isWhole = solved.every((system) => !often(system));
   const within = set.cutoff ? ` ${set.cutoff}` : "";
   if (at in all.out) return h("p", { class: "note" }, all.out[at]);
-  if (set.systems.length === 1) return h("p", null, solved.length ? `Complete${within}.` : `Not complete${within}.`);
+  if (set.systems.length === 1) return h("p", null, solved.length ? `Complete${within}${often(0)}.` : `Not complete${within}.`);
   if (!solved.length) return h("p", null, `Not complete${within} in any system.`);
-  if (solved.length === set.systems.length) return h("p", null, `Complete in every system${within}.`);
+  if (isWhole && solved.length === set.systems.length) return h("p", null, `Complete in every system${within}.`);
   const others = set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).filter((/** @type {number} */ place) => !solved.includes(place));
-  const [said, told] = others.length < solved.length ? ["every system except ", others] : ["", solved];
+  const [said, told] = isWhole && others.length < solved.length ? ["every system except ", others] : ["", solved];
   /** @param {number} place */
   const between = (place) => (!place ? "" : place < told.length - 1 ? ", " : " and ");
-  return h("p", null, `Complete${within} in ${said}`, ...told.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [between(place), h("b", null, named(set.systems[system].name, 60))]), ".");
+  return h("p", null, `Complete${within} in ${said}`, ...told.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [between(place), h("b", null, named(set.systems[system].name, 60)), isWhole ? "" : often(system)]), ".");
 }
 
 /** @param {DatasetOnPage} set @param {number[]} systems_ */

@@ -15,6 +15,12 @@ const valueAt = (of, system, at) => of.numbers[of.cells[system][at]] ?? null;
 /** That value as text. @param {Values} of @param {number} system @param {number} at @returns {string} */
 const textAt = (of, system, at) => of.texts[of.cells[system][at]] ?? "–";
 
+/** The systems that complete a question, in some trials at least. @param {Queries} questions @param {number} at @returns {number[]} */
+const completedBy = (questions, at) => (questions.complete[at] || []).flatMap((share, system) => (share ? [system] : []));
+
+/** In how many systems a question is complete, as means over trials. @param {Queries} questions @param {number} at @returns {number} */
+const completeIn = (questions, at) => (questions.complete[at] || []).reduce((sum, share) => sum + share, 0);
+
 /** The questions asked for, in the order asked for. @param {DatasetOnPage} set @param {Queries} questions @param {Values} of the values of a metric @param {URLSearchParams} values */
 function chosen(set, questions, of, values) {
   const [sorted, down] = sorting(values, "none");
@@ -25,12 +31,13 @@ function chosen(set, questions, of, values) {
   const kept = [];
   for (let at = 0; at < questions.qids.length; at++) {
     if (wanted.some(([by, value]) => questions.slices[/** @type {string} */ (by)][at] !== value)) continue;
-    const solved = questions.solved[at] || [];
+    const some = completedBy(questions, at).length;
+    const isEvery = some === set.systems.length && questions.complete[at].every((share) => share === 1);
     const counts = !(at in questions.out);
-    if (shown === "none" && (solved.length || !counts)) continue;
-    if (shown === "one" && solved.length !== 1) continue;
-    if (shown === "every" && (solved.length < set.systems.length || !counts)) continue;
-    if (shown === "some" && (!solved.length || solved.length === set.systems.length)) continue;
+    if (shown === "none" && (some || !counts)) continue;
+    if (shown === "one" && some !== 1) continue;
+    if (shown === "every" && !(isEvery && counts)) continue;
+    if (shown === "some" && (!some || isEvery)) continue;
     if (shown === "differ" && !((of.spreads[at] ?? 0) > 0)) continue;
     if (shown === "better" || shown === "worse") {
       const [mine, other] = [of.cells[a][at], of.cells[b][at]];
@@ -47,7 +54,7 @@ function chosen(set, questions, of, values) {
   /** @type {((at: number) => any) | null} */
   let worth = null;
   if (sorted === "spread") worth = (at) => of.spreads[at];
-  else if (sorted === "solved") worth = (at) => (questions.solved[at] || []).length;
+  else if (sorted === "complete") worth = (at) => completeIn(questions, at);
   else if (sorted === "groups") worth = (at) => questions.groups[at];
   else if (sorted === "qid") worth = (at) => questions.qids[at];
   else if (/^s\d+$/.test(sorted) && of.cells[Number(sorted.slice(1))]) worth = (at) => valueAt(of, Number(sorted.slice(1)), at);
@@ -75,7 +82,7 @@ async function questions() {
     ...(all.groups.length ? [sorter("groups", "groups", sorted, down)] : []),
     ...systems_.map((system) => sorter(`s${system}`, named(set.systems[system].name, 40), sorted, down)),
     ...(set.systems.length > 1 ? [sorter("spread", "spread", sorted, down)] : []),
-    ...(all.solved.length && set.systems.length > 1 ? [sorter("solved", "complete in", sorted, down)] : []),
+    ...(all.complete.length && set.systems.length > 1 ? [sorter("complete", "complete in", sorted, down)] : []),
   ];
   // Clicking a value opens its query with its system; by keyboard, choose the system after opening the query.
   const openedWith = (/** @type {number} */ system, /** @type {number} */ at) => {
@@ -88,7 +95,7 @@ async function questions() {
     ...(all.groups.length ? [h("td", { class: "number" }, all.groups[at])] : []),
     ...systems_.map((system) => valueCell(of.steps[of.cells[system][at]] ?? null, openedWith(system, at))),
     ...(set.systems.length > 1 ? [h("td", { class: "number" }, of.spread_texts[at])] : []),
-    ...(all.solved.length && set.systems.length > 1 ? [h("td", { class: "number" }, `${all.solved[at].length} of ${set.systems.length}`)] : []),
+    ...(all.complete.length && set.systems.length > 1 ? [h("td", { class: "number" }, `${Number(completeIn(all, at).toFixed(1))} of ${set.systems.length}`)] : []),
   ]);
   return [
     h("h1", { tabindex: -1 }, "Queries"),
@@ -103,7 +110,7 @@ async function questions() {
       metricField(set, metric),
       search("q", "Search", values.get("q") || "", (value) => change({ q: value || null, page: null }, true))
     ),
-    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.solved.length ? ` Complete: all groups covered ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
+    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.complete.length ? ` Complete: all groups covered ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
     systems_.length < set.systems.length ? systemChooser(set, systems_) : null,
     table(heads, body, "Queries and their values", "questions"),
     pages > 1 ? pager(number, pages) : null,
@@ -116,7 +123,7 @@ async function questions() {
 function showField(set, all, shown, a, b) {
   /** @type {[string, string][]} */
   const options = [["all", "all queries"]];
-  if (all.solved.length) {
+  if (all.complete.length) {
     options.push(["none", set.systems.length > 1 ? "complete in no system" : "not complete"]);
     if (set.systems.length > 1) options.push(["one", "complete in only one"], ["some", "complete in some"]);
     options.push(["every", set.systems.length > 1 ? "complete in every system" : "complete"]);
