@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -15,10 +15,11 @@ from annotated_types import Ge, Le
 
 from groupgt.comparison.intervals import UNBOUNDED, Bounds, agreeing, delta_intervals, intervals, within
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, alpha_at, corrected, infer, p_values
+from groupgt.comparison.tests import ENOUGH, SLACK, Inference, alpha_at, corrected, infer, p_values, place_of
 from groupgt.comparison.trials import OverBuilds, over_builds
 from groupgt.evaluation.estimates import estimate_of, plain_of
 from groupgt.evaluation.result import mean_of
+from groupgt.evaluation.trials import Spread
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 from groupgt.render.columns import shown
@@ -130,17 +131,18 @@ class Row:
         return [*super().__dir__(), *FIELDS]
 
 
-# The corrected p-values of a family, shape (C,), and the ends of intervals that agree with them, shape (C, 2).
-Decided = tuple[Floats, Floats]
-# From the metric of a family and its columns of differences (NaN if a query does not count): their p-values before any
-# correction, shape (C,), and how the family is decided.
-Together = Callable[[str, Sequence[Floats]], tuple[Floats, Decided]]
+# The p-values of a family before any correction and after it, shape (C,), and the ends of the intervals, shape (C, 2),
+# or None if each is that of its own test.
+Decided = tuple[Floats, Floats, Floats | None]
+# From the metric of a family and its columns of differences (NaN if a query does not count) to how it is decided.
+Together = Callable[[str, Sequence[Floats]], Decided]
 # By system and metric, shape (Q,) each: NaN if a query does not count. More than one value per query: see `estimates`.
 Values = Mapping[str, Mapping[str, Floats]]
 
 
 Builds = Mapping[K, Mapping[str, Sequence[Floats]]]
 NO_BUILDS: Builds[Any] = {}
+NO_TRIALS: Values = {}
 
 
 def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
@@ -155,12 +157,13 @@ def rows_of(
     settings: Settings,
     contrasts: Mapping[Key, Contrast] | None = None,
     builds: Builds[str] = NO_BUILDS,
+    in_trials: Values = NO_TRIALS,
 ) -> list[Row]:
     """Compute a row for each system and metric; without `contrasts`, the comparisons on each metric form a family."""
     if contrasts is None:
         twos = [(name, baseline) for name in values if name != baseline]
         contrasts = contrasts_of(values, metrics, twos, settings, builds=builds)
-    spans = mean_intervals(values, metrics, settings)
+    spans = mean_intervals(values, metrics, settings, in_trials)
     return [
         Row(
             name,
@@ -176,9 +179,12 @@ def rows_of(
 
 
 def mean_intervals(
-    values: Values, metrics: Mapping[str, Metric], settings: Settings
+    values: Values, metrics: Mapping[str, Metric], settings: Settings, in_trials: Values = NO_TRIALS
 ) -> dict[tuple[str, str], Interval]:
-    """Return the confidence interval for the mean of each system and metric."""
+    """Return the confidence interval for the mean of each system and metric.
+
+    The values in trials, shape (r, Q), show how much of each value is chance: no variance is smaller.
+    """
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] for name, text in keys]
     bounds = _bounds(values, metrics)
@@ -190,9 +196,20 @@ def mean_intervals(
         }
     spans = np.full((len(columns), 2), np.nan)
     for places, block in _by_defined_queries(columns):
-        within_block = [within[place] for place in places]
-        spans[places] = intervals(block, within_block, settings.confidence, settings.resamples, settings.seed)
+        ends = [within[place] for place in places]
+        least = [_chance(in_trials, *keys[place], metrics) / len(block) for place in places] if in_trials else 0.0
+        spans[places] = intervals(block, ends, settings.confidence, settings.resamples, settings.seed, least=least)
     return {key: (low, high) for key, (low, high) in zip(keys, spans.tolist())}
+
+
+def _chance(in_trials: Values, name: str, text: str, metrics: Mapping[str, Metric]) -> float:
+    """Return the variance of the sum of a system's values that is due to its trials."""
+    values = in_trials.get(name, {}).get(text)
+    if values is None:
+        return 0.0
+    counts = ~np.isnan(values).all(axis=0)
+    spread = Spread.of(values[:, counts], bounded=metrics[text].definition.bounded)
+    return 0.0 if spread is None else spread.of_mean
 
 
 def comparisons(contrasts: Iterable[Contrast | None]) -> int:
@@ -237,30 +254,35 @@ def contrasts_of(
     is_estimated = bool(columns) and columns[0].ndim > 1
     estimates = [estimate_of(column, delta=True) for column in columns] if is_estimated else []
     raw[:] = [math.nan if each is None else each.p_value for each in estimates] or raw
-    blocks = [
+    blocks: Iterable[tuple[list[int], Floats, Inference]] = [
         (places, block, infer(settings.test, block, settings.resamples, settings.seed, settings.alpha))
         for places, block in ([] if is_estimated or together is not None else _by_defined_queries(columns))
     ]
-    for places, _, inference in blocks:
-        raw[places] = inference.p_values
     ranks = np.full(len(columns), np.nan)
     for places, _, inference in blocks:
+        raw[places] = inference.p_values
         ranks[places] = np.nan if inference.ranks is None else inference.ranks
     moved = {} if is_estimated else _over_builds(keys, columns, builds)
     for place, each in moved.items():
         raw[place], ranks[place] = each.p_value, np.nan
     ends, alphas = np.full((len(columns), 2), np.nan), np.full(len(columns), settings.alpha)
+    own = None
     for start in range(0, len(keys), max(len(twos), 1)):
         family = slice(start, start + len(twos))
-        if together is not None:
-            raw[family], (p_values[family], found) = together(keys[start][2], columns[family])
+        if together is None:
+            p_values[family] = corrected(settings.corrects, raw[family])
+        else:
+            raw[family], p_values[family], own = together(keys[start][2], columns[family])
+        if own is not None:
             means = np.array(list(map(mean_of, columns[family])))
-            ends[family] = agreeing(within(found, np.array(bounds[family])), means, p_values[family] <= settings.alpha)
+            ends[family] = agreeing(within(own, np.array(bounds[family])), means, p_values[family] <= settings.alpha)
             continue
-        p_values[family] = corrected(settings.corrects, raw[family])
         compared, rejected = int((~np.isnan(raw[family])).sum()), int((p_values[family] <= settings.alpha).sum())
-        alphas[family] = alpha_at(settings.corrects, settings.alpha, compared, rejected)
+        how = "holm" if together is not None else settings.corrects
+        alphas[family] = alpha_at(how, settings.alpha, compared, rejected)
     is_significant = p_values <= settings.alpha
+    if together is not None and own is None:
+        blocks = _in_reach(columns, alphas, settings)
     for places, block, inference in blocks:
         limits = [bounds[place] for place in places]
         ends[places] = delta_intervals(
@@ -271,6 +293,9 @@ def contrasts_of(
             ends[place] = estimate.at(1 - alpha, bounds[place])
     for place, each in moved.items():
         ends[place] = each.at(1 - alphas[place], bounds[place])
+    if columns:
+        # No interval promises more than the metric can reach.
+        ends = np.clip(ends, *np.array(bounds).T[:, :, np.newaxis])
     return {
         (first, second, text): _contrast(
             metrics[text],
@@ -285,6 +310,19 @@ def contrasts_of(
         )
         for place, (first, second, text) in enumerate(keys)
     }
+
+
+def _in_reach(
+    columns: Sequence[Floats], alphas: Floats, settings: Settings
+) -> Iterator[tuple[list[int], Floats, Inference]]:
+    """Yield columns with the inference of their own test, without those whose alpha no number of draws reaches."""
+    reached = place_of(alphas, settings.resamples) > 0
+    for places, block in _by_defined_queries(columns):
+        kept = np.flatnonzero(reached[places] | ((np.abs(block) > SLACK).sum(axis=0) < ENOUGH))
+        if len(kept):
+            chosen = [places[at] for at in kept]
+            most = float(alphas[chosen].max())
+            yield chosen, block[:, kept], infer(settings.test, block[:, kept], settings.resamples, settings.seed, most)
 
 
 def _over_builds(

@@ -30,11 +30,11 @@ Defined = Annotated[float, "known"]
 class Headroom:
     """Scores of an oracle that picks the best system for each query, and of the union of all results.
 
-    `best` names the system with the best mean of `metric`, or all tied ones, and `per_query` is the mean of the best value for each query,
-    over the `queries` that count for all systems. `union_recall` and `union_complete` are recall.coverage and complete
-    for the union of all results within the cutoff, which contains `union_size` distinct results on average;
-    `single_recall` is the best recall.coverage of a single system with the same number of results (rounded up). All are
-    upper bounds that grow by chance as systems are added.
+    `best` names the system with the best mean of `metric`, or all that are tied, and `per_query` is the mean of the
+    best value for each query, over the `queries` that count for all systems. `union_recall` and `union_complete` are
+    recall.coverage and complete for the union of all results within the cutoff, which contains `union_size` distinct
+    results on average; `single_recall` is the best recall.coverage of a single system with the same number of results
+    (rounded up). All are upper bounds that grow by chance as systems are added.
     """
 
     metric: str

@@ -46,16 +46,18 @@ def intervals(
     resamples: int,
     seed: int,
     added: ArrayLike = 0.0,
+    least: ArrayLike = 0.0,
 ) -> Floats:
     """Return the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
     `bounds` is one pair for all columns, or one pair per column; they may be infinite. `added` is added to the variance
-    of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same
-    seed and n resample the same queries in every column.
+    of each column and of its resamples (see `unseen`), and more where it is below `least` or where all values are equal
+    (see `unvaried`). Fewer than two values give NaN. The same seed and n resample the same queries in every
+    column.
 
     >>> values = np.array([[0.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
     >>> intervals(values, (0.0, 1.0), 0.95, 1000, 0).round(3).tolist()
-    [[0.256, 0.963], [0.5, 0.5]]
+    [[0.256, 0.963], [0.146, 0.854]]
     """
     count, width = values.shape
     if count < 2 or not width:
@@ -65,14 +67,18 @@ def intervals(
     exact = on_grid(values)
     mean = exact.sum(axis=0) / count
     noise = SLACK * np.abs(exact).max(axis=0) ** 2
-    added = np.broadcast_to(np.asarray(added, dtype=np.float64), width)
-    variance = zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1), noise) + added
-    quantile = _quantiles(exact, mean, added, ends, level, resamples, seed)
-    quantile = np.clip(quantile, normal_quantile(level), WIDEST * student_quantile(level, count - 1))
-    # If all values are equal, there is nothing to resample.
-    quantile[variance == 0] = student_quantile(level, count - 1)
+    extra: Floats = np.broadcast_to(np.asarray(added, dtype=np.float64), width)
     # Around the mean as reported, not as rounded to the grid.
     reported = np.array([math.fsum(column) / count for column in values.T.tolist()])
+    varied = zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1), noise)
+    alike = varied + extra == 0
+    floor = np.maximum(least, np.where(alike, unvaried(reported, ends, count), 0.0))
+    extra = np.maximum(extra, np.minimum(floor, _largest(reported, ends) * count / (count - 1)) - varied)
+    variance = varied + extra
+    quantile = _quantiles(exact, mean, extra, ends, level, resamples, seed)
+    quantile = np.clip(quantile, normal_quantile(level), WIDEST * student_quantile(level, count - 1))
+    # If all values are equal, there is nothing to resample.
+    quantile[alike] = student_quantile(level, count - 1)
     roots = _roots(reported, variance, count, quantile, ends)
     return np.stack([np.minimum(roots[:, 0], reported), np.maximum(roots[:, 1], reported)], axis=1)
 
@@ -170,7 +176,7 @@ def delta_intervals(
     Each column has its own alpha; `rejected` marks the columns whose difference is significant. The interval contains
     every mean that the test does not reject; a test that is not inverted has none (NaN). Where p is exact, `intervals`
     computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. Where all
-    queries differ by the same amount, an inverted test has no width: see `_unvaried`. An interval excludes 0 if and
+    queries differ by the same amount, an inverted test has no width: see `unvaried`. An interval excludes 0 if and
     only if the difference is significant.
     """
     count, width = differences.shape
@@ -185,22 +191,21 @@ def delta_intervals(
         ends[rest] = intervals(columns, limits[rest], level, resamples, seed, unseen(columns, limits[rest, 1]))
     means = np.array([math.fsum(column) / count for column in differences.T.tolist()])
     same = (np.ptp(ends, axis=1) <= SLACK) & np.isfinite(limits).all(axis=1)
-    ends[same] = _unvaried(means[same], limits[same], count, alphas[same])
+    quantile = np.array([student_quantile(1 - alpha, count - 1) for alpha in alphas[same].tolist()])
+    low, high = limits[same].T
+    variance = unvaried(means[same], (low, high), count)
+    ends[same] = np.clip(around(means[same], quantile * np.sqrt(variance / count)), low[:, None], high[:, None])
     return agreeing(ends, means, rejected)
 
 
-def _unvaried(mean: Floats, bounds: Floats, count: int, alphas: Floats) -> Floats:
-    """Return the ends where all n differences are equal: the next one may be another.
+def unvaried(mean: Floats, ends: Ends, count: int) -> Floats:
+    """Return the variance where all n values are equal: the next one may be another; 0 without bounds.
 
-    With the mean as a share m of the range, the variance is taken to be range² (m² + (1 − m)²) ÷ (n + 1), as if one
-    more query had been at either bound.
+    As if one more value had been at either bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
     """
-    low, high = bounds.T
-    share = (mean - low) / (high - low)
-    variance = (high - low) ** 2 * (share**2 + (1 - share) ** 2) / (count + 1)
-    quantile = np.array([student_quantile(1 - alpha, count - 1) for alpha in alphas.tolist()])
-    widened = around(mean, quantile * np.sqrt(variance / count))
-    return np.clip(widened, low[:, None], high[:, None])
+    low, high = ends
+    variance = ((mean - low) ** 2 + (high - mean) ** 2) / (count + 1)
+    return np.where(np.isfinite(variance), variance, 0.0)
 
 
 def within(ends: Floats, bounds: Floats) -> Floats:

@@ -25,7 +25,7 @@ from typing_extensions import Doc
 from groupgt.comparison.intervals import delta_intervals
 from groupgt.comparison.tests import infer
 from groupgt.errors import ConfigError, DataError, display
-from groupgt.evaluation.estimates import normal_quantile
+from groupgt.evaluation.estimates import wilson
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
@@ -226,9 +226,7 @@ def share_of(part: Floats, whole: Floats, level: Level) -> Share:
     if not level.is_plain and variance > 0 and 0 < value < 1:
         most = float(level.answers[whole > 0].sum()) if level.binary else math.inf
         queries = max(min(value * (1 - value) / variance, most), queries)
-    c = normal_quantile(level.confidence) ** 2 / queries
-    middle, half = (value + c / 2) / (1 + c), math.sqrt(c * value * (1 - value) + c * c / 4) / (1 + c)
-    return Share(value, (min(max(middle - half, 0.0), value), max(min(middle + half, 1.0), value)), top, total)
+    return Share(value, wilson(value, queries, level.confidence), top, total)
 
 
 def _centred(part: Floats, whole: Floats) -> Floats:

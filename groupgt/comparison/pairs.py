@@ -7,9 +7,8 @@ With the randomization test, signs are flipped for all systems at once. For a pa
 whose denominator does not change under flips. Pairs are decided in descending order of T: the p-value of a pair is the
 share (1 + as far) ÷ (1 + resamples) of flips in which the largest T of this pair and all pairs after it reaches T, and
 never below the p-value of the pair before. If few queries differ, all patterns of signs are counted instead of drawn.
-The interval is δ ± t · s ÷ √n with t = c · √((n − 1) ÷ (n − c²)), where s is the standard deviation of the differences
-and c the critical value: the largest T, over the pairs that are not significant, that alpha leaves. It excludes 0 if
-and only if the pair is significant. Sources: Westfall & Young 1993; Romano & Wolf, JASA 2005.
+The interval of a pair is that of its own test at alpha ÷ (pairs that are not significant), undefined if the resamples
+are too few for this level. Sources: Westfall & Young 1993; Romano & Wolf, JASA 2005.
 
 With the t test, p comes from the studentized range (Tukey 1953): q = |δ| ÷ √(MSE ÷ n), where MSE is the residual mean
 square of the two-way layout of queries and systems, with (S − 1)(n − 1) degrees of freedom, over queries that count for
@@ -37,7 +36,6 @@ from groupgt.comparison.tests import (
     halves,
     on_grid,
     p_values,
-    place_of,
     scipy_stats,
     signs,
     slack_of,
@@ -81,21 +79,21 @@ def contrasts_of_pairs(
             table[np.isnan(table).any(axis=1)] = np.nan
         values = {name: {text: tables[text][:, at] for text in metrics} for at, name in enumerate(names)}
 
-        def together(text: str, columns: Sequence[Floats]) -> tuple[Floats, Decided]:
+        def together(text: str, columns: Sequence[Floats]) -> Decided:
             table, raw = tables[text], raw_p_values(columns, settings)
-            return raw, by_range(table[~np.isnan(table[:, 0])], columns, raw, settings.alpha)
+            return raw, *by_range(table[~np.isnan(table[:, 0])], columns, raw, settings.alpha)
 
     elif method == "step-down maximum":
         place = {name: at for at, name in enumerate(names)}
         first, second = (np.array([place[two[side]] for two in twos], dtype=np.int64) for side in (0, 1))
 
-        def together(text: str, columns: Sequence[Floats]) -> tuple[Floats, Decided]:
+        def together(text: str, columns: Sequence[Floats]) -> Decided:
             if not len(tables[text]) or np.isnan(tables[text]).any():
                 raw = raw_p_values(columns, settings)
-                return raw, step_down(columns, raw, settings)
+                return raw, step_down(columns, raw, settings), None
             pairwise = Pairwise.of(tables[text], first, second)
             raw = pairwise.p_values(settings)
-            return raw, step_down(columns, raw, settings, pairwise)
+            return raw, step_down(columns, raw, settings, pairwise), None
 
     return contrasts_of(values, metrics, twos, settings, together)
 
@@ -160,13 +158,13 @@ class Pairwise:
                 yield self.sums(np.ascontiguousarray(sums[:, start : start + DRAWS]))
 
 
-def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwise: Pairwise | None = None) -> Decided:
-    """Return p-values of the step-down maximum, shape (C,), and the ends of the intervals, shape (C, 2).
+def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwise: Pairwise | None = None) -> Floats:
+    """Return p-values of the step-down maximum, shape (C,).
 
     With many pairs, `pairwise` has the same differences as those of systems.
 
     >>> better = np.array([0.5, 0.25, 0.5, 0.25, 0.5, 0.75])
-    >>> p_values, _ = step_down([better, better[::-1] - 0.4], np.array([0.03125, 0.625]), Settings())
+    >>> p_values = step_down([better, better[::-1] - 0.4], np.array([0.03125, 0.625]), Settings())
     >>> p_values.tolist()  # 1 and 20 of the 32 pairs of opposite patterns are as far
     [0.03125, 0.625]
     """
@@ -204,36 +202,10 @@ def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwi
     stepped = np.maximum.accumulate(np.fmax((1 + as_far) / (1 + draws), raw[order]))
     p_values = np.empty(len(order))
     p_values[order] = np.where(np.isnan(raw[order]), np.nan, stepped)
-    # All pairs that are not significant decide the critical T, or the last one if all are.
-    first = min(int((stepped <= settings.alpha).sum()), len(sizes) - 1)
-    critical = _critical([each.max(axis=0) for each in sizes_under(order[first:])], settings.alpha)
-    return p_values, _ends(differences, critical)
+    return p_values
 
 
-def _critical(largest: Sequence[Floats], alpha: float) -> float:
-    """Return the T that alpha leaves, from the largest T of each draw; infinite if no draw may be as far."""
-    draws = sum(map(len, largest))
-    place = int(place_of(np.array([alpha]), draws)[0])
-    if not place:
-        return math.inf
-    return float(np.partition(np.concatenate(largest), draws - place)[draws - place])
-
-
-def _ends(differences: Floats, critical: float) -> Floats:
-    """Return the mean ± t · s ÷ √n of each column, with the t that corresponds to the critical T."""
-    is_defined = ~np.isnan(differences)
-    counts = is_defined.sum(axis=0)
-    known = np.maximum(counts, 2)
-    means = np.where(is_defined, differences, 0.0).sum(axis=0) / np.maximum(counts, 1)
-    spread = np.sqrt((np.where(is_defined, differences - means, 0.0) ** 2).sum(axis=0) / (known - 1))
-    left = known - critical**2
-    bounded = left > 0
-    t = np.where(bounded, critical, 0.0) * np.sqrt((known - 1) / np.where(bounded, left, 1.0))
-    ends: Floats = around(means, np.where(bounded, t * spread / np.sqrt(known), np.inf))
-    return np.where((counts > 1)[:, None], ends, np.nan)
-
-
-def by_range(values: Floats, columns: Sequence[Floats], raw: Floats, alpha: float) -> Decided:
+def by_range(values: Floats, columns: Sequence[Floats], raw: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Return p-values of the studentized range, shape (C,), and the ends of the intervals, shape (C, 2).
 
     `values` of shape (n, S) are those of all systems; p is undefined where the t test is (`raw` is NaN).

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from groupgt.comparison.contrast import Contrast, Row, Values, among, contrasts_of, drop, rows_of
+from groupgt.comparison.contrast import NO_TRIALS, Contrast, Row, Values, among, contrasts_of, drop, rows_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.estimates import plain_of
@@ -38,14 +38,20 @@ class Slice:
 
 
 def slices_of(
-    values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings, slicer: Slicer
+    values: Values,
+    metrics: Mapping[str, Metric],
+    baseline: str,
+    settings: Settings,
+    slicer: Slicer,
+    in_trials: Values = NO_TRIALS,
 ) -> list[Slice]:
     """Compare systems within every slice; for each metric, systems × values of a column form a family."""
     slices: list[Slice] = []
     left_out = too_many(slicer)
     names = [name for name in values if name != baseline]
     for by in (by for by in slicer.by if by not in left_out):
-        parts = {value: among(values, metrics, mask) for _, value, mask in Slicer(slicer.truth, [by])}
+        masks = {value: mask for _, value, mask in Slicer(slicer.truth, [by])}
+        parts = {value: among(values, metrics, mask) for value, mask in masks.items()}
         cells = {(value, name): part[name] for value, part in parts.items() for name in values}
         twos = [((value, name), (value, baseline)) for value in parts for name in names]
         contrasts = contrasts_of(cells, metrics, twos, settings)
@@ -55,7 +61,11 @@ def slices_of(
                 for name in names
                 for text in metrics
             }
-            rows = rows_of(part, metrics, baseline, settings, here)
+            trials = {
+                name: {text: each[:, masks[value]] for text, each in of_metrics.items()}
+                for name, of_metrics in in_trials.items()
+            }
+            rows = rows_of(part, metrics, baseline, settings, here, in_trials=trials)
             columns = [~np.isnan(plain_of(column)) for each in part.values() for column in each.values()]
             slices.append(Slice(by, value, int(np.any(columns, axis=0).sum()), tuple(rows)))
     return slices

@@ -30,7 +30,7 @@ from groupgt.comparison.headroom import Headroom, headroom_of
 from groupgt.comparison.pairs import Pair, contrasts_of_pairs, pairs_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, slices_of, too_many
-from groupgt.comparison.trials import all_builds, over_builds
+from groupgt.comparison.trials import all_builds, all_in_trials, over_builds
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.misses import Failures, failures_of
@@ -292,8 +292,15 @@ class Systems:
         """Comparison rows for each system and metric, in table order."""
         if not self.baseline:
             return []
-        rows = rows_of(self.tested, self._compared, self.baseline, self.settings, builds=self.builds)
+        rows = rows_of(
+            self.tested, self._compared, self.baseline, self.settings, builds=self.builds, in_trials=self.in_trials
+        )
         return self._for_queries(rows)
+
+    @cached_property
+    def in_trials(self) -> Values:
+        """The values of systems with trials in each of them, shape (r, Q); none where means have another basis."""
+        return {} if self.basis else all_in_trials(self.evaluations)
 
     @cached_property
     def builds(self) -> dict[str, dict[str, list[Floats]]]:
@@ -331,7 +338,7 @@ class Systems:
         if rest and self.baseline and self.settings.these_queries:
             intervals |= {(name, text): self._for_these(name, text) for name in self.names for text in rest}
         elif rest and self.baseline:
-            intervals |= mean_intervals(self.tested, rest, self.settings)
+            intervals |= mean_intervals(self.tested, rest, self.settings, self.in_trials)
         return {key: interval(ends) for key, ends in intervals.items()}
 
     @shared
@@ -341,7 +348,7 @@ class Systems:
             return []
         slicer = self.first.slicer
         masks = {(by, value): mask for by, value, mask in slicer}
-        slices = slices_of(self.tested, self._compared, self.baseline, self.settings, slicer)
+        slices = slices_of(self.tested, self._compared, self.baseline, self.settings, slicer, self.in_trials)
         if not self.settings.these_queries:
             return slices
         return [replace(part, rows=tuple(self._for_queries(part.rows, masks[part.by, part.value]))) for part in slices]

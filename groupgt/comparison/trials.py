@@ -104,6 +104,16 @@ def all_builds(evaluations: Mapping[str, Evaluation]) -> dict[str, dict[str, lis
     return {name: {text: builds_of(each, text) for text in each.values} for name, each in built.items()}
 
 
+def all_in_trials(evaluations: Mapping[str, Evaluation]) -> dict[str, dict[str, Floats]]:
+    """Return the values in trials, shape (r, Q), of all systems with trials, by metric."""
+    columns = {name: {text: values_in_trials(each, text) for text in each.values} for name, each in evaluations.items()}
+    return {
+        name: {text: values for text, values in of_metrics.items() if values is not None}
+        for name, of_metrics in columns.items()
+        if evaluations[name].trials
+    }
+
+
 def in_trials(evaluation: Evaluation, text: str, qids: Sequence[str]) -> Floats:
     """Return the values of a metric for some queries in every trial, shape (r, n), or in the only run, shape (1, n)."""
     values = values_in_trials(evaluation, text)

@@ -55,6 +55,17 @@ def normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
+def wilson(share: float, count: float, level: float) -> tuple[float, float]:
+    """Return Wilson's interval of a share of `count` cases, which need not be whole.
+
+    >>> [round(end, 4) for end in wilson(0.9, 10, 0.95)]
+    [0.5958, 0.9821]
+    """
+    c = normal_quantile(level) ** 2 / count
+    middle, half = (share + c / 2) / (1 + c), math.sqrt(c * share * (1 - share) + c * c / 4) / (1 + c)
+    return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
+
+
 @lru_cache(maxsize=64)
 def student_quantile(level: float, degrees: int) -> float:
     """Return the t such that a Student's t variable lies within ±t with probability `level`.

@@ -7,16 +7,17 @@ needs to know nothing of trials. Identical trials give the values of a single ru
 trials, over n queries:
 
     W = Σ s²_q + c
-    these queries, other trials: mean ± t · √(W ÷ r) ÷ n
+    these queries, other trials: mean ± t · √(W ÷ r) ÷ n, or Wilson's interval for metrics that are 0 or 1
     noise floor, by which two runs on these queries may differ: t · √(2 W) ÷ n, at most the metric's range
     queries that change: the mean number of queries whose values differ in two trials
 
 t has n (r − 1) degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷ 4r for others between 0 and 1, otherwise
-0. It stands for one flip that was not seen: trials that agree do not prove that others would. Trials that differ as a
-whole are found by an F test, of the variance between trials and of what is left after the means of queries and trials.
+0. It stands for one flip that was not seen: trials that agree do not prove that others would. Wilson's interval takes
+the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m is 0 or 1. Trials that differ as a whole are found
+by an F test, of the variance between trials and of what is left after the means of queries and trials.
 
-Sources: Cochran 1977 (the interval); Chen et al. 2021, arXiv 2107.03374 (pass_at); Yao et al. 2024, arXiv 2406.12045
-(pass_all); Paulson, Annals of Mathematical Statistics 1942 (quantiles of F).
+Sources: Cochran 1977 and Wilson 1927 (the intervals); Chen et al. 2021, arXiv 2107.03374 (pass_at); Yao et al. 2024,
+arXiv 2406.12045 (pass_all); Paulson, Annals of Mathematical Statistics 1942 (quantiles of F).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from math import comb
 import numpy as np
 
 from groupgt.errors import MetricError
-from groupgt.evaluation.estimates import student_quantile
+from groupgt.evaluation.estimates import student_quantile, wilson
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
@@ -122,11 +123,15 @@ def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True) 
     mean, trials = mean_of(means_over_trials(values)), len(values)
     t = student_quantile(confidence, spread.degrees)
     reach, floor = t * math.sqrt(spread.of_mean) / queries, t * math.sqrt(2 * spread.of_run) / queries
+    interval = (max(mean - reach, 0.0), min(mean + reach, 1.0)) if bounded else (mean - reach, mean + reach)
+    if spread.is_binary:
+        share = mean * (1 - mean)
+        interval = wilson(mean, share * queries**2 / spread.of_mean if share else trials * queries, confidence)
     return Noise(
         trials=trials,
         queries=queries,
         mean=mean,
-        interval=(max(mean - reach, 0.0), min(mean + reach, 1.0)) if bounded else (mean - reach, mean + reach),
+        interval=interval,
         floor=min(floor, 1.0) if bounded else floor,
         changing=changing_queries(values),
         whole_p_value=p_of_f([values]),
@@ -161,6 +166,7 @@ class Spread:
     of_run: float
     of_mean: float
     degrees: int
+    is_binary: bool
 
     @classmethod
     def of(cls, values: Floats, *, bounded: bool) -> Spread | None:
@@ -179,7 +185,7 @@ class Spread:
         is_binary = bool(((given == 0) | (given == 1)).all())
         unseen = (1.0 if is_binary else 0.25 if bounded else 0.0) / len(values)
         of_mean = math.fsum((variances / counts).tolist()) + unseen / len(values)
-        return cls(math.fsum(variances.tolist()) + unseen, of_mean, int((counts - 1).clip(min=0).sum()))
+        return cls(math.fsum(variances.tolist()) + unseen, of_mean, int((counts - 1).clip(min=0).sum()), is_binary)
 
 
 def mean_squares(values: Floats) -> tuple[float, float]:

@@ -119,9 +119,9 @@ def on_counts(systems: Systems, rows: Sequence[Standing]) -> str:
     failures = systems.failures
     if failures is None or not is_compared(rows):
         return ""
-    text = f"Lost / gained: complete{at_cutoff(systems.cutoff)} only in the baseline / only in the system"
+    text = f"Lost / gained: queries complete{at_cutoff(systems.cutoff)} only in the baseline / only in the system"
     if len(set(failures.queries.values())) > 1:
-        text += ", of the queries that count for both"
+        text += ", of those that count for both"
     if max(failures.trials) > 1:
         text += "; means over trials"
     return f"{text}."

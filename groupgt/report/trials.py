@@ -12,6 +12,7 @@ import numpy as np
 from groupgt.comparison.contrast import mean_intervals
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
+from groupgt.comparison.trials import all_in_trials
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import Noise, noise_of, values_in_trials
 from groupgt.model.values import means_over_trials
@@ -44,7 +45,8 @@ def blocks(
         of_metrics = noises(evaluation, settings.confidence)
         chosen = {text: of_metrics[text] for text in metrics if text in of_metrics}
         values = {name: {text: evaluation.values[text] for text in chosen}}
-        intervals = mean_intervals(values, {text: evaluation.metrics[text] for text in chosen}, settings)
+        of_chosen = {text: evaluation.metrics[text] for text in chosen}
+        intervals = mean_intervals(values, of_chosen, settings, all_in_trials({name: evaluation}))
         for text, noise in chosen.items():
             ends = noise.interval if settings.these_queries else intervals[name, text]
             changing = f"{noise.changing:.1f} of {noise.queries:,}"

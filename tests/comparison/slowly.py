@@ -104,9 +104,7 @@ def bootstrapped_slowly(column: Sequence[float], counts: Sequence[Sequence[float
     return (1 + far) / (1 + len(counts)), nearest
 
 
-def step_down_slowly(
-    columns: Sequence[Sequence[float]], signs: Sequence[Sequence[float]], alpha: float
-) -> tuple[list[float], list[tuple[float, float]]]:
+def step_down_slowly(columns: Sequence[Sequence[float]], signs: Sequence[Sequence[float]]) -> list[float]:
     """Pairs from the largest T down, each against the largest T of what is left, one pattern of signs after another."""
 
     def statistic(column: Sequence[float], row: Sequence[float]) -> float:
@@ -123,15 +121,7 @@ def step_down_slowly(
     for at, place in enumerate(order):
         far = sum(each >= observed[place] * (1 - 1e-9) for each in maxima(order[at:]))
         p_values[place] = least = max(least, (1 + far) / (1 + len(signs)))
-    left = [place for place in order if p_values[place] > alpha] or order[-1:]
-    critical = maxima(left)[math.floor(alpha * (1 + len(signs))) - 1]
-    ends = []
-    for column in columns:
-        n, mean = len(column), math.fsum(column) / len(column)
-        spread = math.sqrt(math.fsum((each - mean) ** 2 for each in column) / (n - 1))
-        half = critical * math.sqrt((n - 1) / (n - critical**2)) * spread / math.sqrt(n)
-        ends.append((mean - half, mean + half))
-    return p_values, ends
+    return p_values
 
 
 def interval_slowly(
@@ -167,6 +157,10 @@ def interval_slowly(
     quantile = min(max(drawn[math.ceil(level * (len(drawn) + 1)) - 1], normal_quantile(level)), 1.25 * student)
     if variance < 1e-12:
         quantile = student
+        if not math.isinf(high):
+            # As if one more value had been at either bound, but never more than values within the bounds can vary.
+            one_more = ((mean - low) ** 2 + (high - mean) ** 2) / (n + 1)
+            variance = min(one_more, largest(mean) * n / (n - 1))
     if math.isinf(high):
         half = quantile * math.sqrt(variance / n)
         return mean - half, mean + half
@@ -188,5 +182,5 @@ def everything() -> list[float]:
     values = np.concatenate([dyadic(57, 40), ndcg_like(np.random.default_rng(0), (57, 40))], axis=1)
     found = [intervals(values, WIDE, 0.95, 1000, 1), p_values("randomization", values, 1000, 1)]
     stepped = step_down(list(values[:, :5].T - 0.1), np.zeros(5), Settings(resamples=300, seed=1))
-    found += [p_values("bootstrap", values, 1000, 1), *stepped]
+    found += [p_values("bootstrap", values, 1000, 1), stepped]
     return [float(each) for part in found for each in part.ravel()]

@@ -148,15 +148,25 @@ def test_one_query_of_ten_differs() -> None:
 
 
 def test_intervals_of_one_value() -> None:
-    """At a bound the score interval is [0, c ÷ (1 + c)] with c = t² ÷ n; between bounds nothing varies."""
+    """At a bound the score interval is [0, c ÷ (1 + c)] with c = t² ÷ n.
+
+    Between bounds, c is smaller by the share (m² + (1 − m)²) ÷ (n + 1) ÷ (m (1 − m)) of the largest variance: for
+    m = .1, .82 ÷ .09 ÷ (n + 1), at most n ÷ (n − 1). The interval has its middle at (m + c ÷ 2) ÷ (1 + c).
+    """
     for n in (2, 5, 40):
         t = student_quantile(0.95, n - 1)
         end = t * t / n / (1 + t * t / n)
         found = intervals(np.array([[0.0, 1.0, 0.5, 0.1]] * n), UNIT, 0.95, 99, 0)
-        assert found == pytest.approx(np.array([[0, end], [1 - end, 1], [0.5, 0.5], [0.1, 0.1]]), abs=1e-9)
+        between = []
+        for m in (0.5, 0.1):
+            c = t * t / n * min((m**2 + (1 - m) ** 2) / (n + 1) / (m * (1 - m)), n / (n - 1))
+            middle, half = (m + c / 2) / (1 + c), math.sqrt(c * m * (1 - m) + c * c / 4) / (1 + c)
+            between.append([middle - half, middle + half])
+        assert found == pytest.approx(np.array([[0, end], [1 - end, 1], *between]), abs=1e-9)
         assert intervals(np.full((n, 1), 7.0), UNBOUNDED, 0.95, 99, 0).tolist() == [[7.0, 7.0]]
-        found = intervals(np.array([[-1.0, 0.0, 1.0]] * n), WIDE, 0.95, 99, 0)
-        assert found == pytest.approx(np.array([[-1, -1 + 2 * end], [0, 0], [1 - 2 * end, 1]]), abs=1e-9)
+        low, middle_of_all, high = intervals(np.array([[-1.0, 0.0, 1.0]] * n), WIDE, 0.95, 99, 0).tolist()
+        assert [low, high] == pytest.approx(np.array([[-1, -1 + 2 * end], [1 - 2 * end, 1]]), abs=1e-9)
+        assert middle_of_all == pytest.approx([2 * end - 1 for end in between[0]], abs=1e-9)
 
 
 def test_few_resamples_give_the_widest_quantile() -> None:

@@ -34,11 +34,33 @@ def test_steps_are_those_of_loops(n: int, shift: float) -> None:
     differences = np.round((rng.normal(0, 0.3, (n, 5)) + shift * np.arange(5)) * 64) / 64 + 1 / 128
     rows = np.concatenate(list(signs(n, 400, 2))).tolist()
     raw = infer("randomization", differences, 400, 2).p_values
-    p_values, ends = step_down(list(differences.T), raw, Settings(resamples=400, seed=2))
-    expected, expected_ends = step_down_slowly(differences.T.tolist(), rows, 0.05)
-    assert p_values.tolist() == expected
-    assert ends == pytest.approx(np.array(expected_ends), abs=1e-12)
-    assert ((ends[:, 0] > 0) | (ends[:, 1] < 0)).tolist() == [p <= 0.05 for p in expected]
+    p_values = step_down(list(differences.T), raw, Settings(resamples=400, seed=2))
+    assert p_values.tolist() == step_down_slowly(differences.T.tolist(), rows)
+
+
+@pytest.mark.parametrize(("n", "shift"), [(9, 0.5), (14, 0.2), (15, 0.2), (40, 0.1), (30, 0.0)])
+def test_intervals_of_pairs_are_those_of_their_own_test(n: int, shift: float) -> None:
+    """Each at alpha ÷ (pairs that are not significant), inside the range, with a width, and as the test decides."""
+    rng = np.random.default_rng(n)
+    values = np.clip(ndcg_like(rng, (n, 4)) + shift * np.arange(4), 0, 1)
+    values[:, 3] = values[:, 0] * 0.5  # a pair whose differences hardly vary
+    found = pairs_among(values)
+    left = max(sum(not each.significant for each in found), 1)
+    for (first, second), pair in zip(combinations(range(4), 2), found):
+        low, high = pair.delta_interval
+        assert pair.confidence == 1 - 0.05 / left
+        assert -1 <= low < high <= 1
+        assert (low > 0 or high < 0) == pair.significant
+        (alone,) = pairs_among(values[:, [first, second]], alpha=0.05 / left)
+        if alone.significant == pair.significant:
+            assert pair.delta_interval == pytest.approx(alone.delta_interval, abs=1e-12)
+
+
+def test_no_interval_of_pairs_without_draws_for_it() -> None:
+    """With 99 resamples, alpha ÷ 6 pairs = .0083 is below the least p, 1 ÷ 100."""
+    values = ndcg_like(np.random.default_rng(1), (30, 4))
+    assert all(math.isnan(each.delta_interval[0]) for each in pairs_among(values, resamples=99))
+    assert not any(math.isnan(each.delta_interval[0]) for each in pairs_among(values, resamples=199))
 
 
 def test_steps_by_hand() -> None:
@@ -137,9 +159,10 @@ def test_edges_of_pairs() -> None:
     assert pairs_among(np.zeros((5, 1))) == []
     assert [each.p_value for each in pairs_among(np.ones((5, 3)))] == [1.0, 1.0, 1.0]
     assert math.isnan(pairs_among(np.zeros((0, 2)))[0].p_value)
-    # Too few draws for alpha: nothing is significant, and the ends are the bounds.
-    (open_ended,) = pairs_among(np.array([[1.0, 0.0]] * 20), resamples=9)
-    assert (open_ended.p_value, open_ended.delta_interval) == (0.1, (-1.0, 1.0))
+    # Too few draws for alpha: nothing is significant, and there is no interval.
+    (too_few,) = pairs_among(np.array([[1.0, 0.0]] * 20), resamples=9)
+    assert too_few.p_value == 0.1
+    assert math.isnan(too_few.delta_interval[0])
     pytest.importorskip("scipy.stats", reason=NEEDS_SCIPY)
     for values in (np.zeros((1, 3)), np.full((1, 3), math.nan)):
         assert all(math.isnan(each.p_value) for each in pairs_among(values, test="t"))

@@ -288,7 +288,9 @@ def test_noise_by_hand() -> None:
     # The variances of the queries are 0, 1/4, 1/4 and 0; c is 1/4; t has 4 · 3 degrees of freedom.
     t = 2.178813
     assert (noise.trials, noise.queries, noise.mean) == (4, 4, 0.5)
-    reach = t * math.sqrt((0.5 + 0.25) / 4) / 4
+    # Wilson: 1/2 of 1/4 · 4 · 16 ÷ 3/4 = 64/3 cases; z = 1.959964.
+    c = 1.959964**2 / (64 / 3)
+    reach = math.sqrt(c / 4 + c * c / 4) / (1 + c)
     assert noise.interval == pytest.approx((0.5 - reach, 0.5 + reach))
     assert noise.floor == pytest.approx(t * math.sqrt(2 * 0.75) / 4)
     # Of 6 pairs of trials, 3 differ on x (one trial against three) and 3 on y: a query on average.
