@@ -76,7 +76,7 @@ class Comparison(Systems, Result):
                 {"run": [name] * len(self.qids), "qid": list(self.qids), **{text: each[text] for text in self.metrics}},
                 schema_overrides={"run": pl.String, "qid": pl.String},
             )
-            for name, each in self.values.items()
+            for name, each in self.shown.items()
         ]
         return pl.concat(frames).fill_nan(None)
 

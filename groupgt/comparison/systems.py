@@ -224,6 +224,11 @@ class Systems:
         return {name: self.evaluations[name].tested for name in self.values}
 
     @property
+    def shown(self) -> Values:
+        """One value per query for each system and metric, as tables show them."""
+        return {name: each.shown for name, each in self.evaluations.items()} or self.values
+
+    @property
     def annotators_differ(self) -> bool:
         """Whether annotators give any query another value of the primary metric."""
         columns = [values[self.primary] for values in self.tested.values()] if self.basis == "annotators" else []

@@ -16,7 +16,7 @@ from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.order import Contradictions, contradictions
 from groupgt.errors import ConfigError, MetricError, near_names, printable
-from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
+from groupgt.evaluation.estimates import Corrected, estimate_of, of_column, plain_of
 from groupgt.evaluation.misses import (
     Failures,
     PlacedGroup,
@@ -143,6 +143,13 @@ class Evaluation(Result):
         """Columns for the metrics that have a value per query."""
         return {text: column for text, column in self.values.items() if not self.metrics[text].definition.aggregate}
 
+    @property
+    def shown(self) -> Mapping[str, Floats]:
+        """One value per query and metric, as tables show it: with annotators, the mean over all of them."""
+        if not self.annotators:
+            return self.values_per_query
+        return {text: plain_of(column) for text, column in self.tested.items()}
+
     @cached_property
     def corrected(self) -> dict[str, Corrected]:
         """Means corrected by the audit, for every metric between 0 and 1 with a value per query.
@@ -188,9 +195,12 @@ class Evaluation(Result):
     @cached_property
     def deciding(self) -> dict[str, float]:
         """Means that decide which system is best; with an audit, corrected means (NaN for metrics that have none)."""
-        if self.tested is self.values_per_query:
-            return self.means
-        return {text: mean_of(self.tested[text]) if text in self.tested else math.nan for text in self.values}
+        return self.means if self.tested is self.values_per_query else self.deciding_among()
+
+    def deciding_among(self, queries: Bools | None = None) -> dict[str, float]:
+        """Return the means that decide, over all queries or those of a mask; NaN for metrics that have none."""
+        columns = {text: column if queries is None else column[queries] for text, column in self.tested.items()}
+        return {text: mean_of(columns[text]) if text in columns else math.nan for text in self.values}
 
     def text_of(self, metric: str | Metric) -> str:
         """Return the text that the request uses for a metric."""
@@ -273,7 +283,7 @@ class Evaluation(Result):
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """Polars frame with `qid` and one float column per metric; null if a query does not count."""
-        columns = {"qid": self.truth.qids, **self.values_per_query}
+        columns = {"qid": self.truth.qids, **self.shown}
         return pl.DataFrame(columns, schema_overrides={"qid": pl.String}).fill_nan(None)
 
     def counted(self, text: str, among: Bools | None = None) -> int:

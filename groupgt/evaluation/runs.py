@@ -21,6 +21,7 @@ from groupgt.formats.detect import run_paths
 from groupgt.formats.parts import is_url
 from groupgt.metrics.base import ConventionChoice, ConventionName
 from groupgt.metrics.language import Metric, metrics_in
+from groupgt.model.hits import Bools
 from groupgt.model.run import Run, Trials
 from groupgt.render.exports import frame_of, nulls
 from groupgt.render.results import Result
@@ -91,12 +92,31 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
     """Return columns `run`, `qid` and one per metric; cells are None if a query does not count."""
-    headers = ["run", "qid", *evaluations[0].values_per_query]
+    headers = ["run", "qid", *evaluations[0].shown]
     rows: list[list[Any]] = []
     for evaluation in evaluations:
-        columns = (nulls(values.tolist()) for values in evaluation.values_per_query.values())
+        columns = (nulls(values.tolist()) for values in evaluation.shown.values())
         rows += [[evaluation.name, qid, *cells] for qid, *cells in zip(evaluation.truth.qids, *columns)]
     return headers, rows
+
+
+def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
+    """Return headers and one row per mean, over all queries (empty `by`) and for each slice.
+
+    With an audit or annotators, `mean` is the mean that decides, and `mean_by_labels` is that of the ground truth.
+    """
+    rows: list[list[Any]] = []
+    by_labels = ["mean_by_labels"] if any(each.audit or each.annotators for each in evaluations) else []
+    for evaluation in evaluations:
+        everywhere: list[tuple[str, str, Bools | None, Mapping[str, float]]] = [("", "", None, evaluation.means)]
+        parts = zip(evaluation.slices, evaluation.slicer)
+        everywhere += [(by, value, mask, part["means"]) for part, (by, value, mask) in parts]
+        for by, value, mask, means in everywhere:
+            deciding = evaluation.deciding_among(mask) if by_labels else means
+            for text, mean in means.items():
+                cells = [str(evaluation.metrics[text]), deciding[text], evaluation.counted(text, mask)]
+                rows.append([evaluation.name, by, value, *cells, *([mean] if by_labels else [])])
+    return ["run", "by", "slice", "metric", "mean", "queries", *by_labels], rows
 
 
 @takes_options(MetricOptions)

@@ -68,14 +68,15 @@ class Timing:
 
     @classmethod
     def over(cls, trials: Sequence[Timing | None]) -> Timing | None:
-        """Combine the timings of all trials of a system: the first build, and the times of every query."""
+        """Combine the timings of all trials of a system: the first build, and the times and costs of every query."""
         timings = [timing for timing in trials if timing is not None]
         if len(timings) < 2:
             return timings[0] if timings else None
-        single, batched = (
-            [ms for each in timings for ms in getattr(each, kind)] for kind in ("single_ms", "batched_ms")
-        )
-        return replace(timings[0], single_ms=single, batched_ms=batched)
+        lists: dict[str, Any] = {
+            name: [value for each in timings for value in getattr(each, name)]
+            for name in ("single_ms", "batched_ms", "costs")
+        }
+        return replace(timings[0], **lists)
 
     def median(self, kind: Kind) -> Median | None:
         """Return the median for single or batched queries with its confidence interval; None if there are no times."""

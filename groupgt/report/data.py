@@ -179,7 +179,7 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         "complete": [],
         "out": {},
         "values": [
-            _values(np.stack([columns[text][places] for columns in systems.values.values()]), metric)
+            _values(np.stack([columns[text][places] for columns in systems.shown.values()]), metric)
             for text, metric in systems.metrics.items()
         ],
     }

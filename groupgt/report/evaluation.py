@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.evaluation.by_call import calls_of_run
 from groupgt.evaluation.explain import explanation_dict
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.runs import Evaluations
+from groupgt.evaluation.runs import Evaluations, means_and_slices
 from groupgt.metrics.language import Metric
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Verdict
@@ -22,7 +22,6 @@ from groupgt.report.means import (
     corrected_blocks,
     footer,
     grids,
-    means_and_slices,
     means_grid,
     notes_below,
     side_by_side,
@@ -84,10 +83,13 @@ class EvaluationTeller(Teller[Evaluation]):
             "policy": nulls(evaluation.policy),
             "counts": evaluation.counts,
             "metrics": {
-                text: {"metric": str(metric), "mean": evaluation.means[text], "queries": evaluation.counted(text)}
+                text: {"metric": str(metric), "mean": evaluation.deciding[text], "queries": evaluation.counted(text)}
                 for text, metric in evaluation.metrics.items()
             },
         }
+        if evaluation.audit is not None or evaluation.annotators:
+            for text, mean in evaluation.means.items():
+                plain["metrics"][text]["mean_by_labels"] = mean
         if evaluation.audit is not None:
             plain["corrected"] = nulls(evaluation.corrected)
         if evaluation.trials:

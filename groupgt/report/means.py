@@ -109,19 +109,6 @@ def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]
     return [*(["run"] if several else []), "metric", *conventions], rows
 
 
-def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
-    """Return headers and one row per mean, over all queries (empty `by`) and for each slice."""
-    rows: list[list[Any]] = []
-    for evaluation in evaluations:
-        for text, metric in evaluation.metrics.items():
-            rows.append([evaluation.name, "", "", str(metric), evaluation.means[text], evaluation.counted(text)])
-        for part, (by, value, mask) in zip(evaluation.slices, evaluation.slicer):
-            for text, mean in part["means"].items():
-                counted = evaluation.counted(text, mask)
-                rows.append([evaluation.name, by, value, str(evaluation.metrics[text]), mean, counted])
-    return ["run", "by", "slice", "metric", "mean", "queries"], rows
-
-
 def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
     """Replace the names in column `metric` with the names as requested, to match per-query values."""
     headers, rows = grid

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from groupgt.evaluation.runs import means_and_slices
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.columns import jsonable
@@ -17,7 +18,6 @@ from groupgt.render.tables import Grid, stacked
 from groupgt.report import previous
 from groupgt.report.decision import decisions
 from groupgt.report.gates import reason
-from groupgt.report.means import means_and_slices
 from groupgt.report.times import from_cache
 from groupgt.store.stamped import Writer, text_file
 

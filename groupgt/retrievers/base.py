@@ -369,7 +369,7 @@ def _is_text(result: Any) -> bool:
 def warn_of_doubts(
     name: str, answers: Answers, k: int, corpus_ids: Collection[str] | None = None, *, counted: bool = True
 ) -> None:
-    """Warn about repeated ids, which are left to the policy, and about systems that return too few results.
+    """Warn about systems that return too few results, and about ids that the corpus lacks.
 
     The number of results is checked only if `counted` is True, which it is not for built-in retrievers.
 
@@ -379,13 +379,6 @@ def warn_of_doubts(
     ids = answers.ids
     if corpus_ids:
         check_ids(name, answers, corpus_ids)
-    repeating = [qid for qid, ranking in ids.items() if len(set(ranking)) < len(ranking)]
-    if repeating:
-        ranking = ids[repeating[0]]
-        repeated = next(name for position, name in enumerate(ranking) if name in ranking[:position])
-        example = f"(query {repeating[0]!r}: {repeated!r})"
-        text = f"system {name!r}: repeated ids in {len(repeating):,} of {len(ids):,} rankings {example}; "
-        warn(text + "the policy duplicates decides how repeats count")
     lengths = set(map(len, ids.values()))
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
