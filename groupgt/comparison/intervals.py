@@ -57,7 +57,7 @@ def intervals(
 
     >>> values = np.array([[0.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
     >>> intervals(values, (0.0, 1.0), 0.95, 1000, 0).round(3).tolist()
-    [[0.256, 0.963], [0.146, 0.854]]
+    [[0.256, 0.963], [0.145, 0.855]]
     """
     count, width = values.shape
     if count < 2 or not width:
