@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from groupgt.errors import printable
 from groupgt.render import layout, tables
 from groupgt.render.bars import BarTable, Limits
+from groupgt.render.entries import Entries
 from groupgt.render.layout import PAPER, Screen
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid, Table
@@ -62,13 +63,13 @@ class Foot:
 class Detail:
     """An item that is shown only on request but always written to files."""
 
-    item: Grid | Table | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | str
+    item: Grid | Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
 
 
 # A table (headers, rows), or a paragraph.
 Block = Grid | Table | str
-Bare = Table | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | str
-Item = Block | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | Detail
+Bare = Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
+Item = Block | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | Detail
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -149,10 +150,10 @@ def rendered(item: Bare, style: str) -> str:
             summary = f"<details><summary>{html.escape(printable(item.title))}</summary>"
             return "\n\n".join([summary, *inside, "</details>"])
         return "\n\n".join([rendered(item.title, style), *inside])
-    if isinstance(item, (BarTable, Limits)):
+    if isinstance(item, (BarTable, Limits, Entries)):
         item = item.other
     if isinstance(item, Table):
-        return tables.table(item.headers, item.rows, style)
+        return tables.table(item.labels, item.rows, style)
     if isinstance(item, Card):
         if style in tables.MARKDOWN:
             return printable(_card_text(item, style))
@@ -179,7 +180,7 @@ def _on_screen(items: Sequence[Bare], screen: Screen) -> Iterator[str]:
             yield "\n".join(_sentence(sentence, screen) for sentence in item.sentences)
         elif isinstance(item, Card):
             yield _card(item, screen)
-        elif isinstance(item, (BarTable, Limits)):
+        elif isinstance(item, (BarTable, Limits, Entries)):
             yield item.lines(screen)
         elif isinstance(item, Folded):
             yield from _on_screen([item.title, *item.items], screen)
@@ -239,7 +240,7 @@ def _sentence(sentence: Sentence, screen: Screen) -> str:
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
     """Render a table, split into parts if it is too wide; also return the hidden columns."""
-    cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep)
+    cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep, above=table.above)
     paint = layout.paint_cell if screen.color else str
     width = screen.width
     if width is None or layout.total(cells.widths(layout.ROOM)) <= width:
