@@ -54,9 +54,10 @@ class Folded:
 
 @dataclass(frozen=True)
 class Foot:
-    """The last line, where a terminal that hides details says how to see them."""
+    """The last line, where a terminal that hides details says how to see them, and what they are."""
 
     text: str
+    details: str = "details"
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,9 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
     """
     # Details must be requested, and verdicts must not be empty.
     asked = [bare(item) for item in items if screen.details or not isinstance(item, Detail)]
+    asks = style == tables.DEFAULT and not screen.details
     shown = [item for item in asked if not isinstance(item, Verdict) or item.sentences]
-    shown = [item for item in shown if not isinstance(item, Foot) or item.text or not screen.details]
+    shown = [item for item in shown if not isinstance(item, Foot) or item.text or asks]
     if style == tables.DEFAULT:
         return "\n\n".join(_on_screen(shown, screen))
     parts = [rendered(item, style) for item in shown]
@@ -185,7 +187,7 @@ def _on_screen(items: Sequence[Bare], screen: Screen) -> Iterator[str]:
         elif isinstance(item, Folded):
             yield from _on_screen([item.title, *item.items], screen)
         elif isinstance(item, Foot):
-            parts = [printable(item.text), "" if screen.details else "details: --details"]
+            parts = [printable(item.text), "" if screen.details else f"{item.details}: --details"]
             yield layout.flowed(list(filter(None, parts)), screen.width)
         elif isinstance(item, (str, Heading)):
             lines = layout.wrapped(printable(item if isinstance(item, str) else item.text), screen.width).split("\n")

@@ -62,7 +62,7 @@ def real_size() -> tuple[groupgt.GroundTruth, dict[str, dict[str, list[str]]]]:
     rows = [
         {
             "qid": f"support-2026-{place:04d}",
-            "query": "What happens to the GDPR deletion and the rate limits and the refund policy when the contract ends?",
+            "query": "What happens to the GDPR deletion and the rate limits and the refunds when the contract ends?",
             "retrieval_gt": [[LONG_ID.format(t, place + 20), LONG_ID.format(t, 90)] for t in TOPICS[: place % 3 + 1]],
         }
         for place in range(12)
