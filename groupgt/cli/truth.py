@@ -16,6 +16,7 @@ from groupgt.cli.output import (
     FILE,
     WRITTEN,
     default_option,
+    details_option,
     file_option,
     format_option,
     output_option,
@@ -59,6 +60,7 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the check fails.")
 @format_option
+@details_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(
     inputs: Inputs, near_duplicates: bool, threshold: float, write: Path | None, exit_zero: bool, style: str

@@ -286,7 +286,7 @@ def _failing(what: str, count: int) -> Finding:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
+    return name if len(name) <= NAME else f"…{name[1 - NAME :]}"
 
 
 def _spread(counts: Ints) -> str:

@@ -143,8 +143,8 @@ class Failures:
         return [self.truth.qids[at] for at in order[(fall > 0)[order] & self.shared(system, than)[order]].tolist()]
 
     def hardest(self, most: int = 20) -> list[PlacedGroup]:
-        """Return the groups covered by the fewest systems, latest first in ties."""
-        late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
+        """Return the groups covered by the fewest systems, those with the latest best rank first in ties."""
+        late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).max(axis=1, initial=0)
         candidates, systems = np.flatnonzero(self.unmet), (self.covered / self.trials).sum(axis=1)
         return self.groups(candidates[np.lexsort((candidates, late[candidates], systems[candidates]))][:most])
 

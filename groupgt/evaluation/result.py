@@ -421,7 +421,7 @@ class Misses(Result):
 
     @property
     def groups(self) -> list[PlacedGroup]:
-        """The groups covered by the fewest runs, up to `worst`, latest first in ties."""
+        """The groups covered by the fewest runs, up to `worst`, those with the latest best rank first in ties."""
         return self.failures.hardest(self.worst)
 
     @cached_property

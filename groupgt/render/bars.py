@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from groupgt.errors import printable
-from groupgt.render.layout import GAP, Screen, columns_of, flowed, painted, wrapped
+from groupgt.render.layout import GAP, SHORTEST_NAME, Screen, columns_of, flowed, middle_cut, painted, wrapped
 from groupgt.render.tables import Table
 
 # Columns of a bar: at least, before names are cut, and at most.
@@ -19,8 +19,6 @@ DRAWN = "├┤─│┼┊○▲▼◆█░┃"
 ASCII = "||-|+:o^v#=.|"
 # Rooms to the left and right of what an axis shows, as a share of it.
 ROOM = 0.05
-# The shortest name to which a narrow terminal cuts the names of rows.
-SHORTEST_NAME = 12
 
 
 @dataclass(frozen=True)
@@ -121,17 +119,10 @@ class BarTable:
         return [widths[0] - cut, *widths[1:]], room + cut
 
     def _line(self, row: Sequence[str], widths: Sequence[int], bar: str) -> str:
-        name = _middle_cut(row[0], widths[0])
+        name = middle_cut(row[0], widths[0])
         texts = [name + " " * (widths[0] - columns_of(name))]
         texts += [" " * (width - columns_of(cell)) + cell for cell, width in zip(row[1:], widths[1:])]
         return GAP.join([*texts[: self.before], " ".join([bar, *texts[self.before :]])]).rstrip()
-
-
-def _middle_cut(text: str, width: int) -> str:
-    """Cut a name in its middle, because its end tells it from others."""
-    if columns_of(text) <= width:
-        return text
-    return f"{text[: (width - 1) // 2]}…{text[len(text) - width // 2 :]}"
 
 
 def labels(axis: Axis, width: int) -> dict[float, tuple[int, str]]:

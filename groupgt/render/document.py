@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from groupgt.errors import printable
 from groupgt.render import layout, tables
 from groupgt.render.bars import BarTable, Limits
+from groupgt.render.entries import Entries
 from groupgt.render.layout import PAPER, Screen
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid, Table
@@ -53,22 +54,23 @@ class Folded:
 
 @dataclass(frozen=True)
 class Foot:
-    """The last line, where a terminal that hides details says how to see them."""
+    """The last line, where a terminal that hides details says how to see them, and what they are."""
 
     text: str
+    details: str = "details"
 
 
 @dataclass(frozen=True)
 class Detail:
     """An item that is shown only on request but always written to files."""
 
-    item: Grid | Table | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | str
+    item: Grid | Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
 
 
 # A table (headers, rows), or a paragraph.
 Block = Grid | Table | str
-Bare = Table | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | str
-Item = Block | BarTable | Limits | Card | Verdict | Heading | Folded | Foot | Detail
+Bare = Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
+Item = Block | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | Detail
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -97,8 +99,9 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
     """
     # Details must be requested, and verdicts must not be empty.
     asked = [bare(item) for item in items if screen.details or not isinstance(item, Detail)]
+    asks = style == tables.DEFAULT and not screen.details
     shown = [item for item in asked if not isinstance(item, Verdict) or item.sentences]
-    shown = [item for item in shown if not isinstance(item, Foot) or item.text or not screen.details]
+    shown = [item for item in shown if not isinstance(item, Foot) or item.text or asks]
     if style == tables.DEFAULT:
         return "\n\n".join(_on_screen(shown, screen))
     parts = [rendered(item, style) for item in shown]
@@ -149,10 +152,10 @@ def rendered(item: Bare, style: str) -> str:
             summary = f"<details><summary>{html.escape(printable(item.title))}</summary>"
             return "\n\n".join([summary, *inside, "</details>"])
         return "\n\n".join([rendered(item.title, style), *inside])
-    if isinstance(item, (BarTable, Limits)):
+    if isinstance(item, (BarTable, Limits, Entries)):
         item = item.other
     if isinstance(item, Table):
-        return tables.table(item.headers, item.rows, style)
+        return tables.table(item.labels, item.rows, style)
     if isinstance(item, Card):
         if style in tables.MARKDOWN:
             return printable(_card_text(item, style))
@@ -179,12 +182,12 @@ def _on_screen(items: Sequence[Bare], screen: Screen) -> Iterator[str]:
             yield "\n".join(_sentence(sentence, screen) for sentence in item.sentences)
         elif isinstance(item, Card):
             yield _card(item, screen)
-        elif isinstance(item, (BarTable, Limits)):
+        elif isinstance(item, (BarTable, Limits, Entries)):
             yield item.lines(screen)
         elif isinstance(item, Folded):
             yield from _on_screen([item.title, *item.items], screen)
         elif isinstance(item, Foot):
-            parts = [printable(item.text), "" if screen.details else "details: --details"]
+            parts = [printable(item.text), "" if screen.details else f"{item.details}: --details"]
             yield layout.flowed(list(filter(None, parts)), screen.width)
         elif isinstance(item, (str, Heading)):
             lines = layout.wrapped(printable(item if isinstance(item, str) else item.text), screen.width).split("\n")
@@ -239,7 +242,7 @@ def _sentence(sentence: Sentence, screen: Screen) -> str:
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
     """Render a table, split into parts if it is too wide; also return the hidden columns."""
-    cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep)
+    cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep, above=table.above)
     paint = layout.paint_cell if screen.color else str
     width = screen.width
     if width is None or layout.total(cells.widths(layout.ROOM)) <= width:

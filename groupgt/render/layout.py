@@ -9,9 +9,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
-# Minimum width, in columns, to which text in a cell is cut.
-SHORTEST_COLUMNS = 20
+# Minimum width, in columns, to which text in a cell and a name are cut.
+SHORTEST_COLUMNS, SHORTEST_NAME = 16, 12
 GAP = "  "
 
 
@@ -61,6 +62,30 @@ def cut(text: str, width: int) -> str:
         if taken > width - 1:
             return text[:place].rstrip() + "…"
     return text
+
+
+def end_cut(text: str, width: int) -> str:
+    """Shorten an id to at most `width` columns from its beginning, because its end tells it from others.
+
+    >>> end_cut("refunds/article-0260#chunk-01", 12)
+    '…60#chunk-01'
+    """
+    if columns_of(text) <= width:
+        return text
+    while columns_of(text) > width - 1:
+        text = text[1:]
+    return f"…{text}"
+
+
+def middle_cut(text: str, width: int) -> str:
+    """Shorten a name to at most `width` columns in its middle, because both ends tell it from others.
+
+    >>> middle_cut("hybrid+cohere-rerank-3.5", 12)
+    'hybri…nk-3.5'
+    """
+    if columns_of(text) <= width:
+        return text
+    return cut(text, width - width // 2) + end_cut(text, width // 2 + 1)[1:]
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
@@ -117,7 +142,8 @@ class Strong(str):
 class Cells:
     """A table of text cells; `right` marks numeric columns, and columns in `shed` may be hidden one by one.
 
-    The first `keep` columns identify a row and are repeated in each part of a split table.
+    The first `keep` columns identify a row and are repeated in each part of a split table. `above` has the title of
+    the group of each column, or no text; `shed` names a column by its header, or a group by its title.
     """
 
     headers: list[str]
@@ -125,13 +151,24 @@ class Cells:
     right: list[bool]
     shed: tuple[str, ...] = ()
     keep: int = 1
+    above: tuple[str, ...] = ()
 
     def widths(self, padding: int = 0) -> list[int]:
-        """Return the width of each column."""
-        return [
+        """Return the width of each column; the first of a group makes room for its title."""
+        widths = [
             max(columns_of(header) + padding, *(columns_of(row[place]) for row in self.rows), 0)
             for place, header in enumerate(self.headers)
         ]
+        for start, end in self.groups:
+            widths[start] += max(0, columns_of(self.above[start]) - total(widths[start:end]))
+        return widths
+
+    @property
+    def groups(self) -> list[tuple[int, int]]:
+        """The first column of each group, and the one behind its last."""
+        titles = groupby(enumerate(self.above), lambda pair: pair[1])
+        places = [[place for place, _ in pairs] for title, pairs in titles if title]
+        return [(group[0], group[-1] + 1) for group in places]
 
     def of(self, places: Sequence[int]) -> Cells:
         """Return a table with only the selected columns."""
@@ -140,7 +177,43 @@ class Cells:
             headers=[self.headers[place] for place in places],
             rows=[[row[place] for place in places] for row in self.rows],
             right=[self.right[place] for place in places],
+            above=tuple(self.above[place] for place in places if self.above),
         )
+
+    def without(self, name: str) -> Cells:
+        """Return a table without a column, or without a group of them."""
+        labels = labels_of(self.headers, self.above)
+        kept = [place for place, label in enumerate(labels) if name not in (label, *self.above[place : place + 1])]
+        return self.of(kept)
+
+    def least(self, kept: int) -> list[int]:
+        """Return the width to which each column may be cut.
+
+        Numbers, prose in the first `kept` columns and what may be hidden keep theirs, and names stay distinct.
+        """
+        least = []
+        labels = labels_of(self.headers, self.above)
+        for place, (header, width) in enumerate(zip(self.headers, self.widths())):
+            texts = {row[place] for row in self.rows}
+            if self.right[place] or not {labels[place], *self.above[place : place + 1]}.isdisjoint(self.shed):
+                size = width
+            elif any(" " in text for text in texts):
+                size = width if place < kept else max(columns_of(header), SHORTEST_COLUMNS)
+            else:
+                size = max(columns_of(header), SHORTEST_NAME)
+                while size < width and len({middle_cut(text, size) for text in texts}) < len(texts):
+                    size += 1
+            least.append(min(size, width))
+        return least
+
+
+def labels_of(headers: Sequence[str], above: Sequence[str]) -> list[str]:
+    """Return headers that name the group of a column too.
+
+    >>> labels_of(["run", "free", "pro"], ["", "map by tier", "map by tier"])
+    ['run', 'map by tier: free', 'map by tier: pro']
+    """
+    return [f"{title}: {header}" if title else header for title, header in zip(above, headers)] or list(headers)
 
 
 def total(widths: Sequence[int]) -> int:
@@ -164,44 +237,53 @@ def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROO
         return GAP.join(row).rstrip()
 
     lines = [line(cells.headers, str), GAP.join("-" * width for width in widths)]
+    if cells.groups:
+        titles = ""
+        for start, _ in cells.groups:
+            left = total([*widths[:start], 0])
+            titles += " " * (left - columns_of(titles)) + cells.above[start]
+        lines.insert(0, titles)
     return "\n".join([*lines, *(line(row, paint) for row in cells.rows)])
 
 
 def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
-    """Split a table into parts of at most `width` columns; also return the headers of hidden columns.
+    """Split a table into parts of at most `width` columns; also return the names of hidden columns.
 
-    Columns in `shed` are hidden first, one by one; then long text is shortened; only then is the table split.
+    Columns in `shed` are hidden first, one by one, if names and long text can't be cut that far; only then is the
+    table split.
     """
     left_out: list[str] = []
-    for header in cells.shed:
-        if total(cells.widths()) <= width:
+    for name in cells.shed:
+        if total(cells.least(cells.keep)) <= width:
             break
-        if header in cells.headers:
-            cells = cells.of([place for place, name in enumerate(cells.headers) if name != header])
-            left_out.append(header)
+        fewer = cells.without(name)
+        if len(fewer.headers) < len(cells.headers):
+            cells = fewer
+            left_out.append(name)
     cells = _shortened(cells, width)
     return list(_divided(cells, width)), left_out
 
 
 def _shortened(cells: Cells, width: int) -> Cells:
-    """Shortens long text to fit the width, starting with the widest columns."""
-    widths = cells.widths()
+    """Shorten names in their middle and long text at its end to fit the width, starting with the widest columns."""
+    widths, least = cells.widths(), cells.least(cells.keep)
+    if total(least) > width:
+        # In a table that is split, the columns that identify a row are not cut if they leave room for the widest other.
+        is_room = total([*widths[: cells.keep], max(least[cells.keep :], default=0)]) <= width
+        least = [*widths[: cells.keep], *least[cells.keep :]] if is_room else cells.least(0)
     longest = list(widths)
-    # The columns that identify a row are not cut if they leave room for the widest of the other columns, cut or not.
-    others = [size if right else min(size, SHORTEST_COLUMNS) for size, right in zip(widths, cells.right)][cells.keep :]
-    kept = cells.keep if total([*widths[: cells.keep], max(others, default=0)]) <= width else 0
     while total(longest) > width:
-        text = [
-            place
-            for place, header in enumerate(cells.headers)
-            if place >= kept and not cells.right[place] and longest[place] > max(SHORTEST_COLUMNS, columns_of(header))
-        ]
-        if not text:
+        places = [place for place, size in enumerate(longest) if size > least[place]]
+        if not places:
             break
-        longest[max(text, key=longest.__getitem__)] -= 1
+        others = [place for place in places if place >= cells.keep]
+        longest[max(others or places, key=longest.__getitem__)] -= 1
     if longest == widths:
         return cells
-    return replace(cells, rows=[[cut(text, size) for text, size in zip(row, longest)] for row in cells.rows])
+    rows = [
+        [(cut if " " in text else middle_cut)(text, size) for text, size in zip(row, longest)] for row in cells.rows
+    ]
+    return replace(cells, rows=rows)
 
 
 def _divided(cells: Cells, width: int) -> Iterator[Cells]:

@@ -170,5 +170,8 @@ class Teller(ABC, Generic[ResultT]):
     def table(self, style: str = tables.DEFAULT) -> str:
         """Return only the tables, in any tabulate format."""
         from groupgt.render.document import document
+        from groupgt.render.entries import Entries
 
-        return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
+        return document(
+            [item for item in self.blocks() if isinstance(item, (tuple, Table, Entries))], style, self.title
+        )

@@ -154,13 +154,20 @@ def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
 class Table:
     """A table; if it is too wide, columns in `shed` are hidden one by one.
 
-    The first `keep` columns identify a row.
+    The first `keep` columns identify a row. `above` has the title of the group of each column, or no text; `shed` may
+    name a group.
     """
 
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     shed: Sequence[str] = ()
     keep: int = 1
+    above: Sequence[str] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """Headers that name groups too, for formats with one line of headers."""
+        return layout.labels_of(self.headers, self.above)
 
 
 def check_style(style: str, *others: str) -> None:
@@ -206,8 +213,9 @@ def cells_of(
     style: str = DEFAULT,
     shed: Sequence[str] = (),
     keep: int = 1,
+    above: Sequence[str] = (),
 ) -> layout.Cells:
-    """Convert a table to text cells with right-aligned numbers; `shed` and `keep` are passed on to `layout.fitted`."""
+    """Convert a table to text cells with right-aligned numbers; the other arguments are for `layout.fitted`."""
     columns = [[row[column] for row in rows] for column in range(len(headers))]
     right = [_are_figures(column, is_name=place < keep) for place, column in enumerate(columns)]
     texts = [[_cell(cell, style) for cell in row] for row in rows]
@@ -217,7 +225,14 @@ def cells_of(
             for row in texts:
                 if not row[column].endswith(MARKS):
                     row[column] = type(row[column])(f"{row[column]} ")
-    return layout.Cells([_cell(header, style) for header in headers], texts, right, tuple(shed), keep)
+    return layout.Cells(
+        [_cell(header, style) for header in headers],
+        texts,
+        right,
+        tuple(shed),
+        keep,
+        tuple(_cell(each, style) for each in above),
+    )
 
 
 # Marks of a significant difference, and of a mean that is significantly better or worse than another.

@@ -7,35 +7,90 @@ from typing import Any
 from groupgt.curation.agree import Agreement
 from groupgt.curation.check import Check, Finding
 from groupgt.curation.rechunk import Rechunked, ways_to_keep
-from groupgt.render.document import Block
+from groupgt.render.document import Block, Detail, Foot, Item, Verdict
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, counted
+from groupgt.report.sentences import sentence_of
 
 FINDING = ["finding", "count", "example"]
+# Sizes that the verdict names, and findings of sound ground truth.
+SIZES = ("query", "group", "alternative")
+USUAL = ("queries", "groups", "alternatives", "relevant documents")
+RESULTS, WITH_RESULTS = "results of these", "queries with results"
+# Headings of what runs are counted for.
+HEADINGS = {
+    WITH_RESULTS: "queries",
+    RESULTS: "results",
+    "queries without ground truth (extra)": "extra queries",
+    "queries with a repeated relevant result": "relevant repeats",
+    "queries with a hit among equal scores": "ties that matter",
+    "queries with no hits": "queries with no hit",
+    "lines that begin with # (comments)": "comments",
+}
 
 
 class CheckTeller(Teller[Check]):
     """Reports problems found in the ground truth and in each run."""
 
     def verdict(self) -> str:
-        """Return the number of problems by kind, those first that fail, and how many queries have no ground truth."""
-        fails = self.result.fails
-        others = {what: count for what, count in self.result.problems.items() if what not in fails}
-        failed, found = (", ".join(f"{what}: {count:,}" for what, count in each.items()) for each in (fails, others))
-        sentence = f"Failed ({failed})." if failed else "No problems found."
-        if found:
-            sentence = f"{sentence} To look at: {found}." if failed else f"Passed. To look at: {found}."
+        """Return what was checked, if it fails and on what, and how many queries have no ground truth."""
+        fails, problems = self.result.fails, self.result.problems
+        named = "; ".join(f"{what}: {count:,}" for what, count in fails.items())
+        others = counted(len(problems) - len(fails), "other finding") if fails else counted(len(problems), "finding")
+        look = f" {others} to look at." if len(problems) > len(fails) else ""
+        checked = self._checked()
+        if fails:
+            sentence = f"✗ Failed: {named}.{look}"
+        else:
+            sentence = f"✓ Passed: {checked}.{look}" if look else f"✓ No problems in {checked}."
         if undefined := self.result.undefined:
             verb = "has" if undefined == 1 else "have"
             sentence += f" {counted(undefined, 'query', 'queries')} {verb} no ground truth."
         return sentence
 
-    def blocks(self) -> list[Block]:
-        """Return the verdict, and a table for each file."""
-        blocks: list[Block] = [self.verdict()]
+    def _checked(self) -> str:
+        """Return the sizes of what was checked, for a sentence."""
+        truth, *runs = self.result.findings.values()
+        sizes = {each.what: each.count for each in truth}
+        parts = [counted(sizes[f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"], one) for one in SIZES]
+        parts += [counted(len(runs), "run")] if runs else []
+        return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+    def blocks(self) -> list[Item]:
+        """Return the verdict, problems, those that fail first, what else was found, and as a detail every check."""
+        (_, of_truth), *runs = self.result.findings.items()
+        problems = [
+            (each, f"{each.what}: {each.count:,} in {name}{f' ({each.example})' if each.example else ''}")
+            for name, findings in self.result.findings.items()
+            for each in findings
+            if each.suspicious and each.count
+        ]
+        # Those that fail come first.
+        lines = [sentence_of("note", line) for _, line in sorted(problems, key=lambda pair: not pair[0].fails)]
+        blocks: list[Item] = [self.verdict(), Verdict(lines)]
+        if found := [_finding_row(each) for each in of_truth if _is_told(each) and each.what not in USUAL]:
+            blocks.append(Table(["also found in the ground truth", "count", "example"], found))
+        if runs:
+            queries = of_truth[0].count
+            kinds = list(
+                dict.fromkeys(
+                    each.what
+                    for _, findings in runs
+                    for each in findings
+                    if _is_told(each) and (each.what, each.count) != (WITH_RESULTS, queries)
+                )
+            )
+            cells = [{each.what: each for each in findings} for _, findings in runs]
+            headers = ["run", *(HEADINGS.get(what, what) for what in kinds)]
+            of_runs = [
+                [name, *(_in_run(by[what]) if what in by else "–" for what in kinds)]
+                for (name, _), by in zip(runs, cells)
+            ]
+            blocks.append(Table(headers, of_runs))
         for name, findings in self.result.findings.items():
-            blocks += [name, Table(FINDING, [_finding_row(finding) for finding in findings], keep=2)]
-        return blocks
+            blocks += [Detail(name), Detail(Table(FINDING, list(map(_finding_row, findings)), keep=2))]
+        each_run = f" + {len(runs):,} × {len(runs[0][1]):,}" if runs else ""
+        return [*blocks, Foot("", f"all {len(of_truth):,}{each_run} checks, also those that found nothing")]
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per finding."""
@@ -45,6 +100,16 @@ class CheckTeller(Teller[Check]):
     def to_dict(self) -> Any:
         """Return the verdict and the findings by file name as plain Python."""
         return {"verdict": self.verdict(), "fails": self.result.fails, "findings": self.result.findings}
+
+
+def _is_told(finding: Finding) -> bool:
+    """Return whether a finding that is no problem found something."""
+    return bool(finding.count) and not finding.suspicious
+
+
+def _in_run(finding: Finding) -> str | int:
+    """Return the cell of a run: how many results its queries have, or a count."""
+    return f"{finding.example.partition(' a query')[0]} each" if finding.what == RESULTS else finding.count
 
 
 def _finding_row(finding: Finding) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.by_call import calls_of_run
@@ -14,7 +15,7 @@ from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, Table
 from groupgt.report.means import (
     as_requested,
     best_runs,
@@ -27,7 +28,7 @@ from groupgt.report.means import (
     side_by_side,
     slice_tables,
 )
-from groupgt.report.sentences import warning, warnings_about
+from groupgt.report.sentences import grouped, warning, warnings_about
 from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
@@ -46,6 +47,32 @@ def _noise(evaluations: Mapping[str, Evaluation], metrics: Sequence[str]) -> Ite
     from groupgt.report.trials import blocks
 
     return blocks(evaluations, metrics)
+
+
+def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Block]:
+    """Return means and slices; for several runs with few slices in one table, those of each metric beside the means."""
+    first = evaluations[0]
+    slicer, labels = list(first.slicer), {text: first.label_of(text) for text in first.metrics}
+    most = max(len(labels), *(len(each) for each in grouped((by, value) for by, value, _ in slicer).values()), 0)
+    if len(evaluations) == 1 or len(conventions) > 1 or not slicer or most > tables.WIDEST:
+        return [*grids(evaluations, conventions), *slice_tables(evaluations)]
+    sliced = [(text, place) for text in labels for place in range(len(slicer))]
+    headers = [*labels.values(), *(slicer[place][1] for _, place in sliced)]
+    above = [*("" for _ in labels), *(f"{labels[text]} by {slicer[place][0]}" for text, place in sliced)]
+    counts = [
+        *(sorted({each.counted(text) for each in evaluations}) for text in labels),
+        *(sorted({each.counted(text, slicer[place][2]) for each in evaluations}) for text, place in sliced),
+    ]
+    rows: list[list[Any]] = [
+        ["queries", *(f"{each[0]:,}" if len(each) == 1 else f"{each[0]:,} to {each[-1]:,}" for each in counts)]
+    ]
+    for each in evaluations:
+        slices = each.slices
+        rows.append([each.name, *each.means.values(), *(slices[place]["means"][text] for text, place in sliced)])
+    table = Table(["run", *headers], rows, above=["", *above])
+    # The slices of later metrics are hidden first, then the last slices of the first.
+    titles = list(dict.fromkeys(above[len(labels) :]))[len(first.slicer.by) :]
+    return [replace(table, shed=[*reversed(titles), *reversed(table.labels[1 + len(labels) :])])]
 
 
 class EvaluationTeller(Teller[Evaluation]):
@@ -151,8 +178,7 @@ class EvaluationsTeller(Teller[Evaluations]):
         return [
             Verdict([*best_runs(evaluations), *map(warning, warnings_about(self.result))]),
             *_title(evaluations),
-            *grids(evaluations, conventions),
-            *slice_tables(evaluations),
+            *_means(evaluations, conventions),
             *call_tables(evaluations),
             *_noise(self.result, list(evaluations[0].metrics)[: None if len(evaluations) == 1 else 1]),
             notes_below(evaluations, conventions),

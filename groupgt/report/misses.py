@@ -24,11 +24,12 @@ from groupgt.model.ranking import Ranking
 from groupgt.model.values import Budget
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.encodings import About
+from groupgt.render.entries import Entries, Entry, Line
 from groupgt.render.figures import group_ranks
 from groupgt.render.page import data
 from groupgt.render.page.blocks import score_texts, short
 from groupgt.render.results import Teller
-from groupgt.render.tables import ALTERNATIVES, Grid, count_text, counted, snippet
+from groupgt.render.tables import ALTERNATIVES, Grid, Table, count_text, counted, snippet
 from groupgt.report.means import about, policy_text
 from groupgt.report.sentences import (
     NAMED,
@@ -74,30 +75,68 @@ class MissesTeller(Teller[Misses]):
 
     def blocks(self) -> list[Item]:
         """Return what is complete, the groups that are not, and, for one run as a detail, coverage by group number."""
-        misses = self.result
-        unit = unit_of(misses.evaluations.values())
-        grid = self._grid(misses.texts, GROUPS, ALTERNATIVES)
-        texts = {qid: misses.failures.text_of(qid) for qid in {row[0] for row in grid[1]}}
-        parts: list[Item] = [Verdict(list(self._sentences()))]
-        if grid[1]:
-            parts.append(_in_words(grid, unit, texts))
-        if not self._is_of_one:
-            if not grid[1]:
-                parts.append(f"all runs cover all {unit}s")
-            unmet = int(misses.failures.unmet.sum())
-            if unmet > len(grid[1]):
-                parts.append(f"the hardest {len(grid[1]):,} of {unmet:,} {unit}s that at least one run misses")
-            return parts
-        if len(misses.queries) < misses.incomplete:
-            parts.append(f"the worst {len(misses.queries):,} of {misses.incomplete:,} queries; --worst lists more")
+        return [
+            Verdict(list(self._sentences())),
+            *(self._worst_queries() if self._is_of_one else self._hardest_groups()),
+        ]
+
+    def _worst_queries(self) -> Iterator[Item]:
+        """Yield the worst queries of one run with the groups that they miss, and harmful results."""
+        misses, unit = self.result, unit_of(self.result.evaluations.values())
+        texts = {each["qid"]: each["query"] for each in misses.queries}
+        if entries := [
+            _entry(qid, list(groups), misses, unit) for qid, groups in groupby(misses.of_worst, lambda group: group.qid)
+        ]:
+            most = f"{len(entries):,} of {misses.incomplete:,}, " if len(entries) < misses.incomplete else ""
+            more = "; --worst N lists more" if most else ""
+            title = f"worst queries ({most}lowest coverage first{more})"
+            grid = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit, texts)
+            yield Entries(title, entries, Table(*grid), f"see one: groupgt explain … --query {entries[0].name}")
+        if misses.harmful:
+            rows = [[each["qid"], each["rank"], each["id"]] for each in misses.harmful]
+            yield Table(["query", "rank", "harmful passage"], rows, keep=3)
         if unit != "group":
-            return parts  # for documents the number has no meaning
+            return  # for documents the number has no meaning
         headers = ["group number", "groups", f"covered at {misses.k}", "covered anywhere"]
         cells = [[str(row["number"]), row["groups"], row["covered"], row["anywhere"]] for row in misses.by_group]
-        parts.append(Detail((headers, cells[:GROUPS])))
+        yield Detail((headers, cells[:GROUPS]))
         if len(cells) > GROUPS:
-            parts.append(Detail(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}"))
-        return parts
+            yield Detail(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}")
+
+    def _hardest_groups(self) -> Iterator[Item]:
+        """Yield the groups that the fewest runs cover, with the best rank of their first hit and whose it is."""
+        misses, unit = self.result, unit_of(self.result.evaluations.values())
+        runs, unmet = list(misses.evaluations), int(misses.failures.unmet.sum())
+        if not unmet:
+            yield f"all runs cover all {unit}s"
+            return
+        is_all = unmet == len(misses.groups)
+        title = (
+            "fewest runs first"
+            if is_all
+            else f"{len(misses.groups):,} of {unmet:,}, fewest runs first; --worst N lists more"
+        )
+        yield f"hardest {unit}s ({title})"
+        rows = list[list[Any]]()
+        for each in misses.groups:
+            ranks = {name: place.rank for name, place in each.places.items()}
+            best = min((rank, name) for name, rank in ranks.items() if rank) if any(ranks.values()) else None
+            covering = sum(place.covered / place.trials for place in each.places.values())
+            rows.append(
+                [
+                    each.qid,
+                    each.group if unit == "group" or not each.alternatives else each.alternatives[0],
+                    f"{count_text(covering)} of {len(runs):,}",
+                    *(("none", "") if best is None else (f"{best[0]:,}", best[1])),
+                    *("–" if rank is None else f"{rank:,}" for rank in ranks.values()),
+                    snippet(misses.failures.text_of(each.qid) or "", QUERY_CHARS),
+                    _alternatives(each, misses.texts, ALTERNATIVES),
+                ]
+            )
+        every_rank = "every run's rank"
+        headers = ["query", unit, "runs", "best rank", "in run", *runs, "text", "alternatives"]
+        above = [""] * 5 + [every_rank] * len(runs) + ["", ""]
+        yield Table(headers, rows, (every_rank, "alternatives"), 2, above)
 
     def _sentences(self) -> Iterator[data.Sentence]:
         yield from self._of_one() if self._is_of_one else self._of_several()
@@ -110,25 +149,28 @@ class MissesTeller(Teller[Misses]):
         complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query')}"
         if trials := len(evaluation.trials):
             complete += f" in all {trials:,} trials"
-        unit = unit_of([evaluation])
-        sentence = f" completes {complete}{at_cutoff(misses.k)}"
-        missed = sum(round(row["groups"] * (1 - row["covered"])) for row in misses.by_group)
-        never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in misses.by_group)
-        if missed == 1:
-            where = f", which {'is not retrieved at all' if never else 'comes later'}"
-        elif never in (0, missed):
-            none, every_one = ("neither", "both") if missed == 2 else ("none", "all")
-            where = f", {none} of which is retrieved" if never else f", {every_one} of which come later"
-        else:
-            where = f": {counted(never, 'is not retrieved at all', 'are not retrieved at all')}"
-            where += f", {counted(missed - never, 'comes later', 'come later')}"
-        if missed:
-            average = " in an average trial" if evaluation.trials else ""
-            sentence += f", and misses {counted(missed, unit)}{average}{where}"
-        yield sentence_of("best", *subject(run), f"{sentence}.")
+        yield sentence_of("best", *subject(run), f" completes {complete}{at_cutoff(misses.k)}.{self._missed()}")
         if misses.harmful:
             queries = counted(len({each["qid"] for each in misses.harmful}), "query")
             yield sentence_of("loss", *subject(run), f" returns harmful passages for {queries}{at_cutoff(misses.k)}.")
+
+    def _missed(self) -> str:
+        """Return a sentence about the groups that one run misses: not in its results, or after the cutoff."""
+        misses, (evaluation,) = self.result, self.result.evaluations.values()
+        lacking = [
+            round(sum(row["groups"] * (1 - row[key]) for row in misses.by_group)) for key in ("covered", "anywhere")
+        ]
+        missed, never = lacking
+        if not missed:
+            return ""
+        lengths = np.unique(evaluation.labelled.hits.length[misses.failures.counted])
+        results = f"its {counted(int(lengths[0]), 'result')}" if len(lengths) == 1 else "its results"
+        where = [counted(never, f"is not in {results}", f"are not in {results}")] if never else []
+        later = f" after rank {misses.k:,}"
+        where += [counted(missed - never, f"comes{later}", f"come{later}")] if missed > never else []
+        it = " In an average trial, it" if evaluation.trials else " It"
+        total = counted(sum(row["groups"] for row in misses.by_group), unit_of([evaluation]))
+        return f"{it} misses {missed:,} of {total}: {', '.join(where)}."
 
     def _of_several(self) -> Iterator[data.Sentence]:
         """Report how many queries each run completes, highest first, and how many no run completes."""
@@ -145,8 +187,8 @@ class MissesTeller(Teller[Misses]):
             parts = appended(parts, ", ", name, f" {count_text(complete)}")
         if more := others[NAMED - 1 :]:
             parts[-1] += f", {counted(len(more), 'other')} at most {count_text(more[0][1])}"
-        in_none = counted(len(failures.nobody), "is complete in no run", "are complete in no run")
-        parts[-1] += f"; {in_none if failures.nobody else 'every query is complete in some run'}."
+        in_none = counted(len(failures.nobody), "query is complete in no run", "queries are complete in no run")
+        parts[-1] += f". {in_none if failures.nobody else 'Every query is complete in some run'}."
         yield sentence_of("best", *parts)
 
     def to_dict(self) -> Any:
@@ -208,6 +250,20 @@ class MissesTeller(Teller[Misses]):
         return [place_of(group, int(misses.evaluations[misses.run].labelled.hits.length[query]), misses.k)]
 
 
+def _entry(qid: str, groups: Sequence[PlacedGroup], misses: Misses, unit: str) -> Entry:
+    """Return a query of one run with the groups that it misses, up to `GROUPS` of them."""
+    unmet = [group for group in groups if not _is_covered(group)]
+    results = int(misses.evaluations[misses.run].labelled.hits.length[misses.failures.truth.index[qid]])
+    lines = []
+    for group in unmet[:GROUPS]:
+        place = place_of(group, results, misses.k, brief=True)
+        ids = group.alternatives or ["no alternatives"]
+        lines.append(Line([group.group, place] if unit == "group" else [place], ids, misses.texts.get(ids[0], "")))
+    count = f"{len(groups) - len(unmet):,} of {counted(len(groups), unit)}"
+    more = f"and {len(unmet) - GROUPS:,} more" if len(unmet) > GROUPS else ""
+    return Entry(qid, count, misses.failures.text_of(qid) or "", lines, more)
+
+
 def _is_covered(group: PlacedGroup) -> bool:
     return all(place.is_covered for place in group.places.values())
 
@@ -218,14 +274,19 @@ def _alternatives(group: PlacedGroup, texts: Mapping[str, str], most: int | None
     return f"{names}: {snippet(text, SNIPPET_CHARS)}" if text else names
 
 
-def place_of(group: PlacedGroup, results: int, k: int) -> str:
-    """Describe where the only run covers a group, and in how many trials, if there are several."""
+def place_of(group: PlacedGroup, results: int, k: int, *, brief: bool = False) -> str:
+    """Describe where the only run covers a group, and in how many trials, if there are several.
+
+    If `brief`, it is one of a list of groups that are not covered.
+    """
     (place,) = group.places.values()
     if not group.alternatives:
         return "cannot be covered"
     if place.trials > 1:
         times = f"covered in {place.covered:,} of {place.trials:,} trials"
         return times if place.rank is None else f"{times}; median rank {place.rank:,}"
+    if brief and (results or place.rank):
+        return f"not in {results:,}" if place.rank is None else f"rank {place.rank:,}"
     if place.rank is None:
         if results == 1:
             return "not its only result"

@@ -139,11 +139,11 @@ def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_misses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--corpus", "corpus.jsonl")[0]
-    first = "bm25 completes 0 of 2 queries at 1, and misses 2 groups, both of which come"
-    assert out.splitlines()[0] == f"{first} later."
+    first = "bm25 completes 0 of 2 queries at 1. It misses 2 of 3 groups: 2 come after rank 1."
+    assert out.splitlines()[0] == first
     assert "group number" not in out
     assert "group number" in call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--details")[0]
-    assert "rank 3 (beyond 1)" in out
+    assert "✗ group 2  rank 3  " in out
     assert "d: text of d" in out
     found = json.loads(
         call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--worst", "1", "--format", "json")[0]

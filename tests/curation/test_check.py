@@ -12,6 +12,8 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.curation.check import check_run, check_truth
 from groupgt.evaluation.request import Request
+from groupgt.render.document import document
+from groupgt.render.layout import Screen
 from tests.snapshots import Snapshot
 
 
@@ -198,3 +200,16 @@ def test_judged_passages_without_text(snapshot: Snapshot) -> None:
     assert [(each.count, each.example) for each in findings if "no contents" in each.what] == [(2, "b, c")]
     sound = groupgt.check({"q": [["a"]]}, corpus=corpus).findings["truth"]
     assert not [each for each in sound if "contents" in each.what]
+
+
+def test_only_what_is_found_is_shown_and_ids_keep_their_ends(snapshot: Snapshot) -> None:
+    gone = "support-centre/articles-of-2026/GDPR-deletion/article-0635#chunk-05"
+    truth = {"q1": [["a"], ["a", gone]], "q2": [["c"]], "q3": []}
+    runs = {name: {"q1": ["x", "a"], "q2": ["y"]} for name in ("hybrid-rrf60+bge-reranker-v2-m3-top50", "dense")}
+    with pytest.warns(groupgt.GroupgtWarning, match="not in the corpus"):
+        found = groupgt.check(truth, runs, corpus=dict.fromkeys("acxy", "text"))
+    hidden = document(found.blocks(), screen=Screen(80, details=False))
+    snapshot(hidden)
+    assert max(map(len, hidden.split("\n"))) <= 80
+    assert "queries with two equal groups" not in hidden
+    assert "queries with two equal groups" in document(found.blocks(), screen=Screen(80))

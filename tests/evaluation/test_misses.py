@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import polars as pl
+import pytest
+
 import groupgt
 from groupgt.evaluation.result import Misses
+from groupgt.render.document import document
+from groupgt.render.layout import Screen, columns_of
 from tests.snapshots import Snapshot
 
 
@@ -18,8 +23,8 @@ def test_misses_lists_the_worst_first() -> None:
         {"number": 2, "groups": 1, "covered": 0.0, "anywhere": 1.0},
     ]
     text = found.text()
-    assert "not its only result" in text
-    assert "rank 3 (beyond 2)" in text
+    assert "\n\n  q2  0 of 1 group\n    ✗ group 1  not in 1  c\n" in text
+    assert "\n\n  q1  1 of 2 groups\n    ✗ group 2  rank 3    b\n" in text
 
 
 def test_groups_are_called_by_their_number_and_name() -> None:
@@ -36,10 +41,54 @@ def test_long_lists_are_cut_with_a_count(snapshot: Snapshot) -> None:
     found = Misses.of([groupgt.evaluate(truth, {"q": ["d0-0", "d1-0", "d5-0"]}, ["recall"])], k=2)
     lines = found.text().splitlines()
     assert len(lines) < 40
-    snapshot(lines[4])
-    assert lines[7].startswith("q        group 6   rank 3 (beyond 2)")
-    snapshot(lines[14])
+    assert lines[5].startswith("    ✗ group 3   not in 3  d2-0 or d2-1")
+    assert lines[8].startswith("    ✗ group 6   rank 3    d5-0")
+    snapshot(lines[5])
+    snapshot(lines[15])
     snapshot(lines[-1])
     # What programs read is whole.
     assert len(found.csv_rows()[1]) == len(found.to_dict()["queries"][0]["groups"]) == 300
     assert found.csv_rows()[1][0][3].count(" or ") == 7
+
+
+# Names as long as those of real systems, and ids that differ only at their end.
+RUNS = ["hybrid-rrf60+bge-reranker-v2-m3-top50", "text-embedding-3-large-dim-1024", "text-embedding-3-large-dim-3072"]
+LONG_ID = "support-centre/{}/articles-of-2026/article-0635#chunk-{:02d}"
+TOPICS = ["GDPR-deletion", "rate-limits", "refund-policy"]
+
+
+def real_size() -> tuple[groupgt.GroundTruth, dict[str, dict[str, list[str]]]]:
+    """Twelve queries of one to three groups; the runs cover the last of them at rank 1, 7 and 13."""
+    rows = [
+        {
+            "qid": f"support-2026-{place:04d}",
+            "query": "What happens to the GDPR deletion and the rate limits and the refunds when the contract ends?",
+            "retrieval_gt": [[LONG_ID.format(t, place + 20), LONG_ID.format(t, 90)] for t in TOPICS[: place % 3 + 1]],
+        }
+        for place in range(12)
+    ]
+    rankings = {
+        name: {
+            row["qid"]: [LONG_ID.format(TOPICS[place % 3], place + 20 - 6 * shift + rank) for rank in range(15)]
+            for place, row in enumerate(rows)
+        }
+        for shift, name in enumerate(RUNS)
+    }
+    return groupgt.read_ground_truth(pl.DataFrame(rows)), rankings
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_ids_keep_their_ends_in_a_terminal(width: int, snapshot: Snapshot) -> None:
+    truth, runs = real_size()
+    one = document(groupgt.misses(truth, runs[RUNS[1]], k=10, worst=3).blocks(), screen=Screen(width, details=False))
+    several = document(groupgt.misses(truth, runs, k=10, worst=3).blocks(), screen=Screen(width, details=False))
+    assert max(map(columns_of, f"{one}\n{several}".split("\n"))) <= width
+    assert "#chunk-28 or 1 more\n" in one
+    if width > 40:
+        assert "\nsupport-2026-0002  group 1  " in several
+        snapshot(f"{one}\n\n{several}")
+
+
+def test_a_terminal_without_utf_8_gets_a_letter() -> None:
+    found = groupgt.misses({"q1": [["a"]]}, {"q1": ["x"]}).blocks()
+    assert "    x group 1  not in 1  a" in document(found, screen=Screen(80, is_ascii=True))

@@ -79,11 +79,46 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_long_text_is_cut_and_figures_are_not() -> None:
-    cells = Cells(["query", "text", "map"], [["q1", "x" * 90, "0.1234"]], [False, False, True])
+    cells = Cells(["query", "text", "map"], [["q1", "word " * 18, "0.1234"]], [False, False, True])
     (part,), left_out = fitted(cells, 50)
     assert left_out == []
-    assert part.rows[0][1].endswith("x…")
+    assert part.rows[0][1].endswith("word…")
     assert part.rows[0][2] == "0.1234"
+
+
+@pytest.mark.parametrize("start", ["bge-{}-dense-of-a-long-hybrid", "bge-m3-dense-{}-of-a-long-hybrid"])
+def test_names_lose_their_middle_and_stay_distinct(start: str) -> None:
+    names = [start.format(place) for place in range(3)]
+    cells = Cells(["run", "map"], [[name, "0.1234"] for name in names], [False, True])
+    # The beginning has 14 characters up to the digit of the second names, the end 14 or 15, and the sign 1.
+    for width in (22, 30, 38):
+        (part,), _ = fitted(cells, width)
+        shown = [name for name, _ in part.rows]
+        assert len(set(shown)) == 3
+        assert all(name.startswith("bge") and name.endswith("hybrid") for name in shown)
+        assert widest(rendered(part, padding=0)) <= max(width, 22 if start == "bge-{}-dense-of-a-long-hybrid" else 37)
+
+
+GROUPED = Table(
+    ["run", "map", "free", "pro", "free", "pro"],
+    [["a-run-with-a-long-name", 0.5, 0.25, 0.75, 0.1, 0.2]],
+    shed=("mrr by tier", "map by tier: pro"),
+    above=["", "", "map by tier", "map by tier", "mrr by tier", "mrr by tier"],
+)
+
+
+def test_groups_of_columns_have_a_title_and_are_hidden_together() -> None:
+    lines = document([GROUPED]).split("\n")
+    places = [place for place, width in enumerate(lines[2]) if lines[2][place - 1 : place + 1] == " -"]
+    assert [lines[0].index("map by"), lines[0].index("mrr by")] == [places[1], places[3]]
+    assert document([GROUPED], "github").startswith("| run                    |    map |   map by tier: free |")
+    shown = document([GROUPED], screen=Screen(width=50))
+    assert "mrr by tier" not in shown.split("\n")[0]
+    assert "Hidden columns: mrr by tier (--wide shows all)" in shown
+    assert shown.split("\n")[1].split() == ["run", "map", "free", "pro"]
+    shown = document([GROUPED], screen=Screen(width=34))
+    assert shown.split("\n")[1].split() == ["run", "map", "free"]
+    assert widest(shown.split("\n\n")[0]) <= 34
 
 
 def test_lines_are_broken_between_words() -> None:

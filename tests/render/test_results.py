@@ -166,7 +166,7 @@ SAME: dict[str, tuple[list[str], Callable[[], Result]]] = {
         ["stages", "qa.jsonl", "bm25.jsonl", "top=bm25.jsonl@1"],
         lambda: groupgt.stages("qa.jsonl", {"bm25": "bm25.jsonl", "top": "bm25.jsonl@1"}),
     ),
-    "check": (["check", "qa.jsonl", "bm25.jsonl"], lambda: groupgt.check("qa.jsonl", "bm25.jsonl")),
+    "check": (["check", "qa.jsonl", "bm25.jsonl", "--details"], lambda: groupgt.check("qa.jsonl", "bm25.jsonl")),
 }
 
 

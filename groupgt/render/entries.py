@@ -1,0 +1,105 @@
+"""Entries of several lines: what is listed with its text, and below it lines that end in ids, fitted to a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from groupgt.errors import first_of, printable
+from groupgt.render.layout import GAP, SHORTEST_COLUMNS, Screen, columns_of, cut, end_cut, painted, wrapped
+from groupgt.render.tables import ALTERNATIVES, Table, snippet
+
+# Lines of the text of an entry on a terminal, and its characters elsewhere.
+TEXT_LINES, TEXT_CHARS = 2, 100
+MARK, ASCII_MARK = "✗", "x"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What an entry lacks: cells, interchangeable ids, and the text of the first of them."""
+
+    cells: Sequence[str]
+    ids: Sequence[str] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is listed: its name, a count, its text, its lines, and how many more there are."""
+
+    name: str
+    count: str
+    text: str
+    lines: Sequence[Line]
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """A title, entries, and a last line; `other` is the table for other formats than a terminal's."""
+
+    title: str
+    entries: Sequence[Entry]
+    other: Table
+    foot: str
+
+    def lines(self, screen: Screen) -> str:
+        """Return the entries for a terminal: ids keep their end, and texts take what room is left."""
+        heads = _padded([(entry.name, entry.count) for entry in self.entries])
+        rows = iter(_padded([line.cells for entry in self.entries for line in entry.lines]))
+        blocks = []
+        for entry, head in zip(self.entries, heads):
+            lines = list(_head(entry, head, screen))
+            mark = ASCII_MARK if screen.is_ascii else MARK
+            for line, cells in zip(entry.lines, rows):
+                start = f"    {mark} {GAP.join([*cells, ''])}"
+                if screen.width is not None and screen.width - columns_of(start) < 2 * SHORTEST_COLUMNS:
+                    lines.append(start)
+                    start = " " * 6
+                lines.append(start + _ids(line, screen.width and screen.width - columns_of(start)))
+            blocks.append(
+                "\n".join(line.rstrip() for line in [*lines, *([f"      {entry.more}"] if entry.more else [])])
+            )
+        title, foot = (wrapped(printable(each), screen.width) for each in (self.title, f"  {self.foot}"))
+        return "\n\n".join([title, *blocks, foot])
+
+
+def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return rows whose cells are as wide as their column."""
+    flat = [list(map(_flat, row)) for row in rows]
+    widths = [max(map(columns_of, column)) for column in zip(*flat)]
+    return [[cell + " " * (width - columns_of(cell)) for cell, width in zip(row, widths)] for row in flat]
+
+
+def _head(entry: Entry, cells: Sequence[str], screen: Screen) -> Iterator[str]:
+    """Yield the lines of an entry's name, count and text, which begins beside them if there is room."""
+    head = f"  {GAP.join(cells)}"
+    if screen.width is None:
+        yield f"{head}{GAP}{snippet(printable(entry.text), TEXT_CHARS)}"
+        return
+    indent = columns_of(head) + len(GAP)
+    is_beside = screen.width - indent >= 2 * SHORTEST_COLUMNS
+    indent = indent if is_beside else 4
+    lines = wrapped(_flat(entry.text), screen.width - indent, "").split("\n")
+    last = cut(" ".join(lines[TEXT_LINES - 1 :]), screen.width - indent)
+    texts = [*lines[: TEXT_LINES - 1], *([last] if last else [])]
+    head = painted(head, "bold") if screen.color else head
+    yield f"{head}{GAP}{texts.pop(0)}" if is_beside else head
+    yield from (" " * indent + text for text in texts)
+
+
+def _ids(line: Line, room: int | None) -> str:
+    """Return ids as far as there is room, and the text of the first if there is some left."""
+    ids, text = list(map(_flat, line.ids)), snippet(printable(line.text), TEXT_CHARS)
+    shown = first_of(ids, ALTERNATIVES, " or ")
+    if room is not None and columns_of(shown) > room:
+        more = f" or {len(ids) - 1:,} more" if len(ids) > 1 else ""
+        shown = f"{end_cut(ids[0], max(room - columns_of(more), SHORTEST_COLUMNS))}{more}"
+    if room is None:
+        return f"{shown}: {text}" if text else shown
+    left = room - columns_of(shown) - 2
+    return f"{shown}: {cut(text, left)}" if text and left >= SHORTEST_COLUMNS else shown
+
+
+def _flat(text: str) -> str:
+    return printable(" ".join(text.split()))
