@@ -83,6 +83,12 @@ class Default:
     default: Any
 
 
+class AtLeast(NamedTuple):
+    """Annotation with the smallest valid number, for options of every command: `annotated_types` is slow to import."""
+
+    ge: int
+
+
 @dataclass(frozen=True)
 class Called:
     """Annotation with the word that messages use for a number, such as `seconds`."""

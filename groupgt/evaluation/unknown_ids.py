@@ -143,7 +143,7 @@ def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     """
     hits = labelled.uncondensed or labelled.hits
     answered = int(np.count_nonzero(truth.judgments.defined & labelled.present))
-    with_hits = len(np.unique(hits.query))
+    with_hits = int(np.count_nonzero(np.bincount(hits.query)))
     if run.is_remote or answered < SEVERAL or 2 * with_hits > answered:
         return ""
     question = "is the run from the same corpus and chunking?"

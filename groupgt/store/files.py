@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,8 @@ OLD_S = 86_400
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path next to `path`, then rename it; leave no partial file behind."""
+    import tempfile
+
     path = path.resolve()
     temporary: Path | None = None
     try:
@@ -78,6 +79,8 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
     """Create a folder in `parent`, to be renamed once complete; remove it on exit if it still exists."""
+    import tempfile
+
     temporary: Path | None = None
     try:
         make_folder(parent)
