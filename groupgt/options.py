@@ -83,12 +83,6 @@ class Default:
     default: Any
 
 
-class AtLeast(NamedTuple):
-    """Annotation with the smallest valid number, for options of every command: `annotated_types` is slow to import."""
-
-    ge: int
-
-
 @dataclass(frozen=True)
 class Called:
     """Annotation with the word that messages use for a number, such as `seconds`."""
@@ -98,6 +92,8 @@ class Called:
 
 # Annotations: the text names a file; the text may name a folder.
 FILE, FOLDER = object(), object()
+# The smallest valid number, for options of every command: `annotated_types` is slow to import.
+AtLeast = NamedTuple("AtLeast", [("ge", int)])  # noqa: UP014
 # A path that is relative to the experiment file, with `{dataset}` filled in.
 File = Annotated[str, FILE]
 # A folder next to the experiment file, if there is one; otherwise a name.

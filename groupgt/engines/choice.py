@@ -54,7 +54,9 @@ Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"typ
 # As many queries with 1,000 results each are about 50 MB of ids and scores.
 BUCKET = 500
 Bucket = Annotated[
-    int, AtLeast(1), Doc("Maximum number of queries that a worker of a cluster labels together, with all of their results.")
+    int,
+    AtLeast(1),
+    Doc("Maximum number of queries that a worker of a cluster labels together, with all of their results."),
 ]
 
 
