@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,6 +78,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
     """Create a folder in `parent`, to be renamed once complete; remove it on exit if it still exists."""
+    import shutil
     import tempfile
 
     temporary: Path | None = None
@@ -139,6 +139,8 @@ def sync_tree(folder: Path) -> None:
 def remove(path: Path, *, ignore_errors: bool = False) -> None:
     """Remove a file, or a folder and its contents, if it exists; links are not followed."""
     if path.is_dir() and not path.is_symlink():
+        import shutil
+
         shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
         path.unlink(missing_ok=True)
