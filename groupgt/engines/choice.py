@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
-from groupgt.options import AtLeast, Rule, chosen
+from groupgt.options import Minimum, Rule, chosen
 from groupgt.plugins import Plugin
 
 UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}
@@ -55,7 +55,7 @@ Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"typ
 BUCKET = 500
 Bucket = Annotated[
     int,
-    AtLeast(1),
+    Minimum(1),
     Doc("Maximum number of queries that a worker of a cluster labels together, with all of their results."),
 ]
 
