@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -13,6 +14,9 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        # Nothing that is left is worth a last search for garbage.
+        gc.freeze()
 
 
 if __name__ == "__main__":

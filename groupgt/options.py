@@ -92,6 +92,8 @@ class Called:
 
 # Annotations: the text names a file; the text may name a folder.
 FILE, FOLDER = object(), object()
+# The smallest valid number, for options of every command: `annotated_types` is slow to import.
+Minimum = NamedTuple("Minimum", [("ge", int)])  # noqa: UP014
 # A path that is relative to the experiment file, with `{dataset}` filled in.
 File = Annotated[str, FILE]
 # A folder next to the experiment file, if there is one; otherwise a name.

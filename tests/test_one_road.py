@@ -14,7 +14,7 @@ import groupgt
 PACKAGE = Path(groupgt.__file__).parent
 DECLARED = """
     skip: Annotated[
-        Annotated[int, Ge(0)],
+        Annotated[int, Minimum(0)],
         Default(0),
         Doc("Leave out the first N queries."),
         Shell(metavar="N"),

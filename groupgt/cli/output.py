@@ -6,7 +6,6 @@ Nothing else writes to the terminal.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import threading
 import time
@@ -89,7 +88,9 @@ def screen() -> Screen:
     options = _display_options()
     width = None
     if sys.stdout.isatty() and not options.get(WIDE):
-        width = max(shutil.get_terminal_size().columns, MIN_WIDTH)
+        from shutil import get_terminal_size
+
+        width = max(get_terminal_size().columns, MIN_WIDTH)
     is_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     return Screen(width, _is_colored(sys.stdout), bool(options.get(DETAILS)), is_ascii)
 

@@ -87,7 +87,7 @@ class RankedHits:
             columns = tuple(column[order] for column in columns)
         query, rank, target, low, high = columns
         again, tied = first_hits(target, len(matches.keys)), low < high
-        hit_again = np.unique(query[again])
+        hit_again = np.flatnonzero(np.bincount(query[again]))
         settled = labeller.settle(truth, matches, query, rank, target)
         return Labelled(
             hits=Hits(truth.judgments, *settled, self.length, keep=policy.duplicates == "keep"),

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from annotated_types import Ge
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
-from groupgt.options import Rule, chosen
+from groupgt.options import Minimum, Rule, chosen
 from groupgt.plugins import Plugin
 
 UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}
@@ -55,7 +54,9 @@ Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"typ
 # As many queries with 1,000 results each are about 50 MB of ids and scores.
 BUCKET = 500
 Bucket = Annotated[
-    int, Ge(1), Doc("Maximum number of queries that a worker of a cluster labels together, with all of their results.")
+    int,
+    Minimum(1),
+    Doc("Maximum number of queries that a worker of a cluster labels together, with all of their results."),
 ]
 
 

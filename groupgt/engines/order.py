@@ -123,7 +123,7 @@ def _rising(carrier: ListCarrier) -> int:
     scored = carrier.lists.scores or {}
     rows = [carrier.listed_scores(key) or () for key in carrier.lists.rankings if key not in scored]
     query, (scores,) = _flattened([rows])
-    return len(np.unique(query[rises(query, scores)]))
+    return int(np.count_nonzero(np.bincount(query[rises(query, scores)])))
 
 
 def _contradicted(lines: Lines) -> Iterator[bool]:
@@ -139,7 +139,7 @@ def _contradicted(lines: Lines) -> Iterator[bool]:
 def _of_ranks(query: Ints, rank: Floats, score: Floats) -> int:
     """Count queries with a result that has a better rank than another, and a lower score."""
     order = np.lexsort((-score, rank, query))
-    return len(np.unique(query[order][rises(query[order], score[order])]))
+    return int(np.count_nonzero(np.bincount(query[order][rises(query[order], score[order])])))
 
 
 def _ranked_rows(lists: Lists) -> tuple[Ints, Floats, Floats]:

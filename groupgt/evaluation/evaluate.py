@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.engines.base import Labelled
@@ -38,6 +37,9 @@ from groupgt.model.populations import Populations
 from groupgt.model.run import Run
 from groupgt.model.values import Budget, Lengths
 from groupgt.runtime import no_garbage_collection, processors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @takes_options(EvaluateOptions)

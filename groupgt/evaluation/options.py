@@ -15,7 +15,6 @@ from textwrap import TextWrapper
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin
 
-from annotated_types import Ge
 from typing_extensions import Doc
 
 from groupgt.engines.order import Scores
@@ -25,7 +24,7 @@ from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.metrics.base import AUTO, ConventionChoice
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
-from groupgt.options import Default, Option, Scalar, Short, documented, note_in, options_of
+from groupgt.options import Default, Minimum, Option, Scalar, Short, documented, note_in, options_of
 from groupgt.plugins import ours
 
 
@@ -91,7 +90,7 @@ class QueryOptions(TypedDict, total=False):
         InFile(hint=dict[str, Annotated[list[Scalar], Short()]]),
     ]
     limit: Annotated[
-        Annotated[int, Ge(1)] | None,
+        Annotated[int, Minimum(1)] | None,
         Default(None),
         Doc("Use only the first N queries of the ground truth, after `where` (default: all)."),
         Shell("Use only the first N queries of TRUTH, after --where (default: all).", metavar="N"),

@@ -143,7 +143,7 @@ def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     """
     hits = labelled.uncondensed or labelled.hits
     answered = int(np.count_nonzero(truth.judgments.defined & labelled.present))
-    with_hits = len(np.unique(hits.query))
+    with_hits = int(np.count_nonzero(np.bincount(hits.query)))
     if run.is_remote or answered < SEVERAL or 2 * with_hits > answered:
         return ""
     question = "is the run from the same corpus and chunking?"
@@ -222,7 +222,7 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
 
 def _near_results(names: Sequence[str], results: Sequence[str]) -> list[tuple[str, str]]:
     """Pair ids with the results that nearly match them."""
-    keys = dict(zip(map(_key, names), names))
+    keys = dict(zip(_keys(names), names))
     # A result that nearly matches an id contains its key, which is quickly refuted for all results at once.
     text = "\n".join(results)
     text = _plain(unquote(text) if "%" in text else text)
@@ -309,6 +309,16 @@ def _key(name: str) -> str:
     if text[:1] in "./" or text[-1:] == "/":
         text = text.removeprefix("./").strip("/")
     return fold(_ENDING.sub("", text)) if "." in text else text
+
+
+# Ids of letters, digits, `_` and `-` that are no numbers, one in a line: their keys differ only in case.
+_USUAL_IDS = re.compile(r"(?:[0-9]*[A-Za-z_-][A-Za-z0-9_-]*\n)+")
+
+
+def _keys(names: Sequence[str]) -> Iterable[str]:
+    """Return the key of each id, all at once for ids of the usual letters."""
+    text = "\n".join([*names, ""])
+    return text.lower().split("\n")[:-1] if _USUAL_IDS.fullmatch(text) else map(_key, names)
 
 
 def _title(run: Run) -> str:

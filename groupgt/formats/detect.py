@@ -380,6 +380,10 @@ def _recognized(source: Source) -> tuple[Format | None, str]:
         return next(folders, known.BY_NAME["beir"]), "truth"
     if not source.is_parquet and not words.first_lines(source):
         return None, EMPTY if not source.head().strip() or not source.data.strip() else COMMENTS
+    several = [each.name for each in known.PUBLISHED if each.look is not None and each.look(source) is not None]
+    if len(several) > 1:
+        what = f"has the keys of {' and '.join(several)}; name its format with --truth-format"
+        raise DataError(f"{source.path}: {what}: {' or '.join(several)}")
     for candidate in known.FORMATS:
         if candidate.look is not None and (kind := candidate.look(source)) is not None:
             return candidate, kind

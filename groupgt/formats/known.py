@@ -43,9 +43,11 @@ def is_table(source: Source) -> bool:
     return not any(map(is_number, (*names, *cells))) or (delimiter != b"\t" and is_one_word)
 
 
+# Published data sets; a file that several recognize is refused.
+PUBLISHED = tuple(replace(each, shape=each.shape or "subtopics") for each in benchmarks.FORMATS)
 # The first that recognizes a file is used.
 FORMATS = (
-    *(replace(each, shape=each.shape or "subtopics") for each in benchmarks.FORMATS),
+    *PUBLISHED,
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Data sets of RAG frameworks.
     Format("ragas", *frameworks.RAGAS.readers, shape="flat"),

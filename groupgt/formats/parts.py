@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -180,6 +179,8 @@ def _lines_at(url: str) -> Iterator[bytes]:
 
 def fetched(url: str, read: Callable[[Path], T]) -> T:
     """Call `read` on a local copy of a text file at a URL."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="groupgt-") as folder:
         copy = Path(folder) / PurePosixPath(url).name
         with copy.open("wb") as file:

@@ -12,7 +12,6 @@ import numpy as np
 from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.fields import ids_fault, score_fault
-from groupgt.formats.layout import layout_of
 from groupgt.formats.roles import roles_in
 from groupgt.formats.rows import (
     Judgment,
@@ -387,6 +386,8 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
 
 def _streamed(source: Source) -> Run:
     """Return lazy columns if the byte layout is regular; otherwise use the strict reader."""
+    from groupgt.formats.layout import layout_of
+
     separator = "\t" if b"\t" in source.first_line else " "
     width = len(source.first_line.split())
     layout = layout_of(source, separator, words=True)

@@ -93,7 +93,7 @@ class GroundTruth(Written):
         """Change the shape; raise `DataError` if the new shape is `flat` and some groups have several alternatives."""
         if shape == self.shape:
             return self
-        if shape == "flat" and len(self.ids) > len(np.unique(self.group_of)):
+        if shape == "flat" and len(self.ids) > int(np.count_nonzero(np.bincount(self.group_of))):
             group = int(self.group_of[1:][self.group_of[1:] == self.group_of[:-1]][0])
             qid = self.qids[int(self.group_query[group])]
             raise DataError(f"query {qid!r}: expected single documents (flat), found groups with alternatives")
@@ -450,7 +450,7 @@ class GroundTruth(Written):
     @cached_property
     def groups_never_met(self) -> int:
         """Number of groups without a relevant alternative, including any that metrics use, harmful ones aside."""
-        covered = len(np.unique(self.group_of[self.is_relevant]))
+        covered = int(np.count_nonzero(np.bincount(self.group_of[self.is_relevant])))
         return len(self.group_query) - covered - int(self.only_harmful.sum())
 
     @cached_property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,8 +21,10 @@ def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
     """
     if size > len(qids):
         raise ConfigError(f"expected at most {len(qids):,} queries in the sample, as there are no more, found {size:,}")
+    from random import Random
+
     order = sorted(qids)
-    random.Random(seed).shuffle(order)  # noqa: S311  # not a secret
+    Random(seed).shuffle(order)  # noqa: S311  # not a secret
     return {"seed": seed, "of": len(qids), "drawn": size, "order": order[:size]}
 
 

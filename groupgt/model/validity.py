@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from groupgt.errors import Faults, display
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # How a message shows a value; other packages may use it under this name.
 shown = display

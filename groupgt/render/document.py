@@ -9,14 +9,17 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from groupgt.errors import printable
 from groupgt.render import layout, tables
 from groupgt.render.bars import BarTable, Limits
 from groupgt.render.entries import Entries
 from groupgt.render.layout import PAPER, Screen
-from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid, Table
+
+if TYPE_CHECKING:
+    from groupgt.render.page.data import Sentence
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +24,8 @@ OLD_S = 86_400
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path next to `path`, then rename it; leave no partial file behind."""
+    import tempfile
+
     path = path.resolve()
     temporary: Path | None = None
     try:
@@ -78,6 +78,9 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
     """Create a folder in `parent`, to be renamed once complete; remove it on exit if it still exists."""
+    import shutil
+    import tempfile
+
     temporary: Path | None = None
     try:
         make_folder(parent)
@@ -136,6 +139,8 @@ def sync_tree(folder: Path) -> None:
 def remove(path: Path, *, ignore_errors: bool = False) -> None:
     """Remove a file, or a folder and its contents, if it exists; links are not followed."""
     if path.is_dir() and not path.is_symlink():
+        import shutil
+
         shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
         path.unlink(missing_ok=True)

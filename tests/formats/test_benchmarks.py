@@ -921,6 +921,18 @@ def test_what_is_of_groupgt_stays_so(tmp_path: Path, text: str, name: str, kind:
     assert (known.name, found) == (name, kind)
 
 
+def test_a_file_of_two_benchmarks_is_refused_with_both_names(tmp_path: Path) -> None:
+    """A set that keeps the paragraphs of MuSiQue beside the supporting facts of HotpotQA may mean either."""
+    paragraphs = [{"title": "A", "is_supporting": True}, {"title": "B", "is_supporting": False}]
+    record = {"id": "1", "_id": "1", "question": "?", "supporting_facts": [["B", 0]], "paragraphs": paragraphs}
+    path = put(tmp_path / "both.json", [record])
+    told = "has the keys of hotpotqa and musique; name its format with --truth-format: hotpotqa or musique"
+    with pytest.raises(groupgt.DataError, match=told):
+        groupgt.read_ground_truth(path)
+    for name, document in (("hotpotqa", "B"), ("musique", "A")):
+        assert dict(groupgt.read_ground_truth(path, name).items()) == {"1": [[document]]}
+
+
 def test_kinds_for_convert(tmp_path: Path) -> None:
     assert kind_of(put(tmp_path / "a", FRESHSTACK)) == "truth"
     assert kind_of(put(tmp_path / "b", MULTIHOP_SAVED)) == "run"

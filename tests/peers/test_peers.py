@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,36 @@ def test_pytrec_eval(graded: bool) -> None:
             assert result.values[text][position] == pytest.approx(found[qid][name], abs=1e-9), (qid, name)
             compared += 1
     assert compared > 3000
+
+
+@pytest.mark.parametrize("lines", ["best first", "random", "scattered"])
+def test_pytrec_eval_on_files_with_ties(lines: str, tmp_path: Path) -> None:
+    """Nine scores for up to 150 results, ranks that are not in their order, and negative grades."""
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason=REASON.format("pytrec_eval"))
+    rng = random.Random(lines)
+    truth: dict[str, dict[str, int]] = {}
+    run: dict[str, dict[str, float]] = {}
+    for qid in map(str, range(60)):
+        pool = [f"d{each}" for each in rng.sample(range(2000), rng.randint(20, 150))]
+        truth[qid] = {name: rng.choice((-1, 0, 0, 1, 1, 2, 3)) for name in rng.sample(pool, len(pool) // 2)}
+        run[qid] = {name: rng.randint(0, 8) / 4 for name in rng.sample(pool, rng.randint(len(pool) // 2, len(pool)))}
+        if lines == "best first":
+            run[qid] = dict(sorted(run[qid].items(), key=lambda result: -result[1]))
+    rows = [f"{qid} Q0 {name} {rank} {own[name]} t\n" for qid, own in run.items() for rank, name in enumerate(own)]
+    if lines == "scattered":
+        rng.shuffle(rows)
+    qrels, path = tmp_path / "qrels", tmp_path / "run"
+    qrels.write_text("".join(f"{qid} 0 {name} {grade}\n" for qid, own in truth.items() for name, grade in own.items()))
+    path.write_text("".join(rows))
+    asked = {f"{name}.1,3,5,10,20,100" for name in ("P", "recall", "ndcg_cut", "map_cut", "success")}
+    asked |= {"map", "ndcg", "recip_rank", "Rprec", "bpref", "set_P", "set_recall", "set_F", "iprec_at_recall"}
+    for policy, judged_only in ((None, False), ("unjudged=drop", True)):
+        found = pytrec_eval.RelevanceEvaluator(truth, asked, judged_docs_only_flag=judged_only).evaluate(run)
+        ours = {name: {"map": "map.trec", "ndcg": "ndcg.trec"}.get(name, name) for name in found["0"]}
+        result = groupgt.evaluate(qrels, path, list(ours.values()), policy=policy)
+        for name, text in ours.items():
+            expected = [found[qid][name] for qid in result.truth.qids]
+            assert result.values[text].tolist() == pytest.approx(expected, abs=1e-9), name
 
 
 def test_ties_of_ndeval_go_by_ascending_id() -> None:
