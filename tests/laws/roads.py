@@ -47,6 +47,9 @@ class World:
     policy: str = ""
     annotator: list[Row] = field(default_factory=list)
     audit: list[Row] = field(default_factory=list)
+    # A limit that the mean of `b` meets, and whether it has such a mean.
+    gate: dict[str, Any] = field(default_factory=lambda: {"metric": "recall@3", "min": 0.05})
+    passes: bool = True
 
     @property
     def cutoff(self) -> int:
@@ -74,6 +77,7 @@ class World:
                 "systems": {name: {"use": "results", "with": {"path": f"{name}.jsonl"}} for name in self.systems},
                 "evaluate": {"metrics": self.metrics, **policy},
                 "compare": {"baseline": "a"},
+                "gate": [{"system": "b", **self.gate}],
                 "output": {"formats": ["csv", "json", "report", "runs"]},
             }
         )
@@ -325,16 +329,20 @@ def by_experiment(book: Book, world: World) -> None:
     if world.annotator:
         return
     Path("e.yaml").write_text(world.experiment(), encoding="utf-8")
-    _, out = shell("run", "e.yaml", "-o", "out", "--details")
+    status, out = shell("run", "e.yaml", "-o", "out", "--details")
+    assert status == (0 if world.passes else 1)
     read_text(book, "run details", out, world.cutoff)
     (folder,) = Path("out/e").glob("2*")
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     read_comparison(book, "results.json", results["datasets"]["d"]["comparison"])
+    (gate,) = results["gates"]
+    assert (gate["passed"], gate["value"] is None) == (world.passes, not world.passes)
+    book.put("gate", "b", world.gate["metric"], "mean", gate["value"])
     for name in ("means.csv", "comparison.csv", *([] if world.audit else ["per_query.csv"])):
         read_csv(book, name, (folder / name).read_text(encoding="utf-8"))
     read_page(book, "report.html", (folder / "report.html").read_bytes())
     _, out = shell("compare", str(folder), "--format", "json")
-    read_comparison(book, "compare FOLDER", json.loads(out)["datasets"]["d"])
+    read_comparison(book, "compare FOLDER", json.loads(out))
 
 
 READERS: dict[str, Callable[[Book, str, str, World], None]] = {

@@ -80,7 +80,8 @@ def harmful() -> World:
 def undefined() -> World:
     """A primary metric that no query defines."""
     truth = truth_of(12)
-    return World(truth, {name: system_of(name, truth, 0.5) for name in "ab"}, ["clean@3", "recall@3"])
+    systems = {name: system_of(name, truth, 0.5) for name in "ab"}
+    return World(truth, systems, ["clean@3", "recall@3"], gate={"metric": "clean@3", "min": 0.0}, passes=False)
 
 
 def trials() -> World:
