@@ -30,13 +30,20 @@ def _own_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "REGISTERED", {})
 
 
-def test_set_up_commands_are_one_line_each() -> None:
-    start = README[README.index("## Two commands") :]
+def test_set_up_is_one_command_each() -> None:
+    start = re.sub(r" \\\n +", " ", README[README.index("## Two commands") :])
     first, second = re.findall(r"^```sh\n(.*?)^```", start, re.MULTILINE | re.DOTALL)[:2]
     assert first.count("\n") == second.count("\n") == 1
     assert "configs/quickstart.yaml" in first
     assert "pytest" in second
     assert second in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_lines_of_code_fit_where_the_readme_is_read() -> None:
+    lines = [
+        line for code in re.findall(r"^```.*?^```", README, re.MULTILINE | re.DOTALL) for line in code.splitlines()
+    ]
+    assert [line for line in lines if len(line) > 88] == []
 
 
 def test_every_command_is_named() -> None:
