@@ -56,7 +56,6 @@ DERIVED: dict[str, Derived] = {
     "schema of experiment files": Derived(lambda: {ROOT / "configs" / "groupgt.schema.json": schema_text()}),
     "page of other tools": Derived(lambda: {same_word.PATH: same_word.text()}, slow=True),
     "tables of commands": Derived(tables.commands),
-    "table of the quickstart": Derived(tables.quickstart),
     "table of chunkings": Derived(tables.chunkings, slow=True),
     "comparison of the sweep": Derived(tables.sweep, slow=True, needs=("Stemmer", "sklearn"), slack=5e-3),
     "summaries of pull requests": Derived(pull_request.page, slow=True),

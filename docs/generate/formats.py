@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from inspect import getdoc
 
 from docs.generate.markdown import bullets, code, docstring, page, table
 from groupgt.formats.known import FORMATS
-from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS
+from groupgt.formats.write import EVERYTHING, FLAT, RUN_WRITERS, TRUTH_WRITERS
 
-HOLDS = ("groups", "grades", "weights", "importance", "columns", "texts")
+# What the page calls the parts of ground truth whose names are short.
+CALLED = {"named": "excluded and harmful ids", "forms": "spans, passages and sets", "texts": "text of queries"}
 
 
 def _yes(value: object) -> str:
     return "yes" if value else "–"
+
+
+def _says(reader: object) -> str:
+    """Return the first paragraph of a reader's docstring, or of what it is a partial application of, without errors."""
+    text = getdoc(reader.func if isinstance(reader, partial) else reader) or ""
+    return re.sub(r"; raises .*", ".", text.partition("\n\n")[0], flags=re.DOTALL)
 
 
 def pages() -> dict[str, str]:
@@ -33,16 +42,16 @@ def pages() -> dict[str, str]:
         )
     headers = ["format", "reads ground truth", "reads results", "recognized", "writes ground truth", "writes results"]
     written = [
-        [code(name), *(_yes(getattr(writer, what, False)) for what in HOLDS)] for name, writer in TRUTH_WRITERS.items()
+        [code(name), *(_yes(part in writer.keeps) for part in EVERYTHING)] for name, writer in TRUTH_WRITERS.items()
     ]
     readers = []
     for name, known in read.items():
         told = [
-            f"{what}: {docstring(text)}"
+            f"{what}: {docstring(_says(reader))}"
             for what, reader in (("ground truth", known.truth), ("results", known.run))
-            if reader is not None and (text := getdoc(reader) or "")
+            if reader is not None
         ]
-        readers += [f"### {name}", bullets(text.partition("\n\n")[0] for text in told)]
+        readers += [f"### {name}", bullets(told)]
     return {
         "reference/formats.md": page(
             "Formats by name",
@@ -51,7 +60,7 @@ def pages() -> dict[str, str]:
             table(headers, rows),
             "A *recognized* format is detected and need not be named. URLs, frames and folders can be read too.",
             "## What each format keeps when ground truth is written",
-            table(["format", *HOLDS], written),
+            table(["format", *(CALLED.get(part, part) for part in EVERYTHING)], written),
             f"{code(FLAT)} writes qrels without groups, as other tools read them.",
             "## Readers",
             *readers,

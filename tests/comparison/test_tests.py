@@ -140,7 +140,7 @@ def test_wilcoxon_of_few_queries_is_exact() -> None:
 
 
 def test_wilcoxon_of_differences_that_are_equal_on_paper() -> None:
-    """SciPy alone ranks .3 − .2 below .1 − 0; docs/compare.md gives these figures."""
+    """SciPy alone ranks .3 − .2 below .1 − 0; docs/compare.md says so."""
     stats = pytest.importorskip("scipy.stats", reason=NEEDS_SCIPY)
     first, second = np.array([0.3, 0, 0.3, 0.7, 0.9, 0.8]), np.array([0.2, 0.1, 0.2, 0.2, 0.3, 0])
     assert stats.wilcoxon(first, second).pvalue == pytest.approx(0.15625)

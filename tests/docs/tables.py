@@ -46,15 +46,6 @@ def commands() -> dict[Path, str]:
     return {path: f"{before}{start}\n\n{groups()}\n\n{end}{after}"}
 
 
-def quickstart() -> dict[Path, str]:
-    """Return the page of experiments with what the quickstart prints."""
-    path = DOCS / "experiments.md"
-    with tempfile.TemporaryDirectory() as folder:
-        return {
-            path: with_table(path.read_text(encoding="utf-8"), "quickstart", run("quickstart", Path(folder)).text())
-        }
-
-
 def sweep() -> dict[Path, str]:
     """Return the page of experiments with the best and the last of the sweep's comparison."""
     path = DOCS / "experiments.md"

@@ -39,6 +39,13 @@ def test_set_up_commands_are_one_line_each() -> None:
     assert second in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
+def test_lines_of_code_fit_where_the_readme_is_read() -> None:
+    """But for the two commands that set up, which are one line each to paste."""
+    code = re.findall(r"^```.*?^```", README, re.MULTILINE | re.DOTALL)
+    lines = [line for block in code for line in block.splitlines()]
+    assert [line for line in lines if len(line) > 88 and not line.startswith("python3 -m venv")] == []
+
+
 def test_every_command_is_named() -> None:
     for command in COMMANDS:
         assert f"`groupgt {command}" in PAGES

@@ -198,6 +198,15 @@ def test_every_format_is_explained() -> None:
     assert missing_names == [], "neither docs/formats.md nor docs/benchmarks.md has these"
 
 
+def test_what_formats_keep_and_how_they_are_read() -> None:
+    """Everything in JSON Lines, grades alone in qrels; and readers with options say what they do, not what they are."""
+    text = reference()["reference/formats.md"]
+    kept = {row[0]: row[1:] for row in (line.strip("| ").split(" | ") for line in text.splitlines()) if len(row) == 11}
+    assert set(kept["`jsonl`"]) == {"yes"}
+    assert kept["`trec`"] == ["–", "yes", *["–"] * 8]
+    assert not re.search(r"partial\(|<function|raises ", text)
+
+
 def test_exit_statuses_and_files_are_explained() -> None:
     assert outcomes.exits() <= set(outcomes.EXITS)
     assert set(outcomes.files()) <= set(outcomes.FILES)
