@@ -74,7 +74,7 @@ def test_ranks_that_contradict_scores(cli: Cli, tmp_path: Path, monkeypatch: pyt
     run = groupgt.read_run(tmp_path / "run.trec")
     assert contradictions(run, thorough=True).contradicted_ranks == 1
     assert contradictions(run).contradicted_ranks == (1 if size == "small" else 0)
-    out = cli("check", tmp_path / "truth", tmp_path / "run.trec").out
+    out = cli("check", tmp_path / "truth", tmp_path / "run.trec", "--details").out
     line = [line for line in out.splitlines() if "ranks contradict their scores" in line][-1]
     assert line.split()[-1] == "1"
     out = cli("evaluate", tmp_path / "truth", tmp_path / "run.trec", "-m", "mrr").out

@@ -289,8 +289,9 @@ def test_rankings_are_checked(server: Server, answer: bytes, words: str) -> None
 def test_repeated_ids_are_told(server: Server, tmp_path: Path) -> None:
     server.answers.append(lambda body: (200, {}, json.dumps([["d1", "d2", "d1"]] * len(body["queries"])).encode()))
     file = small(tmp_path, f'mine: {{use: http, with: {{url: "{server.url}"}}}}')
-    with pytest.warns(groupgt.GroupgtWarning, match=r"repeated ids in 3 of 3 rankings \(query 'q1': 'd1'\)"):
-        assert run_experiment(file).evaluations["set"]["mine"].counts["duplicates"] == 3
+    outcome = run_experiment(file)
+    assert outcome.evaluations["set"]["mine"].counts["duplicates"] == 3
+    assert "queries with a repeated result: mine 3." in outcome.text()
 
 
 # ---- answers on the line -----------------------------------------------------------------------------------------
