@@ -416,7 +416,7 @@ class Misses(Result):
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         found = failures_of(by_name, k)
         # Queries that count as 0 without a group miss none.
-        counting = found.counting & (found.truth.judgments.groups > 0)[:, None]
+        counting = np.broadcast_to(found.counted & (found.truth.judgments.groups > 0), found.counting.T.shape).T
         return cls(k, worst, by_name, replace(found, counting=counting), texts or {})
 
     @property

@@ -14,6 +14,8 @@ from groupgt.render.tables import Table
 SHORTEST_BAR, SHORT_BAR, LONGEST_BAR = 9, 20, 41
 # Columns of the bar of a gate.
 GATE_BAR = 14
+# The most characters of a line that explains signs.
+WIDEST_LEGEND = 100
 # What bars are drawn with, and in the same order what a terminal without UTF-8 shows.
 DRAWN = "├┤─│┼┊○▲▼◆█░┃"
 ASCII = "||-|+:o^v#=.|"
@@ -105,7 +107,8 @@ class BarTable:
             line = self._line(row, widths, _drawn(bar, axis, room))
             is_marked = bar is not None and bar.sign in "▲▼"
             lines.append(painted(line, "bold") if screen.color and is_marked else line)
-        lines += [flowed(list(map(printable, self.legend)), screen.width)] if self.legend else []
+        if self.legend:
+            lines.append(flowed(list(map(printable, self.legend)), min(screen.width or WIDEST_LEGEND, WIDEST_LEGEND)))
         text = "\n".join(lines)
         return text.translate(str.maketrans(DRAWN, ASCII)) if screen.is_ascii else text
 

@@ -160,7 +160,7 @@ def table(systems: Systems, gates: Sequence[GateResult] = ()) -> BarTable:
     headers = ["system", systems.label, *(["change"] if has_changes else [])]
     before = len(headers)
     if has_counts:
-        headers += ["lost", "gain", "done"] if has_changes else ["done"]
+        headers += ["lost", "gain", "complete"] if has_changes else ["complete"]
     cells = []
     for row in rows:
         line = [names[row.name], fixed(row.mean, DIGITS)]
@@ -187,9 +187,10 @@ def _legend(systems: Systems, rows: Sequence[Standing], bars: Sequence[Bar | Non
     if "baseline" in kinds:
         yield "◆ baseline"
     if systems.failures is not None and can_complete(systems):
-        yield f"done: complete{at_cutoff(systems.cutoff)}"
-        if len(set(systems.failures.queries.values())) > 1 and is_compared(rows):
-            yield "lost, gain: queries that count for both"
+        if is_compared(rows):
+            of_both = ", of those that count for both" if len(set(systems.failures.queries.values())) > 1 else ""
+            yield f"lost, gain: complete only in baseline, only in system{of_both}"
+        yield f"complete: all groups covered{at_cutoff(systems.cutoff)}"
 
 
 def interval_text(systems: Systems, rows: Sequence[Standing]) -> str:

@@ -84,6 +84,16 @@ def test_misses_takes_one_run_or_several_by_name(tmp_path: Path, snapshot: Snaps
         groupgt.misses(TRUTH, RUNS, worst=0)
 
 
+def test_misses_of_several_count_what_all_of_them_answer() -> None:
+    """Two of four queries; a run that answers more is not ahead for that."""
+    truth = {f"q{number}": [[f"d{number}"]] for number in range(4)}
+    every = {qid: groups[0] for qid, groups in truth.items()}
+    runs = {"every": every, "half": {qid: every[qid] for qid in ("q0", "q1")}}
+    found = groupgt.misses(truth, runs, k=1, policy={"missing": "skip"})
+    assert (found.evaluated, found.to_dict()["solved"]) == (2, {"every": 2, "half": 2})
+    assert "2 of 2 queries" in found.text()
+
+
 def test_rankings_of_other_queries_are_one_run() -> None:
     for ranking in (["a"], {"a": 0.5}, [("a", 0.5)], {}):
         rankings = {"q9": ranking, "q1": ["x"]}
