@@ -165,12 +165,20 @@ class MissesTeller(Teller[Misses]):
             return ""
         lengths = np.unique(evaluation.labelled.hits.length[misses.failures.counted])
         results = f"its {counted(int(lengths[0]), 'result')}" if len(lengths) == 1 else "its results"
-        where = [counted(never, f"is not in {results}", f"are not in {results}")] if never else []
-        later = f" after rank {misses.k:,}"
-        where += [counted(missed - never, f"comes{later}", f"come{later}")] if missed > never else []
+        later = f"after rank {misses.k:,}"
+        none, every_one = ("neither", "both") if missed == 2 else ("none", "all")
+        if missed == 1:
+            where = f", which {f'is not in {results}' if never else f'comes {later}'}"
+        elif never == missed:
+            where = f", {none} of which is in {results}"
+        elif not never:
+            where = f", {every_one} of which come {later}"
+        else:
+            where = f": {counted(never, f'is not in {results}', f'are not in {results}')}"
+            where += f", {counted(missed - never, f'comes {later}', f'come {later}')}"
         it = " In an average trial, it" if evaluation.trials else " It"
         total = counted(sum(row["groups"] for row in misses.by_group), unit_of([evaluation]))
-        return f"{it} misses {missed:,} of {total}: {', '.join(where)}."
+        return f"{it} misses {missed:,} of {total}{where}."
 
     def _of_several(self) -> Iterator[data.Sentence]:
         """Report how many queries each run completes, highest first, and how many no run completes."""
