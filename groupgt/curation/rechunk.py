@@ -36,6 +36,8 @@ from groupgt.render.tables import Grid, counted
 # Minimum number of an alternative's rarest words to search for, to find the nearest chunk.
 LEAST_WORDS = 3
 WAYS = ("spans", *METHODS)
+# A chunk that holds less of a passage than this may lack what the passage was judged for.
+MOST_OF_IT = 0.9
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,17 @@ class Rechunked(Result):
         """Alternatives that could not be mapped."""
         return [row for row in self.rows if row.lost]
 
+    @property
+    def weak(self) -> list[Carried]:
+        """Groups whose new chunks all hold less than 90% of the passage they replace, with the one that holds most."""
+        best: dict[int, Carried] = {}
+        for row in self.rows:
+            if not row.lost and row.qid not in self.dropped:
+                best[row.number] = max(best.get(row.number, row), row, key=lambda each: each.share)
+        return [row for row in best.values() if row.share < MOST_OF_IT - SLACK]
+
     def counts(self) -> dict[str, int]:
-        """Return the numbers of all, mapped and lost alternatives, and of dropped queries."""
+        """Return the numbers of all, mapped and lost alternatives, of weakly mapped groups, and of dropped queries."""
         alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
             alternatives.setdefault((row.number, row.old), []).append(row)
@@ -84,6 +95,7 @@ class Rechunked(Result):
             "alternatives": len(alternatives),
             "carried to one chunk": sum(len(rows) == 1 for rows in kept),
             "carried to several chunks": sum(len(rows) > 1 for rows in kept),
+            "groups with under 90%": len(self.weak),
             "lost": len(alternatives) - len(kept),
             "queries dropped": len(self.dropped),
         }

@@ -120,9 +120,12 @@ class RechunkedTeller(Teller[Rechunked]):
     """Reports how many alternatives were mapped to new chunks and which were lost."""
 
     def blocks(self) -> list[Block]:
-        """Return the counts, the lost alternatives, and the queries dropped with them."""
+        """Return the counts, groups in chunks that hold too little, lost alternatives, and dropped queries."""
         carried = self.result
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
+        if carried.weak:
+            headers = ["query", "group", "passage", "chunk that holds most of it", "share"]
+            blocks.append((headers, [[row.qid, row.group, row.old, row.new, row.share] for row in carried.weak]))
         if carried.lost:
             headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
             rows: list[list[Any]] = []
@@ -150,7 +153,7 @@ class RechunkedTeller(Teller[Rechunked]):
         """Return counts, lost alternatives and dropped queries as plain Python."""
         carried = self.result
         counts = {"method": carried.method, "counts": carried.counts()}
-        return {**counts, "lost": carried.lost, "left_out": carried.dropped}
+        return {**counts, "weak": carried.weak, "lost": carried.lost, "left_out": carried.dropped}
 
 
 class AgreementTeller(Teller[Agreement]):

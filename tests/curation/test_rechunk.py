@@ -29,9 +29,23 @@ def test_by_hand() -> None:
         "alternatives": 2,
         "carried to one chunk": 2,
         "carried to several chunks": 0,
+        "groups with under 90%": 1,
         "lost": 0,
         "queries dropped": 0,
     }
+
+
+def test_groups_whose_chunks_hold_too_little_are_listed() -> None:
+    """o1 is cut at 80 of 100; where another alternative of its group is whole, nothing is said."""
+    truth = {"q1": [["o1"]], "q2": [["o1", "o2"]], "q3": [["o2"]]}
+    found = groupgt.rechunk(truth, OLD, NEW)
+    assert [(row.qid, row.old, row.new, row.share) for row in found.weak] == [("q1", "o1", "n1", 0.8)]
+    assert [row["qid"] for row in found.to_dict()["weak"]] == ["q1"]
+    assert "chunk that holds most of it" in found.text()
+    # 90 of 100 is most of it.
+    assert groupgt.rechunk({"q": [["o1"]]}, OLD, {"n": ("d", 0, 90)}).weak == []
+    # A query that is dropped has no groups.
+    assert groupgt.rechunk({"q": [["o1"], ["o3"]], "r": [["o2"]]}, OLD, NEW, drop_lost=True).weak == []
 
 
 def test_what_no_chunk_has_enough_of_is_lost_and_told(snapshot: Snapshot) -> None:
