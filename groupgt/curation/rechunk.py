@@ -77,12 +77,13 @@ class Rechunked(Result):
 
     @property
     def weak(self) -> list[Carried]:
-        """Groups whose new chunks all hold less than 90% of the passage they replace, with the one that holds most."""
+        """Groups whose new chunks all hold less than 90% of a passage, with the one that holds most; least first."""
         best: dict[int, Carried] = {}
         for row in self.rows:
             if not row.lost and row.qid not in self.dropped:
                 best[row.number] = max(best.get(row.number, row), row, key=lambda each: each.share)
-        return [row for row in best.values() if row.share < MOST_OF_IT - SLACK]
+        weak = [row for row in best.values() if row.share < MOST_OF_IT - SLACK]
+        return sorted(weak, key=lambda row: row.share)
 
     def counts(self) -> dict[str, int]:
         """Return the numbers of all, mapped and lost alternatives, of weakly mapped groups, and of dropped queries."""

@@ -116,6 +116,10 @@ def _finding_row(finding: Finding) -> list[Any]:
     return [finding.what, finding.count, finding.example]
 
 
+# Groups that are listed of those whose chunks hold too little of a passage.
+WEAKEST = 10
+
+
 class RechunkedTeller(Teller[Rechunked]):
     """Reports how many alternatives were mapped to new chunks and which were lost."""
 
@@ -125,7 +129,11 @@ class RechunkedTeller(Teller[Rechunked]):
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.weak:
             headers = ["query", "group", "passage", "chunk that holds most of it", "share"]
-            blocks.append((headers, [[row.qid, row.group, row.old, row.new, row.share] for row in carried.weak]))
+            blocks.append(
+                (headers, [[row.qid, row.group, row.old, row.new, row.share] for row in carried.weak[:WEAKEST]])
+            )
+            if len(carried.weak) > WEAKEST:
+                blocks.append(f"and {len(carried.weak) - WEAKEST:,} more; --format json lists all")
         if carried.lost:
             headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
             rows: list[list[Any]] = []
