@@ -168,7 +168,7 @@ def _renaming(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda patch: _writing(patch, 0),
         lambda patch: _writing(patch, 3),
         _renaming,
-        lambda patch: patch.setattr(files.tempfile, "mkdtemp", full),
+        lambda patch: patch.setattr("tempfile.mkdtemp", full),
     ],
     ids=["first file", "fourth file", "rename", "folder"],
 )
