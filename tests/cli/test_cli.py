@@ -139,7 +139,7 @@ def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_misses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--corpus", "corpus.jsonl")[0]
-    first = "bm25 completes 0 of 2 queries at 1. It misses 2 of 3 groups: 2 come after rank 1."
+    first = "bm25 completes 0 of 2 queries at 1. It misses 2 of 3 groups, both of which come after rank 1."
     assert out.splitlines()[0] == first
     assert "group number" not in out
     assert "group number" in call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--details")[0]
