@@ -266,22 +266,23 @@ def contrasts_of(
     for place, each in moved.items():
         raw[place], ranks[place] = each.p_value, np.nan
     ends, alphas = np.full((len(columns), 2), np.nan), np.full(len(columns), settings.alpha)
-    own = None
+    # Ends that a family decided together comes with; without, each pair has those of its own test.
+    given: Floats | None = None
     for start in range(0, len(keys), max(len(twos), 1)):
         family = slice(start, start + len(twos))
         if together is None:
             p_values[family] = corrected(settings.corrects, raw[family])
         else:
-            raw[family], p_values[family], own = together(keys[start][2], columns[family])
-        if own is not None:
+            raw[family], p_values[family], given = together(keys[start][2], columns[family])
+        if given is not None:
             means = np.array(list(map(mean_of, columns[family])))
-            ends[family] = agreeing(within(own, np.array(bounds[family])), means, p_values[family] <= settings.alpha)
+            ends[family] = agreeing(within(given, np.array(bounds[family])), means, p_values[family] <= settings.alpha)
             continue
         compared, rejected = int((~np.isnan(raw[family])).sum()), int((p_values[family] <= settings.alpha).sum())
         how = "holm" if together is not None else settings.corrects
         alphas[family] = alpha_at(how, settings.alpha, compared, rejected)
     is_significant = p_values <= settings.alpha
-    if together is not None and own is None:
+    if together is not None and given is None:
         blocks = _in_reach(columns, alphas, settings)
     for places, block, inference in blocks:
         limits = [bounds[place] for place in places]

@@ -11,7 +11,6 @@ from typing import Annotated
 import numpy as np
 
 from groupgt.engines.carriers import local_carrier_of
-from groupgt.errors import listed
 from groupgt.evaluation.misses import Failures
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets
@@ -61,7 +60,7 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
             continue
         means = [mean_of(column) for column in values.T]
         best = max(means) if metric.higher_is_better else min(means)
-        tied = listed(sorted(name for name, mean in zip(failures.systems, means) if mean == best))
+        tied = ", ".join(sorted(name for name, mean in zip(failures.systems, means) if mean == best))
         oracle = values.max(axis=1) if metric.higher_is_better else values.min(axis=1)
         headroom.append(Headroom(text, tied, best, mean_of(oracle), len(values), *union))
     return headroom

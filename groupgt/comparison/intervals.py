@@ -51,9 +51,8 @@ def intervals(
     """Return the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
     `bounds` is one pair for all columns, or one pair per column; they may be infinite. `added` is added to the variance
-    of each column and of its resamples (see `unseen`), and more where it is below `least` or where all values are equal
-    (see `unvaried`). Fewer than two values give NaN. The same seed and n resample the same queries in every
-    column.
+    of each column and of its resamples (see `unseen`). No variance is below `least`, nor below that of `unvaried` where
+    all values are equal. Fewer than two values give NaN. The same seed and n resample the same queries in every column.
 
     >>> values = np.array([[0.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
     >>> intervals(values, (0.0, 1.0), 0.95, 1000, 0).round(3).tolist()
@@ -71,14 +70,14 @@ def intervals(
     # Around the mean as reported, not as rounded to the grid.
     reported = np.array([math.fsum(column) / count for column in values.T.tolist()])
     varied = zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1), noise)
-    alike = varied + extra == 0
-    floor = np.maximum(least, np.where(alike, unvaried(reported, ends, count), 0.0))
+    is_constant = varied + extra == 0
+    floor = np.maximum(least, np.where(is_constant, unvaried(reported, ends, count), 0.0))
     extra = np.maximum(extra, np.minimum(floor, _largest(reported, ends) * count / (count - 1)) - varied)
     variance = varied + extra
     quantile = _quantiles(exact, mean, extra, ends, level, resamples, seed)
     quantile = np.clip(quantile, normal_quantile(level), WIDEST * student_quantile(level, count - 1))
     # If all values are equal, there is nothing to resample.
-    quantile[alike] = student_quantile(level, count - 1)
+    quantile[is_constant] = student_quantile(level, count - 1)
     roots = _roots(reported, variance, count, quantile, ends)
     return np.stack([np.minimum(roots[:, 0], reported), np.maximum(roots[:, 1], reported)], axis=1)
 

@@ -14,7 +14,7 @@ from groupgt.errors import ConfigError, Faults, display
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.model.validity import finite_number
-from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE
+from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE, count_distinct
 from groupgt.runtime import pl
 
 Direction = Literal["descending", "ascending"]
@@ -123,7 +123,7 @@ def _rising(carrier: ListCarrier) -> int:
     scored = carrier.lists.scores or {}
     rows = [carrier.listed_scores(key) or () for key in carrier.lists.rankings if key not in scored]
     query, (scores,) = _flattened([rows])
-    return int(np.count_nonzero(np.bincount(query[rises(query, scores)])))
+    return count_distinct(query[rises(query, scores)])
 
 
 def _contradicted(lines: Lines) -> Iterator[bool]:
@@ -139,7 +139,7 @@ def _contradicted(lines: Lines) -> Iterator[bool]:
 def _of_ranks(query: Ints, rank: Floats, score: Floats) -> int:
     """Count queries with a result that has a better rank than another, and a lower score."""
     order = np.lexsort((-score, rank, query))
-    return int(np.count_nonzero(np.bincount(query[order][rises(query[order], score[order])])))
+    return count_distinct(query[order][rises(query[order], score[order])])
 
 
 def _ranked_rows(lists: Lists) -> tuple[Ints, Floats, Floats]:

@@ -105,6 +105,11 @@ class Failures:
         """The number of queries that count for each system."""
         return dict(zip(self.systems, self.counting.sum(axis=0).tolist()))
 
+    @property
+    def populations_differ(self) -> bool:
+        """Whether other numbers of queries count for some systems than for others."""
+        return len(set(self.queries.values())) > 1
+
     def only(self, system: str) -> list[str]:
         """Return the queries that are complete only for this system."""
         place = self.systems.index(system)

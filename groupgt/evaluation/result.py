@@ -416,8 +416,9 @@ class Misses(Result):
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         found = failures_of(by_name, k)
         # Queries that count as 0 without a group miss none.
-        counting = np.broadcast_to(found.counted & (found.truth.judgments.groups > 0), found.counting.T.shape).T
-        return cls(k, worst, by_name, replace(found, counting=counting), texts or {})
+        counted = found.counted & (found.truth.judgments.groups > 0)
+        for_every_run = np.repeat(counted[:, np.newaxis], len(by_name), axis=1)
+        return cls(k, worst, by_name, replace(found, counting=for_every_run), texts or {})
 
     @property
     def groups(self) -> list[PlacedGroup]:

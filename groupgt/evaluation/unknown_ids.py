@@ -23,6 +23,7 @@ from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.model.validity import are_texts
+from groupgt.model.values import count_distinct
 from groupgt.render.tables import counted
 
 # Maximum number of results considered.
@@ -143,7 +144,7 @@ def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     """
     hits = labelled.uncondensed or labelled.hits
     answered = int(np.count_nonzero(truth.judgments.defined & labelled.present))
-    with_hits = int(np.count_nonzero(np.bincount(hits.query)))
+    with_hits = count_distinct(hits.query)
     if run.is_remote or answered < SEVERAL or 2 * with_hits > answered:
         return ""
     question = "is the run from the same corpus and chunking?"

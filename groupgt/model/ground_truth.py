@@ -27,7 +27,7 @@ from groupgt.model.groups import (
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS, shown
-from groupgt.model.values import Form, kind_of, normal_text
+from groupgt.model.values import Form, count_distinct, kind_of, normal_text
 from groupgt.model.written import Shape, Written
 
 
@@ -93,7 +93,7 @@ class GroundTruth(Written):
         """Change the shape; raise `DataError` if the new shape is `flat` and some groups have several alternatives."""
         if shape == self.shape:
             return self
-        if shape == "flat" and len(self.ids) > int(np.count_nonzero(np.bincount(self.group_of))):
+        if shape == "flat" and len(self.ids) > count_distinct(self.group_of):
             group = int(self.group_of[1:][self.group_of[1:] == self.group_of[:-1]][0])
             qid = self.qids[int(self.group_query[group])]
             raise DataError(f"query {qid!r}: expected single documents (flat), found groups with alternatives")
@@ -450,7 +450,7 @@ class GroundTruth(Written):
     @cached_property
     def groups_never_met(self) -> int:
         """Number of groups without a relevant alternative, including any that metrics use, harmful ones aside."""
-        covered = int(np.count_nonzero(np.bincount(self.group_of[self.is_relevant])))
+        covered = count_distinct(self.group_of[self.is_relevant])
         return len(self.group_query) - covered - int(self.only_harmful.sum())
 
     @cached_property

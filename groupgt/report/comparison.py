@@ -184,7 +184,7 @@ def changed(comparison: Systems, decision: Decision, gates: Sequence[GateResult]
     if len(shown) < len(rows):
         yield Folded(f"All {len(rows):,} systems", [standings.markdown_table(comparison, rows)])
     yield from priorities.folded(comparison, decision)
-    if note := standings.on_counts(comparison, rows):
+    if note := standings.lost_and_gained_note(comparison, rows):
         yield f"{note} ▲▼: significant."
     if comparison.basis:
         yield "\n".join(corrected_notes(comparison.first, compared=True))

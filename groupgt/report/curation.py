@@ -14,9 +14,11 @@ from groupgt.report.sentences import sentence_of
 
 FINDING = ["finding", "count", "example"]
 # Sizes that the verdict names, and findings of sound ground truth.
-SIZES = ("query", "group", "alternative")
+SIZES = {"queries": "query", "groups": "group", "alternatives": "alternative"}
 USUAL = ("queries", "groups", "alternatives", "relevant documents")
 RESULTS, WITH_RESULTS = "results of these", "queries with results"
+# Maximum number of groups that are listed of those whose chunks hold too little of a passage.
+WEAKEST = 10
 # Headings of what runs are counted for.
 HEADINGS = {
     WITH_RESULTS: "queries",
@@ -52,7 +54,7 @@ class CheckTeller(Teller[Check]):
         """Return the sizes of what was checked, for a sentence."""
         truth, *runs = self.result.findings.values()
         sizes = {each.what: each.count for each in truth}
-        parts = [counted(sizes[f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"], one) for one in SIZES]
+        parts = [counted(sizes[many], one) for many, one in SIZES.items()]
         parts += [counted(len(runs), "run")] if runs else []
         return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
@@ -114,10 +116,6 @@ def _in_run(finding: Finding) -> str | int:
 
 def _finding_row(finding: Finding) -> list[Any]:
     return [finding.what, finding.count, finding.example]
-
-
-# Groups that are listed of those whose chunks hold too little of a passage.
-WEAKEST = 10
 
 
 class RechunkedTeller(Teller[Rechunked]):

@@ -60,12 +60,10 @@ def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> lis
     headers = [*labels.values(), *(slicer[place][1] for _, place in sliced)]
     above = [*("" for _ in labels), *(f"{labels[text]} by {slicer[place][0]}" for text, place in sliced)]
     counts = [
-        *(sorted({each.counted(text) for each in evaluations}) for text in labels),
-        *(sorted({each.counted(text, slicer[place][2]) for each in evaluations}) for text, place in sliced),
+        *([each.counted(text) for each in evaluations] for text in labels),
+        *([each.counted(text, slicer[place][2]) for each in evaluations] for text, place in sliced),
     ]
-    rows: list[list[Any]] = [
-        ["queries", *(f"{each[0]:,}" if len(each) == 1 else f"{each[0]:,} to {each[-1]:,}" for each in counts)]
-    ]
+    rows: list[list[Any]] = [["queries", *map(tables.range_text, counts)]]
     for each in evaluations:
         slices = each.slices
         rows.append([each.name, *each.means.values(), *(slices[place]["means"][text] for text, place in sliced)])

@@ -36,17 +36,16 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         return
     within = f"@{failures.cutoff}" if failures.cutoff is not None else "in the whole ranking"
     rows: list[list[Any]] = []
-    is_varied = len(set(queries.values())) > 1
     for name, complete in failures.solved_counts.items():
         against = failures.between(name, systems.baseline)
         gained, lost = (count_text(against[side]) for side in ("only_first", "only_second"))
         changes = ["", ""] if name == systems.baseline else [gained, lost]
-        of = f"/{queries[name]:,}" if is_varied else ""
+        of = f"/{queries[name]:,}" if failures.populations_differ else ""
         rows.append([name, f"{count_text(complete)}{of}", len(failures.only(name)), *changes])
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     count = int(failures.counted.sum())
     nobody, everybody = failures.nobody, failures.everybody
-    of = f"of {counted(count, 'query')}{' that count for all' if is_varied else ''}"
+    of = f"of {counted(count, 'query')}{' that count for all' if failures.populations_differ else ''}"
     line = f"{of}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
     yield Detail(f"{line}: {shortlist(nobody, LISTED, ' …')}" if nobody else line)
     yield from map(Detail, _headroom(systems, metrics, within))

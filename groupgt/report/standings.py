@@ -114,13 +114,13 @@ def _limits(systems: Systems, gates: Sequence[GateResult]) -> Iterator[tuple[str
             yield gate.system, (size if systems.higher else -size, not gate.passed)
 
 
-def on_counts(systems: Systems, rows: Sequence[Standing]) -> str:
+def lost_and_gained_note(systems: Systems, rows: Sequence[Standing]) -> str:
     """Return what `Lost / gained` counts; empty where nothing is counted or compared."""
     failures = systems.failures
     if failures is None or not is_compared(rows):
         return ""
     text = f"Lost / gained: queries complete{at_cutoff(systems.cutoff)} only in the baseline / only in the system"
-    if len(set(failures.queries.values())) > 1:
+    if failures.populations_differ:
         text += ", of those that count for both"
     if max(failures.trials) > 1:
         text += "; means over trials"
@@ -188,7 +188,7 @@ def _legend(systems: Systems, rows: Sequence[Standing], bars: Sequence[Bar | Non
         yield "◆ baseline"
     if systems.failures is not None and can_complete(systems):
         if is_compared(rows):
-            of_both = ", of those that count for both" if len(set(systems.failures.queries.values())) > 1 else ""
+            of_both = ", of those that count for both" if systems.failures.populations_differ else ""
             yield f"lost, gain: complete only in baseline, only in system{of_both}"
         yield f"complete: all groups covered{at_cutoff(systems.cutoff)}"
 
@@ -244,8 +244,8 @@ def page_table(
     has_counts = can_complete(systems)
     cutoff = systems.metrics[systems.primary].cutoff
     # Complete queries have a column of their own.
-    is_told = {text: has_counts and each.name == "complete" for text, each in systems.metrics.items()}
-    others = [text for text, told in is_told.items() if not told and text != systems.primary]
+    has_column = {text: has_counts and each.name == "complete" for text, each in systems.metrics.items()}
+    others = [text for text in systems.metrics if not has_column[text] and text != systems.primary]
     others = sorted(others, key=lambda text: systems.metrics[text].cutoff != cutoff)[:OTHERS]
     has_changes, bars = is_compared(rows), bars_of(systems, rows)
     axis = Axis.of([bar for bar in bars if bar is not None], has_zero=has_changes)
@@ -284,7 +284,7 @@ def _page_legend(rows: Sequence[Standing]) -> list[tuple[str, str]]:
 
 
 def _page_note(systems: Systems, rows: Sequence[Standing], names: Names, *, has_others: bool) -> str:
-    parts = [note] if can_complete(systems) and (note := on_counts(systems, rows)) else []
+    parts = [note] if can_complete(systems) and (note := lost_and_gained_note(systems, rows)) else []
     if has_others:
         parts.append("Other metrics are exploratory.")
     if names.shared:
