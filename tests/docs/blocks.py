@@ -175,6 +175,7 @@ def run(page: str) -> list[tuple[Block, str]]:
             path = Path(block.told)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
+            sys.modules.pop(path.stem, None)  # a test before may have loaded another module of this name
         elif block.language == "console":
             found.append((block, session(block)))
         elif block.language == "sh":
