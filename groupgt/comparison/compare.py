@@ -141,11 +141,10 @@ class Comparison(Systems, Result):
         """
         if self.basis == "audit":
             raise ConfigError("power: with an audit, ask how wide intervals will be: audit_power()")
-        powers = power_of(self.rows, self.settings, difference=difference, power=power)
+        powers = power_of(self.rows, self.settings, self.metrics, difference=difference, power=power)
         for part in self.slices:
-            powers += power_of(
-                part.rows, self.settings, difference=difference, power=power, by=part.by, value=part.value
-            )
+            place = {"by": part.by, "value": part.value}
+            powers += power_of(part.rows, self.settings, self.metrics, difference=difference, power=power, **place)
         return PowerAnalysis(tuple(powers), power, alpha_of(self.rows, self.primary, self.settings), self)
 
     def audit_power(self) -> AuditPower:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -23,8 +23,10 @@ from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import SLACK, in_errors, scipy_stats
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.evaluation.estimates import OF_DELTAS, reach_at
+from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints
 from groupgt.render.results import Result, ResultRows
+from groupgt.render.tables import shortlist
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -54,7 +56,7 @@ class Power:
     """The power of a comparison for one system and metric; `spread` is the standard deviation of the differences.
 
     `queries` is the number of pairs, `detectable` the smallest difference that they can detect with the target power,
-    if any. `needed` is the number of queries required to detect `difference` (None: over 10^9, or none differs), and
+    if the metric allows any. From `needed` queries on, `difference` is detected (None: over 10^9, or none differs), and
     `reached` the power that the available queries have. `exact` is True if the power was computed for the test in use,
     not for the t test. `alpha` applies to each single comparison; `by` and `value` name the slice, if any.
     """
@@ -127,16 +129,18 @@ class Differences:
             return power(difference, math.sqrt(max(self.size**2 * share - difference**2, 0.0)), queries, alpha)
         return _power_of_counts(share, min(mean / share, 1.0), queries, alpha, test)
 
-    def detectable(self, queries: int, alpha: float, target: float, test: str) -> float | None:
-        """Return the smallest difference that this many queries detect with the target power, if any."""
-        largest = self.size if self.alike else math.inf
+    def detectable(
+        self, queries: int, alpha: float, target: float, test: str, largest: float = math.inf
+    ) -> float | None:
+        """Return the smallest difference, up to `largest`, that this many queries detect with the target power."""
+        largest = min(self.size, largest) if self.alike else largest
         return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), target, largest)
 
     def needed(self, difference: float, alpha: float, target: float, test: str) -> int | None:
-        """Return the fewest queries that detect a difference with the target power; None if 10^9 are not enough."""
+        """Return the queries from which on all numbers detect a difference with the target power; None beyond 10^9."""
         if abs(difference) < SLACK or (self.alike and abs(difference) > self.size * (1 + SLACK)):
             return None
-        return fewest_queries(lambda queries: self.power(difference, queries, alpha, test), target)
+        return enough_queries(lambda queries: self.power(difference, queries, alpha, test), target)
 
 
 def smallest_difference(power_at: Callable[[float], float], target: float, largest: float = math.inf) -> float | None:
@@ -152,8 +156,12 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
     return high
 
 
-def fewest_queries(power_at: Callable[[int], float], target: float) -> int | None:
-    """Return the fewest queries, found by bisection, that reach the target power; None if 10^9 are not enough."""
+def enough_queries(power_at: Callable[[int], float], target: float) -> int | None:
+    """Return the number of queries from which on the power reaches the target; None if 10^9 are not enough.
+
+    Counts of wins and losses are whole, so the power may fall where their least gap grows: 6 queries that all differ
+    one way are enough at alpha 0.05, and 7 need all 7.
+    """
     low, high = 1, 2
     while power_at(high) < target:
         low, high = high, high * 2
@@ -162,6 +170,9 @@ def fewest_queries(power_at: Callable[[int], float], target: float) -> int | Non
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if power_at(middle) >= target else (middle, high)
+    ahead = high + 1
+    while ahead <= min(high + 4 * math.isqrt(high) + 8, MANY_DIFFERENCES):
+        high, ahead = (ahead + 1 if power_at(ahead) < target else high), ahead + 1
     return high
 
 
@@ -261,6 +272,7 @@ def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
 def power_of(
     rows: Sequence[Row],
     settings: Settings,
+    metrics: Mapping[str, Metric],
     *,
     difference: float | None = None,
     power: float = 0.8,
@@ -276,6 +288,10 @@ def power_of(
         faults.add("power", f"expected a number above 0 and below 1, found {display(power)}")
     if difference is not None and not (math.isfinite(difference) and difference != 0):
         faults.add("difference", f"expected a number other than 0, found {display(difference)}")
+    bounded = [text for text, metric in metrics.items() if metric.definition.bounded]
+    if difference is not None and abs(difference) > 1 and bounded:
+        reason = f"{shortlist(bounded)} {'lies' if len(bounded) == 1 else 'lie'} between 0 and 1"
+        faults.add("difference", f"expected at most 1, because {reason}; found {display(difference)}")
     faults.stop(ConfigError)
     alpha_by = {metric: alpha_of(rows, metric, settings) for metric in dict.fromkeys(row.metric for row in rows)}
     powers = []
@@ -290,7 +306,8 @@ def power_of(
         is_defined = contrast.pairs > 1 and contrast.differ > 0
         if is_defined:
             differences = Differences.of(contrast)
-            least = differences.detectable(contrast.pairs, alpha, power, settings.test)
+            largest = 1.0 if row.metric in bounded else math.inf
+            least = differences.detectable(contrast.pairs, alpha, power, settings.test, largest)
             reached = differences.power(target, contrast.pairs, alpha, settings.test)
             needed = differences.needed(target, alpha, power, settings.test)
         powers.append(

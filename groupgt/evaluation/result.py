@@ -128,14 +128,19 @@ class Evaluation(Result):
     @cached_property
     def means(self) -> dict[str, float]:
         """Mean of each metric over the queries that count, by its text in the request; NaN if no query counts."""
-        return Fixed({text: self._mean(text) for text in self.values})
+        return Fixed(self.means_among())
+
+    def means_among(self, queries: Bools | None = None) -> dict[str, float]:
+        """Return the mean of each metric over all queries, or over those of a mask."""
+        return {text: self._mean(text, queries) for text in self.values}
 
     def __getitem__(self, metric: str | Metric) -> float:
         """Return one mean; the metric may be spelled in any valid way."""
         return self._mean(self.text_of(metric))
 
-    def _mean(self, text: str) -> float:
-        mean, aggregate = mean_of(self.values[text]), self.metrics[text].definition.aggregate
+    def _mean(self, text: str, queries: Bools | None = None) -> float:
+        values, aggregate = self.values[text], self.metrics[text].definition.aggregate
+        mean = mean_of(values if queries is None else values[queries])
         return mean if aggregate is None else aggregate(mean)
 
     @cached_property
@@ -195,10 +200,12 @@ class Evaluation(Result):
     @cached_property
     def deciding(self) -> dict[str, float]:
         """Means that decide which system is best; with an audit, corrected means (NaN for metrics that have none)."""
-        return self.means if self.tested is self.values_per_query else self.deciding_among()
+        return self.deciding_among()
 
     def deciding_among(self, queries: Bools | None = None) -> dict[str, float]:
         """Return the means that decide, over all queries or those of a mask; NaN for metrics that have none."""
+        if self.tested is self.values_per_query:
+            return self.means_among(queries)
         columns = {text: column if queries is None else column[queries] for text, column in self.tested.items()}
         return {text: mean_of(columns[text]) if text in columns else math.nan for text in self.values}
 
@@ -300,13 +307,13 @@ class Evaluation(Result):
 
     @cached_property
     def slices(self) -> list[dict[str, Any]]:
-        """Slices for each `by` column, with the column, value, number of queries with a value, and means."""
+        """Slices for each `by` column, with the column, value, number of queries with a value, and deciding means."""
         return [
             {
                 "by": column,
                 "value": value,
                 "queries": int((mask & self.valued).sum()),
-                "means": {text: mean_of(values[mask]) for text, values in self.values.items()},
+                "means": self.deciding_among(mask),
             }
             for column, value, mask in self.slicer
         ]

@@ -108,14 +108,12 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     rows: list[list[Any]] = []
     by_labels = ["mean_by_labels"] if any(each.audit or each.annotators for each in evaluations) else []
     for evaluation in evaluations:
-        everywhere: list[tuple[str, str, Bools | None, Mapping[str, float]]] = [("", "", None, evaluation.means)]
-        parts = zip(evaluation.slices, evaluation.slicer)
-        everywhere += [(by, value, mask, part["means"]) for part, (by, value, mask) in parts]
-        for by, value, mask, means in everywhere:
-            deciding = evaluation.deciding_among(mask) if by_labels else means
-            for text, mean in means.items():
-                cells = [str(evaluation.metrics[text]), deciding[text], evaluation.counted(text, mask)]
-                rows.append([evaluation.name, by, value, *cells, *([mean] if by_labels else [])])
+        everywhere: list[tuple[str, str, Bools | None]] = [("", "", None), *evaluation.slicer]
+        for by, value, mask in everywhere:
+            means = evaluation.means_among(mask)
+            for text, mean in evaluation.deciding_among(mask).items():
+                cells = [str(evaluation.metrics[text]), mean, evaluation.counted(text, mask)]
+                rows.append([evaluation.name, by, value, *cells, *([means[text]] if by_labels else [])])
     return ["run", "by", "slice", "metric", "mean", "queries", *by_labels], rows
 
 

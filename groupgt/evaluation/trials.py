@@ -194,6 +194,7 @@ def mean_squares(values: Floats) -> tuple[float, float]:
     trials, queries = complete.shape
     if queries < 2:
         return math.nan, math.nan
+    complete = complete[np.lexsort(complete.T)]  # sums are then the same in any order of trials
     of_trials = complete.mean(axis=1)
     rest = complete - complete.mean(axis=0) - of_trials[:, np.newaxis] + complete.mean()
     return queries * float(of_trials.var(ddof=1)), float((rest**2).sum()) / ((trials - 1) * (queries - 1))

@@ -135,6 +135,7 @@ class ComparisonTeller(Teller[Comparison]):
             "failures": nulls(comparison.failures and comparison.failures.to_dict()),
             "headroom": jsonable(comparison.headroom),
             "warnings": self.warnings(),
+            **({"run_warnings": list(comparison.warned)} if comparison.warned else {}),
             "population": population_of(comparison),
         }
 

@@ -162,6 +162,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
         if text not in told:
             kind = "gain" if standing == "better" else "loss"
             yield sentence_of(kind, "By slice: ", name, f" is significantly {standing} on {text}.")
+    yield from map(warning, systems.warned)
     for line in warnings(systems):
         yield warning(line.removeprefix("warning: "))
 
@@ -180,7 +181,7 @@ def whole(systems: Systems) -> Iterator[str]:
 def warnings(systems: Systems) -> list[str]:
     """Return warnings about the primary metric, such as few differing queries or excluded queries."""
     settings = systems.settings
-    lines = [f"warning: {text}" for text in (*systems.warned, *warnings_about(systems.evaluations))]
+    lines = [f"warning: {text}" for text in warnings_about(systems.evaluations)]
     contrasts = systems.against_baseline
     lines += [f"warning: {text}" for text in whole(systems)]
     lines += [f"warning: {text}" for text in too_few({} if systems.basis else contrasts, systems.label, settings)]

@@ -66,7 +66,7 @@ def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> lis
     rows: list[list[Any]] = [["queries", *map(tables.range_text, counts)]]
     for each in evaluations:
         slices = each.slices
-        rows.append([each.name, *each.means.values(), *(slices[place]["means"][text] for text, place in sliced)])
+        rows.append([each.name, *each.deciding.values(), *(slices[place]["means"][text] for text, place in sliced)])
     table = Table(["run", *headers], rows, above=["", *above])
     # The slices of later metrics are hidden first, then the last slices of the first.
     titles = list(dict.fromkeys(above[len(labels) :]))[len(first.slicer.by) :]

@@ -14,7 +14,7 @@ from tests.snapshots import Snapshot
 stats = pytest.importorskip("scipy.stats", reason="the extra groupgt[stats] is not installed")
 from groupgt.comparison.power import (  # noqa: E402  # after the check for SciPy
     Differences,
-    fewest_queries,
+    enough_queries,
     power,
     power_of,
     smallest_difference,
@@ -84,13 +84,13 @@ def test_what_is_detectable_is_shown_with_the_wanted_power() -> None:
 
 
 def test_what_is_needed_is_the_least() -> None:
-    count = fewest_queries(lambda queries: power(0.05, 0.2, queries), 0.8)
+    count = enough_queries(lambda queries: power(0.05, 0.2, queries), 0.8)
     assert count is not None
     assert power(0.05, 0.2, count) >= 0.8 > power(0.05, 0.2, count - 1)
     # The textbook's (z.975 + z.8)² σ²/δ² = 7.849 · 16 = 125.6, and about two more for t.
     assert count == 128
-    assert fewest_queries(lambda queries: power(0.1, 0.0, queries), 0.8) == 2
-    assert fewest_queries(lambda queries: power(1e-9, 1.0, queries), 0.8) is None
+    assert enough_queries(lambda queries: power(0.1, 0.0, queries), 0.8) == 2
+    assert enough_queries(lambda queries: power(1e-9, 1.0, queries), 0.8) is None
 
 
 def test_ends() -> None:
@@ -132,6 +132,32 @@ def test_few_questions_that_differ_show_less_than_t_promises() -> None:
     count = few.needed(0.04, 0.05, 0.8, "randomization")
     assert count is not None
     assert few.power(0.04, count, 0.05, "randomization") >= 0.8 > few.power(0.04, count - 1, 0.05, "randomization")
+
+
+@pytest.mark.parametrize(("share", "difference"), [(1.0, 0.9), (0.9, 0.6), (0.3, 0.2), (0.05, 0.04)])
+def test_every_larger_number_of_queries_is_enough_too(share: float, difference: float) -> None:
+    """Where all differ and 95% of them are won, 6 have 0.95^6 = 0.735, 8 have 0.663, and 9 may lose one: 0.929."""
+    each = of_one_size(share)
+    count = each.needed(difference, 0.05, 0.8, "randomization")
+    assert count is not None
+    enough = [each.power(difference, n, 0.05, "randomization") >= 0.8 for n in range(count - 1, 2 * count + 60)]
+    assert enough == [False] + [True] * (count + 60)
+    if share == 1.0:
+        assert [each.power(0.9, n, 0.05, "randomization") for n in (6, 8, 9)] == pytest.approx(
+            [0.735, 0.663, 0.929], abs=5e-4
+        )
+
+
+def test_no_difference_beyond_the_metric_is_promised() -> None:
+    """t with 7 degrees of freedom detects a difference of about (3.5 + 0.9) × 0.8 ÷ √8 = 1.24 at alpha 0.01."""
+    unlike = Differences(1.0, 0.7, alike=False, spread=0.8)
+    assert unlike.detectable(8, 0.01, 0.8, "t") == pytest.approx(1.24, abs=0.1)
+    assert unlike.detectable(8, 0.01, 0.8, "t", largest=1.0) is None
+    truth = {f"q{n}": [["a"]] for n in range(40)}
+    with pytest.raises(
+        groupgt.ConfigError, match=r"expected at most 1, because recall lies between 0 and 1; found 1\.5"
+    ):
+        groupgt.compare(truth, runs_of(truth), ["recall"]).power(difference=1.5)
 
 
 @pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon", "bootstrap"])
@@ -239,4 +265,5 @@ def test_of_the_test_that_is_used() -> None:
     }
     assert reached["t"] > reached["randomization"] > 0.2
     rows = groupgt.compare(truth, runs_of(truth), ["recall"]).rows
-    assert power_of(rows, Settings(test="t"), difference=0.2)[0].reached == reached["t"]
+    metrics = {"recall": groupgt.parse_metric("recall")}
+    assert power_of(rows, Settings(test="t"), metrics, difference=0.2)[0].reached == reached["t"]

@@ -1,4 +1,4 @@
-"""Every road to a measurement and every medium that shows it, read as facts: (system, metric, field) and a value.
+"""Every road to a measurement and every medium that shows it, read as facts, each with a value.
 
 A road is a way to measure (Python, the shell, an experiment, a result folder); a medium is what it shows (JSON, CSV,
 tables, Markdown, the data of the page). A printed value has so many decimals, and equals what it may be rounded from.
@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -19,11 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import groupgt
 from groupgt.cli.main import main
 
 Row = Mapping[str, Any]
-Fact = tuple[str, str, str]
+Fact = tuple[str, str, str, str]
 NUMBER = re.compile(r"[-+−]?\d[\d,]*(?:\.\d+)?$")
 # Fields of a row of JSON or CSV, by the names of facts.
 FIELDS = {
@@ -45,11 +48,18 @@ class World:
     systems: dict[str, list[Row]]
     metrics: list[str]
     policy: str = ""
+    # The ground truth of a second data set; both are measured with the results of the same systems.
+    second: list[Row] = field(default_factory=list)
     annotator: list[Row] = field(default_factory=list)
     audit: list[Row] = field(default_factory=list)
     # A limit that the mean of `b` meets, and whether it has such a mean.
     gate: dict[str, Any] = field(default_factory=lambda: {"metric": "recall@3", "min": 0.05})
     passes: bool = True
+
+    @property
+    def datasets(self) -> list[str]:
+        """The data sets, whose ground truths have the same names."""
+        return ["d", "e"] if self.second else ["d"]
 
     @property
     def cutoff(self) -> int:
@@ -58,22 +68,20 @@ class World:
 
     def write(self, folder: Path) -> None:
         """Write the files that all roads read."""
-        parts = {"truth": self.truth, **self.systems, "human": self.audit, "anna": self.annotator}
+        parts = {"d": self.truth, "e": self.second, **self.systems, "human": self.audit, "anna": self.annotator}
         for name, rows in parts.items():
             (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
     def experiment(self) -> str:
         """Return the experiment file, which is JSON."""
-        dataset = {"ground_truth": "truth.jsonl"} | (
-            {"audit": "human.jsonl", "assume_random": True} if self.audit else {}
-        )
+        audit = {"audit": "human.jsonl", "assume_random": True} if self.audit else {}
         policy = {"policy": dict([self.policy.split("=")])} if self.policy else {}
         return json.dumps(
             {
                 "version": 1,
                 "name": "e",
                 "convention": "coverage",
-                "datasets": {"d": dataset},
+                "datasets": {name: {"ground_truth": f"{name}.jsonl", **audit} for name in self.datasets},
                 "systems": {name: {"use": "results", "with": {"path": f"{name}.jsonl"}} for name in self.systems},
                 "evaluate": {"metrics": self.metrics, **policy},
                 "compare": {"baseline": "a"},
@@ -82,10 +90,9 @@ class World:
             }
         )
 
-    @property
-    def words(self) -> list[str]:
+    def words(self, dataset: str) -> list[str]:
         """What every command of the shell gets."""
-        files = ["truth.jsonl", *(f"{name}={name}.jsonl" for name in self.systems)]
+        files = [f"{dataset}.jsonl", *(f"{name}={name}.jsonl" for name in self.systems)]
         files += ["-m", ",".join(self.metrics), "--convention", "coverage"]
         files += ["--policy", self.policy] if self.policy else []
         files += ["--audit", "human.jsonl", "--assume-random"] if self.audit else []
@@ -105,11 +112,16 @@ class Book:
 
     def __init__(self) -> None:
         self.facts: dict[Fact, dict[str, tuple[float | None, int | None]]] = defaultdict(dict)
+        # The data set of the facts that are read.
+        self.dataset = "d"
 
     def put(self, medium: str, system: str, metric: str, name: str, value: float | None) -> None:
         """Note a full number."""
         metric = metric.replace(".coverage", "")
-        self.facts[system, metric, name][medium] = (None if value is None or value != value else float(value), None)
+        self.facts[self.dataset, system, metric, name][medium] = (
+            None if value is None or value != value else float(value),
+            None,
+        )
 
     def text(self, medium: str, system: str, metric: str, name: str, cell: str) -> None:
         """Note a printed cell; a dash is undefined, and anything else but a number says nothing."""
@@ -117,7 +129,7 @@ class Book:
         if cell == "–":
             self.put(medium, system, metric, name, None)
         elif NUMBER.match(cell):
-            self.facts[system, metric, name][medium] = (float(cell), len(cell.partition(".")[2]))
+            self.facts[self.dataset, system, metric, name][medium] = (float(cell), len(cell.partition(".")[2]))
 
     def disagreements(self) -> list[str]:
         """Return every fact of which two media say different things."""
@@ -176,14 +188,15 @@ def read_csv(book: Book, medium: str, text: str) -> None:
     rows = list(csv.DictReader(io.StringIO(text)))
     if "metric" in rows[0]:
         for row in rows:
+            book.dataset = row.get("dataset", book.dataset)
             read_row(book, medium, row)
         return
-    columns: dict[tuple[str, str], list[float]] = defaultdict(list)
+    columns: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in rows:
         for name, cell in row.items():
             if name not in ("dataset", "run", "qid"):
-                columns[row["run"], name] += [float(cell)] if cell else []
-    for (system, metric), values in columns.items():
+                columns[row.get("dataset", book.dataset), row["run"], name] += [float(cell)] if cell else []
+    for (book.dataset, system, metric), values in columns.items():
         book.put(medium, system, metric, "mean", sum(values) / len(values) if values else None)
         book.put(medium, system, metric, "n", len(values))
 
@@ -206,7 +219,15 @@ def tables_in(text: str) -> Iterator[list[dict[str, str]]]:
 
 
 def read_text(book: Book, medium: str, text: str, cutoff: int) -> None:
-    """Read the tables of the terminal or of Markdown."""
+    """Read the tables of the terminal or of Markdown, which may be those of several data sets."""
+    first, *others = re.split(r"^dataset (\S+)$", text, flags=re.MULTILINE)
+    read_tables(book, medium, first, cutoff)
+    for book.dataset, part in zip(others[::2], others[1::2]):
+        read_tables(book, medium, part, cutoff)
+
+
+def read_tables(book: Book, medium: str, text: str, cutoff: int) -> None:
+    """Read the tables of one data set."""
     for rows in tables_in(text):
         first = next(iter(rows[0]))
         for row in rows:
@@ -255,9 +276,16 @@ def blocks_of(page: bytes) -> dict[str, Any]:
 
 
 def read_page(book: Book, medium: str, page: bytes) -> None:
-    """Read the data of a page with one data set."""
+    """Read the data of a page."""
     blocks = blocks_of(page)
-    dataset = blocks["page"]["datasets"][0]
+    datasets = blocks["page"]["datasets"]
+    for number, dataset in enumerate(datasets):
+        book.dataset = dataset["name"] if len(datasets) > 1 else book.dataset
+        read_dataset(book, medium, dataset, blocks[f"questions-{number}"]["complete"])
+
+
+def read_dataset(book: Book, medium: str, dataset: Mapping[str, Any], complete: list[list[float]]) -> None:
+    """Read what a page says of a data set, and the shares of trials that complete each query."""
     names, metrics = [each["name"] for each in dataset["systems"]], [each["name"] for each in dataset["metrics"]]
     for system in dataset["systems"]:
         for at, metric in enumerate(metrics):
@@ -278,8 +306,7 @@ def read_page(book: Book, medium: str, page: bytes) -> None:
             for name, value in facts.items():
                 book.put(f"{medium} contrasts", names[first], metrics[metric], name, value)
     for at, name in enumerate(names):
-        shares = [each[at] for each in blocks["questions-0"]["complete"]]
-        book.put(f"{medium} queries", name, "", "done", sum(shares))
+        book.put(f"{medium} queries", name, "", "done", sum(each[at] for each in complete))
 
 
 # --- Roads.
@@ -298,7 +325,8 @@ def shell(*words: str) -> tuple[int, str]:
 def by_python(book: Book, world: World) -> None:
     """Measure and compare in Python."""
     runs = {name: f"{name}.jsonl" for name in world.systems}
-    found = groupgt.compare("truth.jsonl", runs, world.metrics, baseline="a", **world.options)
+    truth = f"{book.dataset}.jsonl"
+    found = groupgt.compare(truth, runs, world.metrics, baseline="a", **world.options)
     read_comparison(book, "python", json.loads(json.dumps(found.to_dict())))
     read_text(book, "python text", found.text(), world.cutoff)
     read_text(book, "python summary", found.summary(), world.cutoff)
@@ -306,7 +334,7 @@ def by_python(book: Book, world: World) -> None:
     read_page(book, "python page", Path("python.html").read_bytes())
     if world.annotator:
         return  # only comparisons take annotators
-    for system, evaluation in groupgt.evaluate_runs("truth.jsonl", runs, world.metrics, **world.options).items():
+    for system, evaluation in groupgt.evaluate_runs(truth, runs, world.metrics, **world.options).items():
         for metric, mean in evaluation.deciding.items():
             book.put("python evaluate", system, metric, "mean", mean)
 
@@ -314,35 +342,68 @@ def by_python(book: Book, world: World) -> None:
 def by_shell(book: Book, world: World) -> None:
     """Compare and evaluate in the shell, in every form."""
     for style, read in READERS.items():
-        _, out = shell("compare", *world.words, "--baseline", "a", *style.split())
+        _, out = shell("compare", *world.words(book.dataset), "--baseline", "a", *style.split())
         read(book, f"compare {style}", out, world)
     if world.annotator:
         return
-    _, out = shell("evaluate", *world.words, "--format", "json")
+    _, out = shell("evaluate", *world.words(book.dataset), "--format", "json")
     for run in json.loads(out)["runs"]:
         for metric, row in run["metrics"].items():
             read_row(book, "evaluate json", {"run": run["run"], "metric": metric, **row} | {"queries": None})
 
 
 def by_experiment(book: Book, world: World) -> None:
-    """Run the experiment, and compare what it left in its folder."""
+    """Run the experiment, once more against what that left, and tell what it left in its folder."""
     if world.annotator:
         return
     Path("e.yaml").write_text(world.experiment(), encoding="utf-8")
-    status, out = shell("run", "e.yaml", "-o", "out", "--details")
+    first = run(book, world, "run")
+    run(book, world, "run --against", "--against", str(first))
+    _, out = shell("report", str(first), "--format", "json")
+    for book.dataset, plain in json.loads(out).items():
+        read_comparison(book, "report json", plain)
+    _, out = shell("report", str(first), "--details", "--html", "report.html")
+    read_text(book, "report details", out, world.cutoff)
+    read_page(book, "report page", Path("report.html").read_bytes())
+    if not world.second:
+        _, out = shell("compare", str(first), "--format", "json")
+        read_comparison(book, "compare FOLDER", json.loads(out))
+
+
+def run(book: Book, world: World, road: str, *options: str) -> Path:
+    """Run the experiment, read what it shows and all that it writes, and return its folder."""
+    parent = road.replace(" ", "")
+    status, out = shell("run", "e.yaml", "-o", parent, "--details", *options)
     assert status == (0 if world.passes else 1)
-    read_text(book, "run details", out, world.cutoff)
-    (folder,) = Path("out/e").glob("2*")
+    read_text(book, f"{road} details", out, world.cutoff)
+    (folder,) = Path(parent, "e").glob("2*")
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    read_comparison(book, "results.json", results["datasets"]["d"]["comparison"])
-    (gate,) = results["gates"]
-    assert (gate["passed"], gate["value"] is None) == (world.passes, not world.passes)
-    book.put("gate", "b", world.gate["metric"], "mean", gate["value"])
+    for gate, book.dataset in zip(results["gates"], world.datasets, strict=True):
+        assert (gate["dataset"], gate["passed"]) == (book.dataset, world.passes)
+        assert (gate["value"] is None) == (not world.passes)
+        book.put(f"{road} gate", "b", world.gate["metric"], "mean", gate["value"])
+        read_comparison(book, f"{road} results.json", results["datasets"][book.dataset]["comparison"])
     for name in ("means.csv", "comparison.csv", *([] if world.audit else ["per_query.csv"])):
-        read_csv(book, name, (folder / name).read_text(encoding="utf-8"))
-    read_page(book, "report.html", (folder / "report.html").read_bytes())
-    _, out = shell("compare", str(folder), "--format", "json")
-    read_comparison(book, "compare FOLDER", json.loads(out))
+        read_csv(book, f"{road} {name}", (folder / name).read_text(encoding="utf-8"))
+    read_page(book, f"{road} report.html", (folder / "report.html").read_bytes())
+    return folder
+
+
+def by_pytest(book: Book, world: World, pytester: pytest.Pytester) -> None:
+    """Evaluate the systems in a test, and read what the plug-in shows and writes."""
+    if world.annotator:
+        return
+    pytester.makepyfile(
+        f"def test_systems(groupgt_evaluate):\n"
+        f"    for name in {list(world.systems)}:\n"
+        f"        run = f'{{name}}.jsonl'\n"
+        f"        groupgt_evaluate('{book.dataset}.jsonl', run, {world.metrics}, name=name, **{world.options})\n"
+    )
+    out = "\n".join(pytester.runpytest_inprocess("-p", "no:randomly", "--groupgt-report", "pages").outlines)
+    read_text(book, "pytest", out, world.cutoff)
+    (page,) = Path("pages").glob("*.html")
+    read_page(book, "pytest page", page.read_bytes())
+    shutil.rmtree("pages")
 
 
 READERS: dict[str, Callable[[Book, str, str, World], None]] = {
@@ -351,4 +412,4 @@ READERS: dict[str, Callable[[Book, str, str, World], None]] = {
     "--details": lambda book, medium, out, world: read_text(book, medium, out, world.cutoff),
     "--format github": lambda book, medium, out, world: read_text(book, medium, out, world.cutoff),
 }
-ROADS = (by_python, by_shell, by_experiment)
+ROADS = (by_python, by_shell)  # on one data set
