@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
@@ -92,8 +92,8 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
     return Against(
         before=before,
         builds_before=pairing.builds(before),
-        lost={name: list(compress(paired, then > complete[name])) for name, then in complete_then.items()},
-        gained={name: list(compress(paired, complete[name] > then)) for name, then in complete_then.items()},
+        lost={name: _largest_first(paired, then - complete[name]) for name, then in complete_then.items()},
+        gained={name: _largest_first(paired, complete[name] - then) for name, then in complete_then.items()},
         again=pairing.again,
         refused={key: experiment.hide(why) for key, why in pairing.refused.items()},
         stored={key: experiment.hide(why) for key, why in pairing.stored.items()},
@@ -105,6 +105,15 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
         queries_only_then=len(pairing.changes.gone),
         **shared,
     )
+
+
+def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:
+    """Return the queries that fall, largest fall first: falls are shares of trials.
+
+    >>> _largest_first(["p", "q", "r"], np.array([0.2, 0.0, 0.8]))
+    ['r', 'p']
+    """
+    return [qids[place] for place in np.argsort(-falls, kind="stable").tolist() if falls[place] > 0]
 
 
 def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
