@@ -408,14 +408,22 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         others["weights"] = _weights(table, rows, roles["weight"])
     shapes = cells_of(table, SHAPE) if SHAPE in table.names else ()
     shape = "flat" if groups is None else shape_of(shapes, "subtopics", table.title)
+    texts = _texts(table, rows, roles["query"]) if "query" in roles else {}
     truth = rows.truth(policy, shape, table.faults, unsplit=lists.unsplit, **others)
-    if "query" not in roles:
-        return truth
-    texts: dict[Any, str] = {}
-    for qid, text in zip(rows.qids, cells_of(table, roles["query"])):
-        if isinstance(text, str) and text.strip():
-            texts.setdefault(qid, text)
     return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None)
+
+
+def _texts(table: Table, rows: Judged, name: str) -> dict[Any, str]:
+    """Return the text of each query that has one; another text in a later row is a fault."""
+    first: dict[Any, tuple[int, str]] = {}
+    for row, (qid, text) in enumerate(zip(rows.qids, cells_of(table, name))):
+        if not isinstance(text, str) or not text.strip():
+            continue
+        earlier, known = first.setdefault(qid, (row, text))
+        if text != known and normal_text(text) != normal_text(known):
+            what = f"the query has the text {display(text)}, and {display(known)} at {table.place(earlier)}; keep one"
+            table.faults.add(f"{table.place(row)}: query {display(qid)}", what)
+    return {qid: text for qid, (_, text) in first.items()}
 
 
 def _refuse_iterations(table: Table) -> None:

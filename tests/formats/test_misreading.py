@@ -264,3 +264,22 @@ def test_a_column_may_be_absent_from_the_first_record(tmp_path: Path, wrapped: b
     unanswered = lines(tmp_path / "u.jsonl", {"id": "q0"}, records[1])
     with pytest.raises(groupgt.DataError, match=r"u.jsonl:1: expected the key must_have, found id"):
         groupgt.read_ground_truth(unanswered, columns=columns)
+
+
+def test_a_query_with_two_texts_is_asked_about(tmp_path: Path) -> None:
+    """One text per query id, apart from blanks; in files and in frames."""
+    rows = [("q1", "what is  x", "a"), ("q1", "what is x ", "b"), ("q1", "", "c"), ("q2", "what is y", "a")]
+    other = [*rows, ("q2", "what is z", "b")]
+
+    def written(name: str, rows: list[tuple[str, str, str]]) -> Path:
+        return put(tmp_path / name, "qid,query,doc_id\n" + "".join(",".join(row) + "\n" for row in rows))
+
+    truth = groupgt.read_ground_truth(written("good.csv", rows))
+    assert truth.texts == ["what is  x", "what is y"]
+    with pytest.raises(
+        groupgt.DataError, match=r"bad\.csv:6: query 'q2': .*'what is z', and 'what is y' at .*:5"
+    ):
+        groupgt.read_ground_truth(written("bad.csv", other))
+    frame = pl.DataFrame(other, schema=["qid", "query", "doc_id"], orient="row")
+    with pytest.raises(groupgt.DataError, match=r"row 5: query 'q2': .*'what is y' at .*row 4; keep one"):
+        groupgt.read_ground_truth(frame)
