@@ -4,8 +4,8 @@
     python benchmarks/verdicts.py --experiments 200
 
 A query has one relevant document, which each system ranks by chance, the better the easier the query is; metrics are
-functions of that rank, so that they are discrete and correlated as those of a real ranking. The verdict is read as a
-colleague would: its first sentence. Where systems do not differ, at most alpha of all experiments may claim that they
+functions of that rank, so that they are discrete and correlated as those of a real ranking. The decision is read as
+a colleague would. Where systems do not differ, at most alpha of all experiments may claim that they
 do, however many metrics are listed; a planted loss is to be told as often as `groupgt power` promises. That
 needs SciPy: `pip install -e '.[stats]'`.
 """
@@ -18,7 +18,6 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from groupgt.report.verdict import sentences
 from numpy.typing import NDArray
 
 from groupgt.comparison.contrast import contrasts_of
@@ -28,6 +27,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import scipy_stats
 from groupgt.metrics.language import parse_metrics
 from groupgt.render.tables import table
+from groupgt.report.decision import decide
 
 QUERIES, ALPHA, RESAMPLES = 60, 0.05, 999
 CUTOFFS = (1, 2, 3, 5, 10, 20)
@@ -71,11 +71,9 @@ def systems_of(ranked: Floats, metrics: Sequence[str], *, is_baseline_named: boo
 
 
 def claim(systems: Systems) -> str:
-    """What the first sentence claims: a `gain`, a `loss`, the `best` system; empty where it claims nothing."""
-    first = next(iter(sentences(systems, brief=True)))
-    if first["kind"] in ("gain", "loss"):
-        return first["kind"]
-    return "best" if "significantly so" in "".join(first["parts"]) else ""
+    """What the decision claims: a `gain`, a `loss`, the `best` system; empty where it claims nothing."""
+    claims = {"gain": "gain", "gains": "gain", "loss": "loss", "losses": "loss", "best": "best"}
+    return claims.get(decide(systems).state, "")
 
 
 def share(

@@ -226,6 +226,26 @@ def test_modules_are_small() -> None:
     assert {name: count for name, count in lines.items() if count > 520} == {}
 
 
+@pytest.mark.parametrize("path", sorted((ROOT.parent / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+def test_benchmarks_import_what_exists(path: Path) -> None:
+    found = [each for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(each, ast.ImportFrom)]
+    names = [
+        (each.module, name.name)
+        for each in found
+        if each.module and each.module.startswith("groupgt")
+        for name in each.names
+    ]
+    missing = [
+        each
+        for each in names
+        if importlib.util.find_spec(each[0]) is None
+        or not (
+            hasattr(importlib.import_module(each[0]), each[1]) or importlib.util.find_spec(".".join(each)) is not None
+        )
+    ]
+    assert missing == []
+
+
 def test_doctests(monkeypatch: pytest.MonkeyPatch) -> None:
     import doctest
 
