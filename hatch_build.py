@@ -1,4 +1,4 @@
-"""Builds `groupgt._native` where there is a compiler: for a wheel, an editable install, or in place.
+"""Builds `groupgt._native` where there is a compiler, for a wheel, an editable install, or in place; fills in metadata.
 
 `python hatch_build.py` builds it in place, for a checkout that is run without being installed (it needs setuptools).
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import sys
 import sysconfig
@@ -15,6 +16,7 @@ from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent / "groupgt"
 SOURCE = PACKAGE / "_native.c"
+LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s]+)")
 
 
 def build(folder: Path) -> Path | None:
@@ -54,11 +56,43 @@ def build_in_place() -> Path | None:
         return None if module is None else Path(shutil.copy2(module, PACKAGE))
 
 
+def metadata_of(filled: dict[str, str], version: str) -> dict[str, Any]:
+    """What derives from the three lines that a maintainer fills in: authors, URLs, and the README with absolute links.
+
+    A package index shows the README alone, so its links and pictures lead to the files of this version's tag.
+    """
+    repository, tag = filled["repository"], f"v{version}"
+
+    def absolute(link: re.Match[str]) -> str:
+        return f"{repository}/{'raw' if link[1].endswith('.png') else 'blob'}/{tag}/{link[1]}"
+
+    text = LINK.sub(absolute, (PACKAGE.parent / "README.md").read_text(encoding="utf-8"))
+    return {
+        "authors": [{"name": filled["author"], "email": filled["email"]}],
+        "readme": {"content-type": "text/markdown", "text": text},
+        "urls": {
+            "Repository": repository,
+            "Documentation": f"{repository}/blob/{tag}/docs/index.md",
+            "Changelog": f"{repository}/blob/{tag}/CHANGELOG.md",
+            "Issues": f"{repository}/issues",
+        },
+    }
+
+
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+    from hatchling.metadata.plugin.interface import MetadataHookInterface
 except ImportError:  # in place, without hatchling
     pass
 else:
+
+    class FilledHook(MetadataHookInterface):
+        """The metadata that `pyproject.toml` calls dynamic, but for the version."""
+
+        def update(self, metadata: dict[str, Any]) -> None:
+            """Before anything is built: adds them."""
+            filled = {name: self.config[name] for name in ("repository", "author", "email")}
+            metadata.update(metadata_of(filled, metadata["version"]))
 
     class NativeHook(BuildHookInterface[Any]):
         """A wheel for this platform with the module, or one for all without it."""

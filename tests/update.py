@@ -18,7 +18,7 @@ from pathlib import Path
 
 from docs.generate import figures, notebooks, same_word, screenshot
 from groupgt.experiment.json_schema import schema_text
-from tests import browser, snapshots
+from tests import browser, release, snapshots
 from tests.docs import blocks, pull_request, tables
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +54,7 @@ class Derived:
 
 DERIVED: dict[str, Derived] = {
     "schema of experiment files": Derived(lambda: {ROOT / "configs" / "groupgt.schema.json": schema_text()}),
+    "version, author and repository": Derived(release.Release().derived),
     "page of other tools": Derived(lambda: {same_word.PATH: same_word.text()}, slow=True),
     "tables of commands": Derived(tables.commands),
     "table of chunkings": Derived(tables.chunkings, slow=True),
