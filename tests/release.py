@@ -1,4 +1,4 @@
-"""Release a version: `python -m tests.release 0.2.0` sets it, `python -m tests.release --check v0.2.0` is asked of a tag.
+"""Release a version: `python -m tests.release 0.2.0` sets it, `python -m tests.release --check v0.2.0` checks a tag.
 
 The version stands in `groupgt/__init__.py`, its date in `CHANGELOG.md`, and who and where in `pyproject.toml`. What
 names them elsewhere derives from there.
@@ -43,21 +43,30 @@ class Release:
     def derived(self) -> dict[Path, str]:
         """The files that name version, author or repository, as they should be."""
         repository, author, version = self.filled["repository"], self.filled["author"], self.version
-        rules = {
+        pages = {
             r"(?<=uses: )[\w.-]+/groupgt@[\w.-]+": f"{repository.removeprefix('https://github.com/')}@v{version}",
-            r"(?<=repo: )https?://\S+/groupgt(?=\s+rev:)": repository,
+            r"(?<=repo: )https?://\S+/groupgt(?=\s+rev: )": repository,
             r"(?<=/groupgt)(\s+rev: )\S+": rf"\g<1>v{version}",
-            r"(?<=^version: )\d+\.\d+\.\d+$": version,
-            r"(?<=^repository-code: ).*$": repository,
-            r"(?<=^author: |^- name: ).*$": author,
+        }
+        cited = {
+            r"(?<=^version: ).*": version,
+            r"(?<=^repository-code: ).*": repository,
+            r"(?<=^  - name: ).*": author,
+        }
+        rules = {path: pages for path in [*self.root.glob("docs/*/*.md"), *self.root.glob("examples/*.yml")]}
+        rules[self.root / "CITATION.cff"] = cited
+        rules[self.root / "action.yml"] = {r"(?<=^author: ).*": author}
+        rules[self.root / "docs" / "how-to" / "paper.md"] = {
             r"(?<=^  author  = ){{.*}}": f"{{{{{author}}}}}",
             r"(?<=^  version = ){.*}": f"{{{version}}}",
         }
-        paths = [self.root / "CITATION.cff", self.root / "action.yml", *self.root.glob("examples/*.yml")]
-        texts = {path: path.read_text(encoding="utf-8") for path in [*paths, *self.root.glob("docs/*/*.md")]}
-        for pattern, value in rules.items():
-            texts = {path: re.sub(pattern, value, text, flags=re.MULTILINE) for path, text in texts.items()}
-        return texts
+        return {path: self._replaced(path, values) for path, values in rules.items()}
+
+    def _replaced(self, path: Path, values: dict[str, str]) -> str:
+        text = path.read_text(encoding="utf-8")
+        for pattern, value in values.items():
+            text = re.sub(pattern, value, text, flags=re.MULTILINE)
+        return text
 
     def write_derived(self) -> None:
         for path, text in self.derived().items():
@@ -68,10 +77,10 @@ class Release:
         if names:
             yield f"pyproject.toml: fill in {' and '.join(names)} below [tool.hatch.metadata.hooks.custom]"
 
-    def faults(self, tag: str) -> Iterator[str]:
-        """What keeps a tag from being released."""
+    def faults(self, tag: str = "") -> Iterator[str]:
+        """What keeps this checkout from being released, under a tag if there is one."""
         yield from self.unfilled()
-        if tag != f"v{self.version}":
+        if tag not in ("", f"v{self.version}"):
             yield f"groupgt/__init__.py: expected the version of the tag {tag}, found {self.version}"
         changes = self.text("CHANGELOG.md")
         if UNRELEASED.search(changes) or not re.search(rf"^## {re.escape(self.version)} \(\d", changes, re.MULTILINE):
@@ -104,12 +113,12 @@ def main(words: list[str]) -> int:
     """Set a version, or check a tag; 1 if it cannot be released."""
     release = Release()
     match words:
-        case ["--check", tag]:
-            faults = list(release.faults(tag))
+        case ["--check", *tag] if len(tag) < 2:
+            faults = list(release.faults(*tag))
         case [version] if not version.startswith("-"):
             faults = release.set(version, date.today())
         case _:
-            faults = ["usage: python -m tests.release VERSION, or --check TAG"]
+            faults = ["usage: python -m tests.release VERSION, or --check [TAG]"]
     print("\n".join(faults) or f"groupgt {release.version} can be released")
     return 1 if faults else 0
 
