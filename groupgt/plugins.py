@@ -1,4 +1,4 @@
-"""Finds plug-ins by name (metrics, labellers, retrievers, tokenizers and engines), built in or installed.
+"""Finds plug-ins by name (metrics, labellers, retrievers, formats, tokenizers and engines), built in or installed.
 
 Names are looked up first among built-in plug-ins, then among plug-ins registered in this process, then among the entry
 points for that kind. Built-in plug-ins are imported only when they are used. Reading entry points takes a while, so it
@@ -77,11 +77,12 @@ KINDS = {
     "metric": Kind("metrics", "groupgt.metrics", holds=""),
     "labeller": Kind("labellers", "groupgt.labellers"),
     "retriever": Kind("retrievers", "groupgt.retrievers", "groupgt.retrievers.base:RetrieverPlugin"),
+    "format": Kind("formats", "groupgt.formats", "groupgt.formats.format:Format"),
     "tokenizer": Kind("tokenizers", "groupgt.tokenizers"),
     "engine": Kind("engines"),
 }
 
-# The built-in plug-ins by kind and name, with their modules. Metrics come in families and have a table of their own.
+# The built-in plug-ins by kind and name, with their modules.
 OURS: dict[str, dict[str, str]] = {
     "labeller": {
         "id": "groupgt.labellers.ids:PLUGIN",
@@ -118,7 +119,8 @@ OURS: dict[str, dict[str, str]] = {
         "spark": "groupgt.engines.choice:SPARK",
     },
 }
-METRICS = "groupgt.metrics.catalogue:CATALOGUE"
+# Those that come in families have a table of their own.
+TABLES = {"metric": "groupgt.metrics.catalogue:CATALOGUE", "format": "groupgt.formats.known:BY_NAME"}
 
 # Plug-ins that were registered in this process, or found by an entry point, by kind and name.
 REGISTERED: dict[tuple[str, str], Any] = {}
@@ -159,7 +161,7 @@ def looked_up(kind: str, name: str) -> Any:
 
 def ours(kind: str) -> list[str]:
     """Return the names of built-in plug-ins."""
-    return list(_attribute(METRICS) if kind == "metric" else OURS[kind])
+    return list(_attribute(TABLES[kind]) if kind in TABLES else OURS[kind])
 
 
 def names(kind: str) -> list[str]:
@@ -194,8 +196,8 @@ def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> Non
 
 @cache
 def _ours(kind: str, name: str) -> Any:
-    if kind == "metric":
-        return _attribute(METRICS)[name]
+    if kind in TABLES:
+        return _attribute(TABLES[kind])[name]
     return _attribute(OURS[kind][name]).named(kind, name)
 
 

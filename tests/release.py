@@ -53,7 +53,7 @@ class Release:
             r"(?<=^repository-code: ).*": repository,
             r"(?<=^  - name: ).*": author,
         }
-        rules = {path: pages for path in [*self.root.glob("docs/*/*.md"), *self.root.glob("examples/*.yml")]}
+        rules = dict.fromkeys([*self.root.glob("docs/*/*.md"), *self.root.glob("examples/*.yml")], pages)
         rules[self.root / "CITATION.cff"] = cited
         rules[self.root / "action.yml"] = {r"(?<=^author: ).*": author}
         rules[self.root / "docs" / "how-to" / "paper.md"] = {

@@ -16,7 +16,7 @@ import pytest
 import groupgt
 from groupgt import plugins
 from groupgt.labellers.ids import Ids
-from groupgt.plugins import KINDS, OURS, Plugin, find, names, ours
+from groupgt.plugins import OURS, Plugin, find, names, ours
 from groupgt.report.run import run_experiment
 from groupgt.retrievers.base import Options, RetrieverPlugin, Setting
 from tests.retrievers.small import small
@@ -82,7 +82,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-OURS_BY_KIND = [(kind, name) for kind in KINDS if kind != "metric" for name in ours(kind)]
+OURS_BY_KIND = [(kind, name) for kind, names in OURS.items() for name in names]
 
 
 @pytest.mark.parametrize(("kind", "name"), OURS_BY_KIND)

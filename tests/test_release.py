@@ -54,9 +54,7 @@ def checkout(tmp_path: Path) -> Release:
         text = re.sub(rf'(?<=^{name} = ").*(?="$)', value, text, flags=re.MULTILINE)
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     (tmp_path / "groupgt" / "__init__.py").write_text('"""Doc."""\n\n__version__ = "1.9.0"\n', encoding="utf-8")
-    changes = (
-        "# Changelog\n\n## Unreleased\n\n- **New.**\n\n### Removed\n\n- Old.\n\n## 1.9.0 (2026-12-01)\n\n- First.\n"
-    )
+    changes = "# Changelog\n\n## Unreleased\n\n- **New.**\n\n### Removed\n\n- Old.\n\n## 1.9.0 (2026-12-01)\n\n- It.\n"
     (tmp_path / "CHANGELOG.md").write_text(changes, encoding="utf-8")
     copied = Release(tmp_path)
     copied.write_derived()

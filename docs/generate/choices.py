@@ -12,7 +12,7 @@ from docs.generate.markdown import bullets, cell, code, docstring, page, plain, 
 from groupgt.cli.reference import _default as default_of
 from groupgt.model.policy import PRESETS
 from groupgt.options import choices, options_of
-from groupgt.plugins import KINDS, Plugin, find, ours
+from groupgt.plugins import KINDS, OURS, Plugin, find
 
 SAYS = {
     "labeller": "A labeller decides which result hits which alternative. "
@@ -27,11 +27,10 @@ SAYS = {
 
 def pages() -> dict[str, str]:
     made = {}
-    for kind, known in KINDS.items():
-        if kind != "metric":
-            parts = [part for name in ours(kind) for part in _plugin(find(kind, name))]
-            says = SAYS.get(kind, f"The {known.plural} that can be chosen by name.")
-            made[f"reference/{known.plural}.md"] = page(known.plural.capitalize(), says, *parts)
+    for kind, names in OURS.items():
+        plural = KINDS[kind].plural
+        parts = [part for name in names for part in _plugin(find(kind, name))]
+        made[f"reference/{plural}.md"] = page(plural.capitalize(), SAYS[kind], *parts)
     return made | {"reference/policies.md": _policies()}
 
 

@@ -33,7 +33,7 @@ from groupgt.curation.review import HEADERS, accepted, rows_of
 from groupgt.engines.calls import in_call_order, rankings_to_write
 from groupgt.errors import ConfigError, listed
 from groupgt.formats.detect import kind_of, require_columns, require_paths
-from groupgt.formats.known import RUNS, TRUTHS
+from groupgt.formats.known import format_named
 from groupgt.formats.pairing import matched
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
@@ -219,8 +219,9 @@ def convert_command(
         require_paths(truth or source, [source], in_parts=True)
         kind = "run"
     read = source if in_parts else Source.at(source)
-    if kind is None and (source_format in TRUTHS) != (source_format in RUNS):
-        kind = "truth" if source_format in TRUTHS else "run"
+    if kind is None and source_format is not None:
+        is_truth, is_run = (format_named(source_format, is_truth=each) is not None for each in (True, False))
+        kind = None if is_truth == is_run else "truth" if is_truth else "run"
     columns = inputs.value("truth_columns")
     require_columns(columns, [read, *filter(None, [truth])])
     if (kind or kind_of(read, columns)) == "truth":

@@ -17,7 +17,7 @@ from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerCon
 from groupgt.experiment.gate_checks import GateChecks
 from groupgt.experiment.systems import Families, UsersCode, some_of, stages_of
 from groupgt.experiment.yaml import Document, exists
-from groupgt.formats.known import TRUTHS
+from groupgt.formats.known import format_named, format_names
 from groupgt.formats.source import neighbors
 from groupgt.formats.tokenizers import check_tokenizer
 from groupgt.metrics.base import OF_SHAPE, ConventionName
@@ -96,8 +96,8 @@ class Checks:
             else:
                 hint = f"; {dataset.fetch}" if dataset.fetch else ""
                 self.document.fault((*path, key), f"file not found: {file}{hint or neighbors(file)}")
-        if named is not None and named not in TRUTHS and self.document.is_sound(*path, "format"):
-            self.document.unknown((*path, "format"), named, TRUTHS)
+        if named is not None and self.document.is_sound(*path, "format") and not format_named(named, is_truth=True):
+            self.document.unknown((*path, "format"), named, format_names(is_truth=True))
 
     def _stages(self, path: KeyPath, system: SystemConfig) -> None:
         if system.stages and system.matrix:

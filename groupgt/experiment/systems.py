@@ -17,7 +17,7 @@ from groupgt.errors import ConfigError, GroupgtError, near_names
 from groupgt.evaluation.stages import cut_of
 from groupgt.experiment.config import Config, SystemConfig
 from groupgt.experiment.yaml import Document, as_yaml
-from groupgt.formats.known import RUNS
+from groupgt.formats.known import format_named, format_names
 from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
 from groupgt.options import KeyPath, options_of, read_options
@@ -316,8 +316,8 @@ class Families:
             if not is_url(text) and self.document.is_sound(*path):
                 for dataset in self._served(system.config):
                     self.document.require(path, text, dataset)
-        if system.is_stored and options.format is not None and options.format not in RUNS:
-            self.document.unknown(system.paths["format"], options.format, RUNS)
+        if system.is_stored and options.format is not None and not format_named(options.format, is_truth=False):
+            self.document.unknown(system.paths["format"], options.format, format_names(is_truth=False))
         if options.program() and not kind.runs_code:
             self.code.check(system.paths["command"], f"{kind.name} starts this program")
         if self.code.allowed or self.code.unchecked is not None:

@@ -309,10 +309,11 @@ def _named(name: str, *, is_truth: bool) -> Format:
             return each
     from groupgt.formats import known
 
-    readers: dict[str, Any] = known.TRUTHS if is_truth else known.RUNS
-    if name not in readers:
-        raise ConfigError(f"format: expected {listed(readers)}, found {name!r}{near_names(name, readers)}")
-    return known.BY_NAME[name]
+    found = known.format_named(name, is_truth=is_truth)
+    if found is None:
+        names = known.format_names(is_truth=is_truth)
+        raise ConfigError(f"format: expected {listed(names)}, found {name!r}{near_names(name, names)}")
+    return found
 
 
 def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -18,7 +19,8 @@ class Format:
     """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 
     `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
-    other file; `usually` replaces `either`. A format without `look` is never detected, but must be named. `folder`
+    other file; `usually` replaces `either`. A format without `look`, or of another package, is never detected, but must
+    be named. `folder`
     checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
     it.
     """
@@ -30,3 +32,17 @@ class Format:
     usually: str = "run"
     folder: Callable[[Path], bool] | None = None
     shape: Shape | None = None
+    # As a plug-in, it has no options and needs nothing else.
+    options: ClassVar[None] = None
+    extras: ClassVar[list[str]] = []
+    runs_code: ClassVar[bool] = False
+
+    @property
+    def summary(self) -> str:
+        """What the format is for, in a sentence."""
+        read = [what for what, reader in (("ground truth", self.truth), ("results", self.run)) if reader is not None]
+        return f"Reads {' and '.join(read)}{', recognized by content' if self.look else ''}."
+
+    def named(self, kind: str, name: str) -> Format:
+        """Return this format with the name under which a package brings it."""
+        return replace(self, name=name)

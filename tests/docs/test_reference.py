@@ -146,9 +146,9 @@ def metrics() -> Iterator[Named]:
 
 
 def choices() -> Iterator[Named]:
-    for kind, known in plugins.KINDS.items():
-        for name in plugins.ours(kind) if kind != "metric" else ():
-            page = f"reference/{known.plural}.md"
+    for kind, names in plugins.OURS.items():
+        for name in names:
+            page = f"reference/{plugins.KINDS[kind].plural}.md"
             yield section(kind, name, page)
             chosen = plugins.find(kind, name).options
             for field in fields(chosen) if chosen is not None else ():
