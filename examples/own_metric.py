@@ -1,8 +1,4 @@
-"""A metric of your own, in ten lines, used like any other: `python examples/own_metric.py`.
-
-In a package of yours the entry point `half_life = "my_package.metrics:half_life"` under `groupgt.metrics` makes the
-name known to the command line and to experiment files too.
-"""
+"""A metric of your own, in ten lines, used like any other: `python examples/own_metric.py`."""
 
 from typing import Annotated
 
