@@ -12,6 +12,7 @@ PROJECT = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
+    ".github/RELEASING.md": "project/releasing.md",
     "skills/groupgt/SKILL.md": "project/skill.md",
     "benchmarks/README.md": "project/speed.md",
     "examples/handbook/README.md": "project/handbook.md",

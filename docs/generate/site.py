@@ -13,7 +13,7 @@ FOLDERS = ("reference", "project")
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)")
 ENTRY = re.compile(r"^- \[([^\]]+)\]\(([^)\s]+)\):? *(.*)$", re.MULTILINE)
 # Pages for those who change groupgt: reached by links, not from the contents.
-UNLISTED = ("project/contributing",)
+UNLISTED = ("project/contributing", "project/releasing")
 # Where the generated pages are listed in `index.md`.
 MARK = "<!-- generated pages -->"
 
