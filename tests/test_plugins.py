@@ -15,6 +15,7 @@ import pytest
 
 import groupgt
 from groupgt import plugins
+from groupgt.formats.format import Format
 from groupgt.labellers.ids import Ids
 from groupgt.plugins import OURS, Plugin, find, names, ours
 from groupgt.report.run import run_experiment
@@ -49,6 +50,7 @@ class Every:
 RETRIEVER = RetrieverPlugin(Reverse, Backwards)
 LABELLER = Plugin(None, Ids)
 TOKENIZER = Plugin(Every, lambda options, folder: lambda texts: [len(text) // int(options.least) for text in texts])
+PIPED = Format("", truth=lambda source, policy: groupgt.GroundTruth.of({"q": [source.path.read_text().split("|")]}))
 NO_PLUGIN = "no plugin"
 
 
@@ -71,6 +73,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         EntryPoint("bm25", f"{here}:RETRIEVER", "groupgt.retrievers"),
         EntryPoint("same", f"{here}:LABELLER", "groupgt.labellers"),
         EntryPoint("every", f"{here}:TOKENIZER", "groupgt.tokenizers"),
+        EntryPoint("piped", f"{here}:PIPED", "groupgt.formats"),
+        EntryPoint("lines", f"{here}:LABELLER", "groupgt.formats"),
     ]
     asked: list[str] = []
 
@@ -134,6 +138,25 @@ def test_an_installed_tokenizer_counts() -> None:
     assert tokenizer_named("every:2")(["four", "six567"]) == [2, 3]
     with pytest.raises(groupgt.ConfigError, match=r"tokenizer: expected whitespace, .* or every, found 'every'"):
         tokenizer_named("every")
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_installed_format_is_read_where_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "truth.txt").write_text("a|b")
+    (tmp_path / "run.trec").write_text("q Q0 x 1 2 t\nq Q0 b 2 1 t\n")
+    truth = groupgt.read_ground_truth(tmp_path / "truth.txt", "piped")
+    assert groupgt.evaluate(truth, tmp_path / "run.trec", ["mrr"])["mrr"] == 0.5
+    assert (find("format", "piped").name, find("format", "piped").summary) == ("piped", "Reads ground truth.")
+    with pytest.raises(groupgt.DataError, match="expected ground truth"):  # it is not detected
+        groupgt.read_ground_truth(tmp_path / "truth.txt")
+    with pytest.raises(groupgt.ConfigError, match=r"format: expected .*, lines or piped, found 'pipe' \(did you mean"):
+        groupgt.read_ground_truth(tmp_path / "truth.txt", "pipe")
+    with pytest.raises(
+        groupgt.ConfigError, match=r"format: expected .* trec or lines, found 'piped'"
+    ):  # it reads no results
+        groupgt.evaluate(truth, tmp_path / "run.trec", ["mrr"], run_format="piped")
+    with pytest.raises(groupgt.ConfigError, match=r"LABELLER: expected a groupgt.formats.format.Format, found Plugin"):
+        groupgt.read_ground_truth(tmp_path / "truth.txt", "lines")
 
 
 @pytest.mark.usefixtures("installed")

@@ -29,7 +29,7 @@ OPTION_KEYS = ("name", "expected", "needed", "default")
 @click.argument("name", required=False)
 @format_option
 def list_command(kind: str | None, name: str | None, style: str) -> None:
-    """List metrics, labellers, retrievers, tokenizers and engines: all of them, one KIND, or the options of one NAME.
+    """List metrics, labellers, retrievers, formats, tokenizers and engines: all, one KIND, or the options of one NAME.
 
     The list includes plug-ins from installed packages, and the reason if one cannot be loaded.
     """

@@ -305,7 +305,7 @@ def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:
 def _named(name: str, *, is_truth: bool) -> Format:
     """Return the format with a name; raises `ConfigError` if there is none of this kind."""
     for each in words.FORMATS:
-        if each.name == name and (each.truth if is_truth else each.run) is not None:
+        if each.name == name and each.reads(is_truth=is_truth):
             return each
     from groupgt.formats import known
 

@@ -43,6 +43,10 @@ class Format:
         read = [what for what, reader in (("ground truth", self.truth), ("results", self.run)) if reader is not None]
         return f"Reads {' and '.join(read)}{', recognized by content' if self.look else ''}."
 
+    def reads(self, *, is_truth: bool) -> bool:
+        """Return whether the format reads ground truth, or results."""
+        return (self.truth if is_truth else self.run) is not None
+
     def named(self, kind: str, name: str) -> Format:
         """Return this format with the name under which a package brings it."""
         return replace(self, name=name)

@@ -10,7 +10,7 @@ from groupgt.formats.format import Format
 from groupgt.formats.records import keys_of
 from groupgt.formats.source import Source
 from groupgt.model.validity import is_number
-from groupgt.plugins import looked_up, names
+from groupgt.plugins import looked_up, names, registered
 
 
 def _in_parquet(source: Source) -> str | None:
@@ -76,9 +76,15 @@ RUNS = {entry.name: entry.run for entry in FORMATS if entry.run is not None}
 def format_named(name: str, *, is_truth: bool) -> Format | None:
     """Return the format with this name if it reads ground truth, or results; otherwise None."""
     found: Format | None = looked_up("format", name)
-    return found if found is not None and (found.truth if is_truth else found.run) is not None else None
+    return found if found is not None and found.reads(is_truth=is_truth) else None
 
 
 def format_names(*, is_truth: bool) -> list[str]:
-    """Return the names of our formats that read ground truth, or results, and of those that plug-ins add."""
-    return [*(TRUTHS if is_truth else RUNS), *names("format")[len(BY_NAME) :]]
+    """Return the names of our formats that read ground truth, or results, and of those that plug-ins add.
+
+    A plug-in that was not loaded yet may read either.
+    """
+    loaded = registered("format")
+    added = names("format")[len(BY_NAME) :]
+    read = [name for name in added if name not in loaded or loaded[name].reads(is_truth=is_truth)]
+    return [*(TRUTHS if is_truth else RUNS), *read]

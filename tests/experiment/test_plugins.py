@@ -21,6 +21,7 @@ from tests.retrievers.small import small
 
 MODULE = """
 import groupgt
+from groupgt.formats.format import Format
 from groupgt.labellers.ids import Ids, Options
 from groupgt.plugins import Plugin, register
 from groupgt.retrievers.base import RetrieverPlugin
@@ -39,6 +40,9 @@ class First:
 
 register("retriever", "first", RetrieverPlugin(build=First, summary="The first passages."))
 register("labeller", "same", Plugin(Options, Ids))
+register("format", "ranked", Format("ranked", run=lambda source: groupgt.Run.of(
+    {line.split()[0]: line.split()[1:] for line in source.path.read_text().splitlines()}
+)))
 """
 
 
@@ -152,3 +156,8 @@ def test_a_plugin_in_the_shell(
     main([*command, "--plugin", "my_metrics", "--allow-code"])
     means = {name: row["mean"] for name, row in json.loads(capsys.readouterr().out)["runs"][0]["metrics"].items()}
     assert means == {"brevity": 0.5, "mrr": pytest.approx(2 / 3)}
+    (tmp_path / "run.trec").write_text("q1 d1\nq2 d2\nq3 d2\n")
+    assert "expected 6 columns" in error_of("--plugin", "my_metrics", "--allow-code")
+    main([*command, "--plugin", "my_metrics", "--allow-code", "--run-format", "ranked"])
+    again = {name: row["mean"] for name, row in json.loads(capsys.readouterr().out)["runs"][0]["metrics"].items()}
+    assert again == means
