@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from hatch_build import LINK, metadata_of
+from tests.docs.test_action import filled, value_of
 from tests.release import ROOT, Release
 
 FILLED = {"repository": "https://github.com/ferries/groupgt", "author": "Solveig Marr", "email": "s@example.org"}
@@ -137,4 +138,18 @@ def test_only_a_checked_tag_is_published() -> None:
     assert set(publish["needs"]) == set(flow["jobs"])
     assert publish["permissions"] == {"id-token": "write"}
     assert "id-token" not in str(flow)
-    assert "python -m tests.release --check" in str(flow["jobs"]["check"])
+    *_, check = flow["jobs"]["check"]["steps"]
+    assert check["run"].startswith("python -m tests.release --check ")
+    # A tag goes to PyPI; what is started by hand goes nowhere, or to TestPyPI, which is checked as well.
+    upload = publish["steps"][-1]["with"]["repository-url"]
+    for event, to, place, host in (
+        ("push", "", "pypi", "upload.pypi.org"),
+        ("workflow_dispatch", "nowhere", "", ""),
+        ("workflow_dispatch", "testpypi", "testpypi", "test.pypi.org"),
+    ):
+        context = {"github": {"event_name": event, "ref_name": "v1.2.3"}, "inputs": {"to": to}}
+        assert value_of(check["if"], context) is value_of(publish["if"], context) is bool(place)
+        assert filled(check["env"]["TAG"], context) == ("v1.2.3" if event == "push" else "")
+        if place:
+            assert filled(publish["environment"], context) == place
+            assert filled(upload, context) == f"https://{host}/legacy/"
