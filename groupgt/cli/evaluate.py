@@ -45,10 +45,16 @@ from groupgt.evaluation.texts import numbers_in
 from groupgt.metrics.language import metrics_in, split_names
 from groupgt.model.validity import number_of
 from groupgt.model.values import SCORE, UNITS
+from groupgt.render.tables import Grid
+
+# The ending of files of per-query values as OpenTelemetry events.
+EVENTS = ".otel.jsonl"
 
 
 @command("evaluate")
-@table_option("--per-query", help="Write per-query values: .csv, .jsonl or .parquet.")
+@table_option(
+    "--per-query", help="Write per-query values: .csv, .jsonl or .parquet; .otel.jsonl for OpenTelemetry events."
+)
 @written_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @SORT
 @format_option
@@ -70,8 +76,15 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         comparison_of(by_name, next(iter(by_name)), Settings()).to_html(path, corpus=inputs.texts)
 
+    def values() -> Grid:
+        if not str(per_query).lower().endswith(EVENTS):
+            return per_query_rows(evaluations)
+        from groupgt.report.events import events
+
+        return events(evaluations)
+
     write_file(page, write_page)
-    write_table(per_query, lambda: per_query_rows(evaluations))
+    write_table(per_query, values)
     result = Evaluations.of(evaluations, inputs.conventions)
     show_result(result if sort is None else result.sorted_by(sort), style)
 

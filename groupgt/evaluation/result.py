@@ -385,6 +385,14 @@ class Evaluation(Result):
         """
         return self._teller.metrics()
 
+    def to_events(self) -> list[dict[str, Any]]:
+        """Return `gen_ai.evaluation.result` events of OpenTelemetry, as `--per-query FILE.otel.jsonl` writes them.
+
+        `groupgt.report.events` defines their attributes.
+        """
+        headers, rows = self._teller.events()
+        return [dict(zip(headers, row)) for row in rows]
+
     def plot(self, name: str = "depth") -> Figure:
         """Return a figure from `groupgt.render.figures.FIGURES`, which Jupyter displays and `.save(path)` writes."""
         return self._teller.plot(name)

@@ -55,6 +55,8 @@ LISTS = ("gen_ai.retrieval.documents", "retrieval.documents", "reranker.output_d
 CONTENTS = ("content", "text")
 # The attributes that contain the cost of a span.
 COSTS = ("gen_ai.usage.cost", "llm.cost.total")
+# The attribute that contains the id of a model's response.
+RESPONSE = "gen_ai.response.id"
 LONGEST_NUMBER = 20
 T = TypeVar("T")
 DOCUMENT = re.compile(r"(?:retrieval\.documents|reranker\.output_documents)\.(\d{1,9})\.document\.(\w+)")
@@ -181,6 +183,7 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
     ms: dict[str, float] = {}
     asked: dict[str, list[str | None]] = {}
     costs: dict[str, float] = {}
+    origins: dict[str, tuple[str, str, str | None]] = {}
     changed = 0
     for key, query_spans in queries.items():
         searches = [span for span in query_spans if _is_outermost(span, spans, searching)]
@@ -189,19 +192,17 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
         stages = [span for span in query_spans if _is_outermost(span, spans, searching | rerankers)]
         answering = _answering(stages, rerankers)
         changed += answering != searches
-        qids = list(dict.fromkeys(qid for span in query_spans if (qid := span.qid) is not None))
-        if len(qids) > 1:
-            faults.add(query_spans[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
-        if qids and (fault := id_fault(qids[0])):
-            faults.add(query_spans[0].where, f"{key}: the query id {fault}")
-        name = qids[0] if qids else key
+        qid = _qid_of(key, query_spans, faults)
+        name = qid or key
         if name in results:
             what = "a second trace of the same query; keep one, or read otlp-sessions"
             faults.add(query_spans[0].where, f"query {name!r}: {what}")
         inputs = (span.text for span in (query_spans[0], searches[0]))
-        texts[name] = [] if qids else list(dict.fromkeys(text for text in inputs if text is not None))
+        texts[name] = [] if qid else list(dict.fromkeys(text for text in inputs if text is not None))
         ms[name] = sum(span.end - span.begin for span in stages)
         asked[name] = [span.text for span in answering]
+        responses = [id_text(span.attributes.get(RESPONSE)) for span in query_spans]
+        origins[name] = (query_spans[0].trace, query_spans[0].id, next(filter(None, reversed(responses)), None))
         spent = [finite_number(_first(span.attributes, COSTS)) for span in query_spans]
         if any(cost is not None for cost in spent):
             costs[name] = math.fsum(cost or 0.0 for cost in spent)
@@ -217,8 +218,19 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
     if unused := [name for name in tools if name not in named]:
         warn(f"{source.path}: no span of the tool {first_of(unused, 5)}; it has {first_of(named, 5) or 'no tools'}")
     has_ids = all(id_text(document.get("id")) for rows in results.values() for _, document in rows)
-    traces = Traces(texts, ms, left_out=len(queries) - len(results), searches=asked, reranked=changed)
+    left_out = len(queries) - len(results)
+    traces = Traces(texts, ms, left_out=left_out, searches=asked, reranked=changed, origins=origins)
     return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids, costs=costs)
+
+
+def _qid_of(key: str, spans: Sequence[TraceSpan], faults: Faults) -> str | None:
+    """Return the query id of the spans of a trace or session; None if they have none."""
+    qids = list(dict.fromkeys(qid for span in spans if (qid := span.qid) is not None))
+    if len(qids) > 1:
+        faults.add(spans[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
+    if qids and (fault := id_fault(qids[0])):
+        faults.add(spans[0].where, f"{key}: the query id {fault}")
+    return qids[0] if qids else None
 
 
 def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilder:

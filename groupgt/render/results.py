@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from groupgt import gone
-from groupgt.errors import printable
+from groupgt.errors import ConfigError, printable
 from groupgt.render import tables
 from groupgt.render.exports import frame_of, nulls
 from groupgt.render.tables import Grid, Table
@@ -66,6 +66,13 @@ class Result:
         """Return the rows as a polars frame with null for missing values."""
         return frame_of(*self._teller.frame_rows())
 
+    def to_pandas(self) -> Any:
+        """Return the same rows as a pandas frame; raises `ConfigError` if pandas or pyarrow is not installed."""
+        try:
+            return self.to_polars().to_pandas()
+        except ImportError:
+            raise ConfigError("to_pandas needs pandas and pyarrow: pip install 'groupgt[frames]'") from None
+
     def __str__(self) -> str:
         return printable(self.text())
 
@@ -115,14 +122,15 @@ class Teller(ABC, Generic[ResultT]):
     fields: Sequence[str] = ()
     # Only for results that have one: a single figure, the HTML page, lines that describe what was measured, warnings
     # that limit the conclusions, a Markdown summary for a pull request, the means as a flat dict for experiment
-    # trackers, a LaTeX table and a paragraph on methods for a paper; of one run, an explanation of one query, and means
-    # below their minimum.
+    # trackers, the events of each query for traces, a LaTeX table and a paragraph on methods for a paper; of one run, an
+    # explanation of one query, and means below their minimum.
     figure: Callable[[], Figure]
     page: Callable[..., bytes]
     footer: Callable[[], list[str]]
     warnings: Callable[[], list[str]]
     summary: Callable[[], str]
     metrics: Callable[[], dict[str, float]]
+    events: Callable[[], Grid]
     latex: Callable[..., str]
     explain: Callable[..., str]
     explain_dict: Callable[[str], dict[str, Any]]

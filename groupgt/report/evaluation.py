@@ -16,6 +16,7 @@ from groupgt.render.document import Block, Detail, Item, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table
+from groupgt.report.events import events
 from groupgt.report.means import (
     as_requested,
     best_runs,
@@ -132,6 +133,10 @@ class EvaluationTeller(Teller[Evaluation]):
         """Return the means as a flat dict."""
         return tracked([([], self.result.deciding)])
 
+    def events(self) -> Grid:
+        """Return the events of each query."""
+        return events([self.result])
+
     def footer(self) -> list[str]:
         """Return lines that describe the population."""
         return footer(self.result)
@@ -198,6 +203,10 @@ class EvaluationsTeller(Teller[Evaluations]):
     def metrics(self) -> dict[str, float]:
         """Return the means of each run as a flat dict."""
         return tracked(([name], evaluation.deciding) for name, evaluation in self.result.items())
+
+    def events(self) -> Grid:
+        """Return the events of each query in each run."""
+        return events(list(self.result.values()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python."""

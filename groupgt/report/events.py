@@ -1,0 +1,84 @@
+"""Values per query as OpenTelemetry events, which put them beside the traces of the queries.
+
+An event is named `gen_ai.evaluation.result`, and its attributes follow the semantic conventions for generative AI. It
+has the ids of the query's trace and of the first span there, if results were read from traces, else null.
+
+| attribute | value |
+|---|---|
+| `gen_ai.evaluation.name` | the metric as requested |
+| `gen_ai.evaluation.score.value` | its value; queries without a value have no event |
+| `gen_ai.evaluation.score.label` | `complete` if each group is covered within the metric's cutoff, else `incomplete` |
+| `gen_ai.evaluation.explanation` | how many groups are covered within the cutoff, and those that are not |
+| `gen_ai.response.id` | the last response of a model in the trace, if there is one |
+| `groupgt.query.id`, `groupgt.run` | the query, under the name by which traces are matched; the run |
+
+Unanswerable queries have no label and no explanation. Each trial has events of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64decode
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import first_of
+from groupgt.evaluation.misses import Failures, failures_of
+from groupgt.evaluation.result import Evaluation
+from groupgt.formats.otlp import QUERY_IDS, RESPONSE
+from groupgt.render.tables import Grid, counted
+
+EVENT, PREFIX = "gen_ai.evaluation.result", "gen_ai.evaluation."
+# Maximum number of missing groups that are named, and of alternatives of each.
+NAMED = 3
+
+
+def events(evaluations: Sequence[Evaluation]) -> Grid:
+    """Return `event_name`, `trace_id`, `span_id` and `attributes` of each event."""
+    rows = [row for evaluation in evaluations for each in evaluation.each for row in _events(each)]
+    return ["event_name", "trace_id", "span_id", "attributes"], rows
+
+
+def _events(evaluation: Evaluation) -> list[list[Any]]:
+    origins = evaluation.run.traces.origins if evaluation.run.traces else {}
+    # Metrics over trials have no value for one of them.
+    columns = {
+        text: column.tolist() for text, column in evaluation.shown.items() if not evaluation.metrics[text].passes
+    }
+    cutoffs = {text: evaluation.metrics[text].cutoff for text in columns}
+    told = {cutoff: _told(failures_of({evaluation.name: evaluation}, cutoff)) for cutoff in set(cutoffs.values())}
+    rows: list[list[Any]] = []
+    for query, qid in enumerate(evaluation.truth.qids):
+        trace, span, response = origins.get(qid, (None, None, None))
+        about = {QUERY_IDS[0]: qid, "groupgt.run": evaluation.name} | ({RESPONSE: response} if response else {})
+        for text, column in columns.items():
+            if not math.isnan(column[query]):
+                result = {f"{PREFIX}name": text, f"{PREFIX}score.value": column[query]}
+                rows.append([EVENT, _hex(trace), _hex(span), result | told[cutoffs[text]][query] | about])
+    return rows
+
+
+def _told(failures: Failures) -> list[dict[str, str]]:
+    """Return the label and the explanation of each query of one run; empty for queries that need nothing."""
+    missing: dict[str, list[str]] = {}
+    for each in failures.groups(np.flatnonzero(failures.covered[:, 0] == 0)):
+        missing.setdefault(each.qid, []).append(first_of(each.alternatives, NAMED, " or ") or "no alternatives")
+    told: list[dict[str, str]] = []
+    for qid, groups in zip(failures.truth.qids, failures.truth.judgments.groups.tolist()):
+        names = missing.get(qid, [])
+        text = f"{groups - len(names):,} of {counted(groups, 'group')} covered"
+        text += f"; not covered: {first_of(names, NAMED)}" if names else ""
+        label = "incomplete" if names else "complete"
+        told.append({f"{PREFIX}score.label": label, f"{PREFIX}explanation": text} if groups else {})
+    return told
+
+
+def _hex(text: str | None) -> str | None:
+    """Return an id as hexadecimal digits, as backends show it; protobuf writes it in base 64, and SDKs after `0x`.
+
+    >>> _hex("0xa1"), _hex("oQ==")
+    ('a1', 'a1')
+    """
+    return b64decode(text).hex() if text and text.endswith("=") else text and text.removeprefix("0x")
