@@ -47,14 +47,9 @@ from groupgt.model.validity import number_of
 from groupgt.model.values import SCORE, UNITS
 from groupgt.render.tables import Grid
 
-# The ending of files of per-query values as OpenTelemetry events.
-EVENTS = ".otel.jsonl"
-
 
 @command("evaluate")
-@table_option(
-    "--per-query", help="Write per-query values: .csv, .jsonl or .parquet; .otel.jsonl for OpenTelemetry events."
-)
+@table_option("--per-query", help="Write per-query values: .csv, .jsonl, .parquet, or .otel.jsonl (OpenTelemetry).")
 @written_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @SORT
 @format_option
@@ -77,7 +72,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
         comparison_of(by_name, next(iter(by_name)), Settings()).to_html(path, corpus=inputs.texts)
 
     def values() -> Grid:
-        if not str(per_query).lower().endswith(EVENTS):
+        if not str(per_query).lower().endswith(".otel.jsonl"):
             return per_query_rows(evaluations)
         from groupgt.report.events import events
 

@@ -386,10 +386,7 @@ class Evaluation(Result):
         return self._teller.metrics()
 
     def to_events(self) -> list[dict[str, Any]]:
-        """Return `gen_ai.evaluation.result` events of OpenTelemetry, as `--per-query FILE.otel.jsonl` writes them.
-
-        `groupgt.report.events` defines their attributes.
-        """
+        """Return one OpenTelemetry event per query and metric; `groupgt.report.events` defines their attributes."""
         headers, rows = self._teller.events()
         return [dict(zip(headers, row)) for row in rows]
 

@@ -79,14 +79,6 @@ class Evaluations(Result, Mapping[str, Evaluation]):
         """
         return self._teller.metrics()
 
-    def to_events(self) -> list[dict[str, Any]]:
-        """Return `gen_ai.evaluation.result` events of OpenTelemetry, as `--per-query FILE.otel.jsonl` writes them.
-
-        `groupgt.report.events` defines their attributes.
-        """
-        headers, rows = self._teller.events()
-        return [dict(zip(headers, row)) for row in rows]
-
     def __iter__(self) -> Iterator[str]:
         return iter(self.by_name)
 

@@ -135,8 +135,8 @@ class Remote:
 class Traces:
     """Traces from which a run was read, by query: `texts` of traces without an id, search times (`ms`), and `searches`.
 
-    The searches of a query are the texts that it searched for, in order; None for a search without a text. Its `origins`
-    are the ids of its trace, of the first span there, and of the last response of a model, or None without one.
+    The searches of a query are the texts that it searched for, in order; None for a search without a text. Its
+    `origins` are the ids of its trace, of the first span there, and of the last response of a model, or None.
 
     `left_out` counts traces without a search, and `count` counts all other traces; `by_id` and `by_text` count the
     traces that match a ground-truth query by id or by text. `count`, `by_id` and `by_text` are 0 until the run is

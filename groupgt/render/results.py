@@ -122,7 +122,7 @@ class Teller(ABC, Generic[ResultT]):
     fields: Sequence[str] = ()
     # Only for results that have one: a single figure, the HTML page, lines that describe what was measured, warnings
     # that limit the conclusions, a Markdown summary for a pull request, the means as a flat dict for experiment
-    # trackers, the events of each query for traces, a LaTeX table and a paragraph on methods for a paper; of one run, an
+    # trackers, events of queries for their traces, a LaTeX table and a paragraph on methods for a paper; of one run, an
     # explanation of one query, and means below their minimum.
     figure: Callable[[], Figure]
     page: Callable[..., bytes]

@@ -204,10 +204,6 @@ class EvaluationsTeller(Teller[Evaluations]):
         """Return the means of each run as a flat dict."""
         return tracked(([name], evaluation.deciding) for name, evaluation in self.result.items())
 
-    def events(self) -> Grid:
-        """Return the events of each query in each run."""
-        return events(list(self.result.values()))
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python."""
         return {"runs": [evaluation.to_dict() for evaluation in self.result.values()]}

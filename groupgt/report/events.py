@@ -1,18 +1,13 @@
 """Values per query as OpenTelemetry events, which put them beside the traces of the queries.
 
-An event is named `gen_ai.evaluation.result`, and its attributes follow the semantic conventions for generative AI. It
-has the ids of the query's trace and of the first span there, if results were read from traces, else null.
+An event is named `gen_ai.evaluation.result`, with the trace of the query and the first span there, or null if results
+were not read from traces. Queries without a value have no event, and each trial has events of its own. Attributes:
 
-| attribute | value |
-|---|---|
-| `gen_ai.evaluation.name` | the metric as requested |
-| `gen_ai.evaluation.score.value` | its value; queries without a value have no event |
-| `gen_ai.evaluation.score.label` | `complete` if each group is covered within the metric's cutoff, else `incomplete` |
-| `gen_ai.evaluation.explanation` | how many groups are covered within the cutoff, and those that are not |
-| `gen_ai.response.id` | the last response of a model in the trace, if there is one |
-| `groupgt.query.id`, `groupgt.run` | the query, under the name by which traces are matched; the run |
-
-Unanswerable queries have no label and no explanation. Each trial has events of its own.
+- `gen_ai.evaluation.name`, `gen_ai.evaluation.score.value`: the metric as requested, and its value.
+- `gen_ai.evaluation.score.label`: `complete` if each group is covered within the metric's cutoff, or `incomplete`.
+- `gen_ai.evaluation.explanation`: how many groups are covered within the cutoff, and which are not.
+- `gen_ai.response.id`: the last response of a model in the trace, if there is one.
+- `groupgt.query.id`, `groupgt.run`: the query and the run.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.formats.otlp import QUERY_IDS, RESPONSE
 from groupgt.render.tables import Grid, counted
 
-EVENT, PREFIX = "gen_ai.evaluation.result", "gen_ai.evaluation."
+PREFIX = "gen_ai.evaluation."
 # Maximum number of missing groups that are named, and of alternatives of each.
 NAMED = 3
 
@@ -43,11 +38,10 @@ def events(evaluations: Sequence[Evaluation]) -> Grid:
 
 def _events(evaluation: Evaluation) -> list[list[Any]]:
     origins = evaluation.run.traces.origins if evaluation.run.traces else {}
+    metrics = evaluation.metrics
     # Metrics over trials have no value for one of them.
-    columns = {
-        text: column.tolist() for text, column in evaluation.shown.items() if not evaluation.metrics[text].passes
-    }
-    cutoffs = {text: evaluation.metrics[text].cutoff for text in columns}
+    columns = {text: column.tolist() for text, column in evaluation.shown.items() if not metrics[text].passes}
+    cutoffs = {text: metrics[text].cutoff for text in columns}
     told = {cutoff: _told(failures_of({evaluation.name: evaluation}, cutoff)) for cutoff in set(cutoffs.values())}
     rows: list[list[Any]] = []
     for query, qid in enumerate(evaluation.truth.qids):
@@ -56,7 +50,7 @@ def _events(evaluation: Evaluation) -> list[list[Any]]:
         for text, column in columns.items():
             if not math.isnan(column[query]):
                 result = {f"{PREFIX}name": text, f"{PREFIX}score.value": column[query]}
-                rows.append([EVENT, _hex(trace), _hex(span), result | told[cutoffs[text]][query] | about])
+                rows.append([f"{PREFIX}result", _hex(trace), _hex(span), result | told[cutoffs[text]][query] | about])
     return rows
 
 
