@@ -26,7 +26,7 @@ CALLED_BY_NAME = re.compile(
     r"__\w+__|_repr_\w+_|pytest_\w+|\w+_command|list_commands|get_command|get_help_option_names|format_commands|readable|_"
 )
 # What users and tests of faults alone read, and what starts from outside the package.
-OUTSIDE = {"to_polars", "groupgt_evaluate", "watch"}
+OUTSIDE = {"to_events", "to_polars", "groupgt_evaluate", "watch"}
 ENTRY_POINTS = {"groupgt.__main__", "groupgt.pytest_plugin", "groupgt.testing"}
 
 

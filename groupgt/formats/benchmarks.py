@@ -49,6 +49,7 @@ from groupgt.formats.records import (
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.groups import ANSWERABLE
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_text
@@ -339,10 +340,15 @@ def _paragraphs(queries: Queries, record: Record) -> list[Any]:
     return singles(title for cell in paragraphs if (title := queries.text_at(cell, "title")) is not None)
 
 
-def _sessions(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each session of LongMemEval that has the answer; the history does not answer `…_abs`."""
-    is_unanswerable = str(record.get("question_id")).endswith("_abs")
-    return [] if is_unanswerable else singles(queries.ids_at(record, "answer_session_ids"))
+def read_longmemeval(source: Source, policy: Policy) -> GroundTruth:
+    """Make a group from each session that has the answer; the history does not answer the questions `…_abs`."""
+    queries = Queries()
+    for record in queries.records(source):
+        is_answered = not str(record.get("question_id")).endswith("_abs")
+        groups = singles(queries.ids_at(record, "answer_session_ids")) if is_answered else []
+        kept = {key: record[key] for key in ("question_type", "question_date", "haystack_session_ids") if key in record}
+        queries.add(record.get("question_id"), groups, record.get("question"), kept | {ANSWERABLE: is_answered})
+    return queries.truth(policy)
 
 
 # The category of LoCoMo's questions that the conversation does not answer, and what separates joined turns.
@@ -360,7 +366,8 @@ def read_locomo(source: Source, policy: Policy) -> GroundTruth:
             groups = singles(f"{sample}:{turn}" for turn in turns if turn)
             kind = question.get("category")
             text = queries.text_at(question, "question")
-            queries.add(f"{sample}:{number}", [] if kind == ADVERSARIAL else groups, text, {"category": kind})
+            kept = {"category": kind, ANSWERABLE: kind != ADVERSARIAL}
+            queries.add(f"{sample}:{number}", groups if kept[ANSWERABLE] else [], text, kept)
     return queries.truth(policy)
 
 
@@ -380,7 +387,6 @@ def _numbered_pages(queries: Queries, record: Record) -> list[Any]:
     return singles(f"{folder}/{page}" for page in queries.ids_at(record, "reference_page"))
 
 
-_longmemeval = partial(_read, groups=_sessions, text=("question",), qid="question_id", columns=("question_type",))
 RANKED_ITEMS = {
     "qid": "question_id",
     "query": "question?",
@@ -456,7 +462,7 @@ FORMATS = (
         partial(_read, groups=_paragraphs, text=("question",), columns=("answer",)),
     ),
     Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
-    Format("longmemeval", _look_longmemeval, _longmemeval, partial(recipes.read_run, recipe=RANKED_ITEMS)),
+    Format("longmemeval", _look_longmemeval, read_longmemeval, partial(recipes.read_run, recipe=RANKED_ITEMS)),
     Format("locomo", look_for("sample_id", "conversation", "qa"), read_locomo),
     Format(
         "fanoutqa",

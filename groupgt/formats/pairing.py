@@ -125,6 +125,5 @@ def _traces(run: Run, truth: GroundTruth) -> Run:
     ms = {names[key]: duration for key, duration in traces.ms.items() if names[key] in truth.index}
     searches = {names[key]: texts for key, texts in traces.searches.items()}
     origins = {names[key]: ids for key, ids in traces.origins.items()}
-    counts = {"by_id": by_id, "by_text": by_text, "count": len(names)}
-    traces = replace(traces, texts={}, ms=ms, searches=searches, origins=origins, **counts)
-    return replace(_renamed(run, names), traces=traces)
+    traces = replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names), searches=searches)
+    return replace(_renamed(run, names), traces=replace(traces, origins=origins))

@@ -26,8 +26,7 @@ from groupgt.formats.otlp import QUERY_IDS, RESPONSE
 from groupgt.render.tables import Grid, counted
 
 PREFIX = "gen_ai.evaluation."
-# Maximum number of missing groups that are named, and of alternatives of each.
-NAMED = 3
+NAMED = 3  # missing groups, and alternatives of each
 
 
 def events(evaluations: Sequence[Evaluation]) -> Grid:
@@ -70,9 +69,5 @@ def _told(failures: Failures) -> list[dict[str, str]]:
 
 
 def _hex(text: str | None) -> str | None:
-    """Return an id as hexadecimal digits, as backends show it; protobuf writes it in base 64, and SDKs after `0x`.
-
-    >>> _hex("0xa1"), _hex("oQ==")
-    ('a1', 'a1')
-    """
+    """Return an id as hexadecimal digits, as backends show it; protobuf writes it in base 64, and SDKs after `0x`."""
     return b64decode(text).hex() if text and text.endswith("=") else text and text.removeprefix("0x")

@@ -97,6 +97,8 @@ def test_one_family(kind: str, tmp_path: Path) -> None:
     assert isinstance(frame, pl.DataFrame)
     assert frame.height > 0
     assert not any(frame[name].is_nan().any() for name in frame.columns if frame[name].dtype.is_float())
+    if find_spec("pandas") and find_spec("pyarrow"):
+        assert pl.from_pandas(result.to_pandas(), schema_overrides=frame.schema).equals(frame)
     assert isinstance(json.loads(json.dumps(result.to_dict(), allow_nan=False)), dict)
     assert "<table>" in result._repr_html_()
 
@@ -191,6 +193,15 @@ def test_frames_have_null_where_there_is_no_value() -> None:
     frame = groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"]).to_polars()
     assert frame["mean"].to_list() == [None]
     assert math.isnan(groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"]).means["recall"])
+
+
+def test_pandas_is_named_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(_: pl.DataFrame) -> None:
+        raise ModuleNotFoundError("pandas is required for `to_pandas()`")
+
+    monkeypatch.setattr(pl.DataFrame, "to_pandas", absent)
+    with pytest.raises(groupgt.ConfigError, match=r"pip install 'groupgt\[frames\]'"):
+        groupgt.evaluate(TRUTH, RUNS["bm25"], ["recall"]).to_pandas()
 
 
 def test_a_notebook_shows_the_figure_below_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
