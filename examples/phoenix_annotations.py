@@ -1,0 +1,53 @@
+"""Put scores beside traces in Phoenix: `python examples/phoenix_annotations.py TRUTH [PROJECT]`.
+
+It reads the spans of a project from the server that PHOENIX_COLLECTOR_ENDPOINT names (http://localhost:6006 by
+default), evaluates each trace as a query, and annotates its first span with its scores. Repeated, it replaces them.
+Needs `pip install arize-phoenix-client`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import groupgt
+
+METRICS = ["complete", "recall", "completion_rr"]
+
+
+def annotations(evaluation: groupgt.Evaluation) -> list[dict[str, Any]]:
+    """Return an annotation of Phoenix for each event; queries without a trace have a value, but no span to annotate."""
+    made = []
+    for event in evaluation.to_events():
+        if event["span_id"] is None:
+            continue
+        cells = {name.removeprefix("gen_ai.evaluation."): cell for name, cell in event["attributes"].items()}
+        result = {"score": cells["score.value"], "label": cells.get("score.label")}
+        result["explanation"] = cells.get("explanation")
+        # Annotations of a span with the same name and identifier are replaced.
+        about = {"name": cells["name"], "annotator_kind": "CODE", "identifier": "groupgt"}
+        made.append({"span_id": event["span_id"], "result": result, **about})
+    return made
+
+
+def annotate(client: Any, project: str, truth: Any) -> groupgt.Evaluation:
+    """Evaluate the traces of a project, and annotate them."""
+    with TemporaryDirectory() as folder:
+        spans = Path(folder) / "spans.parquet"
+        client.spans.get_spans_dataframe(project_identifier=project, limit=100_000).to_parquet(spans)
+        evaluation = groupgt.evaluate(truth, spans, METRICS)
+    client.spans.log_span_annotations(span_annotations=annotations(evaluation), sync=True)
+    return evaluation
+
+
+def main() -> None:
+    from phoenix.client import Client
+
+    truth, project = [*sys.argv[1:], "default"][:2]
+    print(annotate(Client(), project, truth))
+
+
+if __name__ == "__main__":
+    main()
