@@ -1,7 +1,7 @@
 """Send scores of queries through OpenTelemetry, each to its trace: `python examples/send_events.py SCORES.otel.jsonl`.
 
 The file is what `groupgt evaluate TRUTH TRACES --per-query SCORES.otel.jsonl` wrote; `Evaluation.to_events()` has the
-same in Python. Needs `pip install opentelemetry-sdk`, and the exporter of your backend in place of the console's.
+same in Python. Needs `pip install 'groupgt[otel]'`, and the exporter of your backend in place of the console's.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_every_config_runs(config: Path, tmp_path: Path, again: bool) -> None:
 
 
 # Those of other frameworks, and the server, are run by tests of their own.
-ELSEWHERE = ("clusters", "mcp_server")
+ELSEWHERE = ("clusters", "mcp_server", "phoenix_annotations", "send_events")
 # Draws many examples.
 SLOW = ("own_metric",)
 SCRIPTS = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +25,7 @@ import groupgt
 from groupgt.cli.main import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+servers = pytest.mark.skipif(not hasattr(os, "killpg"), reason="processes cannot be ended as a group")
 TRUTH = {"river": [["vienna", "austria"], ["danube"]], "trial": [["kafka"]]}
 # Two traces: the agent of the first searches twice and finds both groups, the second finds nothing.
 TRACES = ("0" * 31 + "a", "0" * 31 + "b")
@@ -99,13 +101,15 @@ def served(folder: Path, command: list[str], **variables: str) -> Iterator[str]:
             stderr=log,
             cwd=folder,
             env={key: value.replace("PORT", port) if key in variables else value for key, value in given.items()},
+            start_new_session=True,
         )
         try:
             _wait_for(f"http://127.0.0.1:{port}", server, folder / "server.log")
             yield f"http://127.0.0.1:{port}"
         finally:
-            server.terminate()
-            server.wait(30)
+            # With the processes that it started.
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
 
 
 def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -122,6 +126,7 @@ def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.mark.slow
+@servers
 @pytest.mark.filterwarnings("ignore")
 def test_means_and_values_are_logged_to_a_server_of_mlflow(tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
@@ -143,6 +148,7 @@ def test_means_and_values_are_logged_to_a_server_of_mlflow(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@servers
 @pytest.mark.filterwarnings("ignore")
 def test_the_example_annotates_traces_in_a_server_of_phoenix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("phoenix.server", reason="arize-phoenix is not installed")
