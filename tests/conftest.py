@@ -2,8 +2,8 @@
 
 The examples of hypothesis are the same every time; `GROUPGT_RANDOM=1` draws new ones.
 
-And what tests of bad input begin with: the command line in this process, all readers of text files, a ground truth; and
-a browser.
+And what tests of bad input begin with: the command line in this process, all readers of text files, a ground truth; a
+browser; and that examples register nothing for good.
 """
 
 from __future__ import annotations
@@ -60,6 +60,14 @@ def pytest_collection(session: pytest.Session) -> None:
         # A fault is reported when it is collected.
         with suppress(Exception, pytest.skip.Exception):
             import_module(".".join(path.relative_to(FOLDER.parent).with_suffix("").parts))
+
+
+@pytest.fixture
+def _own_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an example registers is forgotten afterwards."""
+    from groupgt import plugins
+
+    monkeypatch.setattr(plugins, "REGISTERED", {})
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 import groupgt
-from groupgt import plugins
 from groupgt.cli.main import COMMANDS, main
 from groupgt.report.run import run_experiment
 from tests.docs import tables
@@ -22,12 +21,6 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 NAMES = ("metrics.md", "commands.md", "compare.md", "labellers.md", "experiments.md", "formats.md")
 PAGES = README + "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES)
-
-
-@pytest.fixture
-def _own_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an example registers is forgotten afterwards."""
-    monkeypatch.setattr(plugins, "REGISTERED", {})
 
 
 def test_set_up_commands_are_one_line_each() -> None:

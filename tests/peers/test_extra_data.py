@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import groupgt
+from tests.experiment.test_agents import locomo_values
 
 FOLDER = os.environ.get("GROUPGT_EXTRA_DATA")
 SETS = sorted(path.parent for path in Path(FOLDER).glob("*/golden.json")) if FOLDER else []
@@ -187,3 +188,10 @@ def test_published_sets_are_read_as_a_loop_reads_them(name: str) -> None:
     expected = _published(name, json.loads(path.read_text(encoding="utf-8")))
     groups = {qid: [[document] for document in dict.fromkeys(own)] for qid, own in expected.items()}
     assert dict(groupgt.read_ground_truth(path).items()) == groups
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="GROUPGT_EXTRA_DATA names no folder with published")
+def test_recall_of_locomo_is_that_of_its_formula() -> None:
+    values, expected = locomo_values(next(PUBLISHED.glob("locomo-*.json")), seed=1, k=10)
+    assert len(expected) > 100
+    assert values == pytest.approx(expected, abs=1e-12)
