@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from groupgt.errors import first_of
 from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.otlp import QUERY_IDS, RESPONSE
+from groupgt.metrics.language import Metric
 from groupgt.render.tables import Grid, counted
 
 PREFIX = "gen_ai.evaluation."
@@ -31,13 +32,12 @@ NAMED = 3  # missing groups, and alternatives of each
 
 def events(evaluations: Sequence[Evaluation]) -> Grid:
     """Return `event_name`, `trace_id`, `span_id` and `attributes` of each event."""
-    rows = [row for evaluation in evaluations for each in evaluation.each for row in _events(each)]
+    rows = [row for evaluation in evaluations for each in evaluation.each for row in _events(each, evaluation.metrics)]
     return ["event_name", "trace_id", "span_id", "attributes"], rows
 
 
-def _events(evaluation: Evaluation) -> list[list[Any]]:
+def _events(evaluation: Evaluation, metrics: Mapping[str, Metric]) -> list[list[Any]]:
     origins = evaluation.run.traces.origins if evaluation.run.traces else {}
-    metrics = evaluation.metrics
     # Metrics over trials have no value for one of them.
     columns = {text: column.tolist() for text, column in evaluation.shown.items() if not metrics[text].passes}
     cutoffs = {text: metrics[text].cutoff for text in columns}

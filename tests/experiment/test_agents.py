@@ -37,7 +37,7 @@ AGENT = {"complete@1calls": 1 / 3, "complete@2calls": 2 / 3, "complete(pass_all=
 def test_the_examples(name: str, expected: dict[str, dict[str, float]], tmp_path: Path) -> None:
     outcome = run_experiment(EXAMPLES / f"{name}.yaml", output=tmp_path, allow_code=True)
     (evaluations,) = outcome.evaluations.values()
-    assert list(evaluations) == list(expected)
+    assert evaluations.keys() == expected.keys()
     for system, means in expected.items():
         assert {text: evaluations[system][text] for text in means} == pytest.approx(means)
     assert outcome.passed

@@ -8,6 +8,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,9 +58,8 @@ def test_an_event_says_what_is_covered_within_its_cutoff() -> None:
 
 
 def test_queries_without_a_value_have_no_event_and_unanswerable_ones_no_label() -> None:
-    truth = groupgt.GroundTruth.from_rows(
-        ["q", "none", "no"], [[["a"]], [], []], columns={"answerable": [True, None, False]}
-    )
+    rows = {"qid": ["q", "none", "no"], "retrieval_gt": [[["a"]], [], []], "answerable": [True, None, False]}
+    truth = pl.DataFrame(rows, strict=False)
     attributes = told(groupgt.evaluate(truth, {"q": ["a"], "no": []}, ["recall", "abstains"]))
     assert attributes.keys() == {("q", "recall"), ("no", "abstains")}
     assert attributes["no", "abstains"].keys() == {NAME, VALUE, "groupgt.query.id", "groupgt.run"}
