@@ -14,6 +14,7 @@ from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, is_result_folder, typed, typed_parameters
 from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, SORT, TRUTH, option_of
 from groupgt.cli.output import (
+    PER_QUERY,
     Decorator,
     default_option,
     details_option,
@@ -28,6 +29,7 @@ from groupgt.cli.output import (
     together,
     write_file,
     write_table,
+    write_values,
     written_option,
 )
 from groupgt.comparison.across import Across
@@ -67,7 +69,7 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
     help="Another annotator's ground truth for the same queries; repeatable. Differences are then averaged over "
     "annotators, and intervals and p-values include their disagreement.",
 )
-@table_option("--per-query", help="Write per-query values: .csv, .jsonl or .parquet.")
+@PER_QUERY
 @table_option("--failures", help="Write which groups each run covers: .csv, .jsonl or .parquet.")
 @written_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @written_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
@@ -125,7 +127,7 @@ def compare_command(
         print_it = prepared(comparison, style)
     write_file(page, lambda path: comparison.to_html(path, corpus=inputs.texts))
     write_file(summary, lambda path: write_text(path, comparison.summary() + "\n"))
-    write_table(per_query, lambda: (comparison.per_query.columns, comparison.per_query.rows()))
+    write_values(per_query, list(comparison.evaluations.values()))
     if comparison.failures is not None:
         write_table(failures, comparison.failures.rows)
     print_it()

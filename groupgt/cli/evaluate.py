@@ -26,6 +26,7 @@ from groupgt.cli.options import (
 )
 from groupgt.cli.output import (
     FILE,
+    PER_QUERY,
     default_option,
     details_option,
     format_option,
@@ -36,20 +37,20 @@ from groupgt.cli.output import (
     table_option,
     write_file,
     write_table,
+    write_values,
     written_option,
 )
 from groupgt.errors import GroupgtWarning
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.runs import Evaluations, per_query_rows
+from groupgt.evaluation.runs import Evaluations
 from groupgt.evaluation.texts import numbers_in
 from groupgt.metrics.language import metrics_in, split_names
 from groupgt.model.validity import number_of
 from groupgt.model.values import SCORE, UNITS
-from groupgt.render.tables import Grid
 
 
 @command("evaluate")
-@table_option("--per-query", help="Write per-query values: .csv, .jsonl, .parquet, or .otel.jsonl (OpenTelemetry).")
+@PER_QUERY
 @written_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @SORT
 @format_option
@@ -71,15 +72,8 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         comparison_of(by_name, next(iter(by_name)), Settings()).to_html(path, corpus=inputs.texts)
 
-    def values() -> Grid:
-        if not str(per_query).lower().endswith(".otel.jsonl"):
-            return per_query_rows(evaluations)
-        from groupgt.report.events import events
-
-        return events(evaluations)
-
     write_file(page, write_page)
-    write_table(per_query, values)
+    write_values(per_query, evaluations)
     result = Evaluations.of(evaluations, inputs.conventions)
     show_result(result if sort is None else result.sorted_by(sort), style)
 

@@ -28,6 +28,7 @@ from groupgt.render.tables import Table
 from groupgt.store.files import write_atomically
 
 if TYPE_CHECKING:
+    from groupgt.evaluation.result import Evaluation
     from groupgt.render.document import Item
 
 
@@ -255,6 +256,9 @@ file_option = partial(click.option, type=FILE)
 repeatable_option = partial(click.option, multiple=True)
 written_option = partial(click.option, type=WRITTEN)
 table_option = partial(click.option, type=_Table(path_type=Path))
+PER_QUERY = table_option(
+    "--per-query", help="Write per-query values: .csv, .jsonl, .parquet, or .otel.jsonl (OpenTelemetry)."
+)
 
 
 class _Output(click.Option):
@@ -379,3 +383,12 @@ def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequ
         write_atomically(path, lambda part: write_rows(part, headers, rows, path.suffix))
 
     write_file(path, write)
+
+
+def write_values(path: Path | None, evaluations: Sequence[Evaluation]) -> None:
+    """Write values per query to a file: rows, or OpenTelemetry events if it ends in .otel.jsonl."""
+    if str(path).lower().endswith(".otel.jsonl"):
+        from groupgt.report.events import events as values
+    else:
+        from groupgt.evaluation.runs import per_query_rows as values
+    write_table(path, lambda: values(evaluations))

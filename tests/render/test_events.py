@@ -82,6 +82,17 @@ def test_events_have_the_values_of_the_frame(run: dict[str, list[str]], k: int) 
         assert (each[LABEL] == "complete") == (attributes[qid, f"complete@{k}"][VALUE] == 1)
 
 
+def test_a_comparison_writes_the_events_of_each_run(tmp_path: Path) -> None:
+    (tmp_path / "truth.jsonl").write_text(json.dumps({"qid": "trial", "retrieval_gt": TRUTH["trial"]}))
+    for name in ("kafka", "brod"):
+        (tmp_path / f"{name}.trec").write_text(f"trial Q0 {name} 1 1 t\n")
+    files = [str(tmp_path / name) for name in ("truth.jsonl", "kafka.trec", "brod.trec")]
+    main(["compare", *files, "-m", "recall@1", "--per-query", str(tmp_path / "scores.otel.jsonl")])
+    events = map(json.loads, (tmp_path / "scores.otel.jsonl").read_text().splitlines())
+    values = {each["attributes"]["groupgt.run"]: each["attributes"][VALUE] for each in events}
+    assert values == {"kafka": 1, "brod": 0}
+
+
 def test_each_trial_has_its_own_events() -> None:
     trials = [{"river": ["vienna", "danube"]}, {"river": ["vienna"]}]
     result = groupgt.evaluate_runs(
