@@ -53,9 +53,8 @@ TOKENS = ("tokens", "token_count")
 # The lists of documents, and the keys of a text beside an id.
 LISTS = ("gen_ai.retrieval.documents", "retrieval.documents", "reranker.output_documents")
 CONTENTS = ("content", "text")
-# The attributes that contain the cost of a span.
+# The attributes that contain the cost of a span, and the id of a model's response.
 COSTS = ("gen_ai.usage.cost", "llm.cost.total")
-# The attribute that contains the id of a model's response.
 RESPONSE = "gen_ai.response.id"
 LONGEST_NUMBER = 20
 T = TypeVar("T")
@@ -218,8 +217,7 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
     if unused := [name for name in tools if name not in named]:
         warn(f"{source.path}: no span of the tool {first_of(unused, 5)}; it has {first_of(named, 5) or 'no tools'}")
     has_ids = all(id_text(document.get("id")) for rows in results.values() for _, document in rows)
-    left_out = len(queries) - len(results)
-    traces = Traces(texts, ms, left_out=left_out, searches=asked, reranked=changed, origins=origins)
+    traces = Traces(texts, ms, len(queries) - len(results), searches=asked, reranked=changed, origins=origins)
     return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids, costs=costs)
 
 

@@ -4,10 +4,9 @@ An event is named `gen_ai.evaluation.result`, with the trace of the query and th
 were not read from traces. Queries without a value have no event, and each trial has events of its own. Attributes:
 
 - `gen_ai.evaluation.name`, `gen_ai.evaluation.score.value`: the metric as requested, and its value.
-- `gen_ai.evaluation.score.label`: `complete` if each group is covered within the metric's cutoff, or `incomplete`.
-- `gen_ai.evaluation.explanation`: how many groups are covered within the cutoff, and which are not.
-- `gen_ai.response.id`: the last response of a model in the trace, if there is one.
-- `groupgt.query.id`, `groupgt.run`: the query and the run.
+- `gen_ai.evaluation.score.label`, `gen_ai.evaluation.explanation`: `complete` if each group is covered within the
+  metric's cutoff, or `incomplete`; how many groups are covered, and which are not.
+- `gen_ai.response.id`: the last response in the trace, if it has one; `groupgt.query.id`, `groupgt.run`.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ def _events(evaluation: Evaluation, metrics: Mapping[str, Metric]) -> list[list[
     origins = evaluation.run.traces.origins if evaluation.run.traces else {}
     # Metrics over trials have no value for one of them.
     columns = {text: column.tolist() for text, column in evaluation.shown.items() if not metrics[text].passes}
-    cutoffs = {text: metrics[text].cutoff for text in columns}
-    told = {cutoff: _told(failures_of({evaluation.name: evaluation}, cutoff)) for cutoff in set(cutoffs.values())}
+    cutoffs = {metrics[text].cutoff for text in columns}
+    told = {cutoff: _told(failures_of({evaluation.name: evaluation}, cutoff)) for cutoff in cutoffs}
     rows: list[list[Any]] = []
     for query, qid in enumerate(evaluation.truth.qids):
         trace, span, response = origins.get(qid, (None, None, None))
@@ -49,7 +48,8 @@ def _events(evaluation: Evaluation, metrics: Mapping[str, Metric]) -> list[list[
         for text, column in columns.items():
             if not math.isnan(column[query]):
                 result = {f"{PREFIX}name": text, f"{PREFIX}score.value": column[query]}
-                rows.append([f"{PREFIX}result", _hex(trace), _hex(span), result | told[cutoffs[text]][query] | about])
+                result |= told[metrics[text].cutoff][query] | about
+                rows.append([f"{PREFIX}result", _hex(trace), _hex(span), result])
     return rows
 
 
