@@ -43,13 +43,12 @@ def _events(evaluation: Evaluation, metrics: Mapping[str, Metric]) -> list[list[
     told = {cutoff: _told(failures_of({evaluation.name: evaluation}, cutoff)) for cutoff in cutoffs}
     rows: list[list[Any]] = []
     for query, qid in enumerate(evaluation.truth.qids):
-        trace, span, response = origins.get(qid, (None, None, None))
+        *ids, response = origins.get(qid, (None, None, None))
         about = {QUERY_IDS[0]: qid, "groupgt.run": evaluation.name} | ({RESPONSE: response} if response else {})
         for text, column in columns.items():
             if not math.isnan(column[query]):
-                result = {f"{PREFIX}name": text, f"{PREFIX}score.value": column[query]}
-                result |= told[metrics[text].cutoff][query] | about
-                rows.append([f"{PREFIX}result", _hex(trace), _hex(span), result])
+                result = {f"{PREFIX}name": text, f"{PREFIX}score.value": column[query]} | about
+                rows.append([f"{PREFIX}result", *map(_hex, ids), result | told[metrics[text].cutoff][query]])
     return rows
 
 
