@@ -124,12 +124,13 @@ class Host:
 
 @dataclass
 class Job:
-    """One run of the action: its exit status, outputs, what it printed, and the summary of the job."""
+    """One run of the action: its exit status, outputs, what it printed, the summary of the job, and actions it used."""
 
     status: int
     outputs: dict[str, str]
     printed: str
     summary: str
+    used: list[str]
 
 
 def value_of(text: str, context: dict[str, Any]) -> Any:
@@ -185,12 +186,13 @@ def run(host: Host, branch: str, *, base: str = "", fork: bool = False, **inputs
         "GITHUB_ACTION_PATH": str(ROOT),
         "GITHUB_REPOSITORY": "we/search",
     }
-    status, printed = 0, ""
+    status, printed, used = 0, "", []
     for step in ACTION["runs"]["steps"]:
         if status or ("if" in step and not value_of(step["if"], context)):
             continue
         settings = {name: filled(str(cell), context) for name, cell in step.get("with", {}).items()}
         if "uses" in step:
+            used.append(" ".join([step["uses"].partition("@")[0].rpartition("/")[2], settings.get("path", "")]))
             if "upload-artifact" in step["uses"]:
                 host.upload(settings["name"], Path(settings["path"]), branch)
             continue
@@ -210,7 +212,7 @@ def run(host: Host, branch: str, *, base: str = "", fork: bool = False, **inputs
         lines = [line.partition("=") for line in files["GITHUB_OUTPUT"].read_text().splitlines()]
         context["steps"][step.get("id", "")] = {"outputs": {name: cell for name, _, cell in lines}}
     outputs = {name: filled(each["value"], context) for name, each in ACTION["outputs"].items()}
-    return Job(status, outputs, printed, files["GITHUB_STEP_SUMMARY"].read_text())
+    return Job(status, outputs, printed, files["GITHUB_STEP_SUMMARY"].read_text(), used)
 
 
 def decision(job: Job) -> dict[str, Any]:
@@ -269,6 +271,42 @@ def test_better_than_the_base_and_no_comparison(tmp_path: Path) -> None:
         assert alone.status == 0, alone.printed
         assert "No previous run to compare with" in alone.summary
         assert "better" not in decision(alone)["sentence"]
+
+
+ARGUMENTS = """
+--set "name='two words'"
+--set seed=7
+  --only 'sea*'
+
+"""
+
+
+def test_every_input(tmp_path: Path) -> None:
+    """Arguments over several lines, with quotes; an experiment in a folder, and names of one's own."""
+    host = Host.at(tmp_path)
+    host.commit("main", GOOD)
+    folder = host.repository / "an experiment"
+    folder.mkdir()
+    for path in [path for path in host.repository.iterdir() if path.is_file()]:
+        shutil.copy(path, folder)
+    named = {"config": "an experiment/experiment.yaml", "name": "search", "python_version": ""}
+    job = run(host, "main", args=ARGUMENTS, extras="stats,retrieval", against="none", comment="false", **named)
+    assert (job.status, job.outputs["passed"]) == (0, "true"), job.printed
+    assert (host.folder / "installed").read_text() == f"-m pip install --quiet {ROOT}[stats,retrieval]\n"
+    assert job.summary.startswith("## two words")
+    assert json.loads(next(Path(job.outputs["results"]).rglob("manifest.json")).read_text())["config"]["seed"] == 7
+    assert [each["name"] for each in host.artifacts] == ["search", "search-baseline"]
+    results = f"upload-artifact {job.outputs['results']}"
+    assert job.used == ["cache an experiment/.groupgt/cache", results, results]
+    # A failing gate among the arguments: exit status 1 at the end, with all outputs.
+    gate = "[{system: search, metric: recall@10, min: 0.99}]"
+    failed = run(host, "main", args=f"--set\n  'gate={gate}'", against="none", **named)
+    assert (failed.status, failed.outputs["passed"], decision(failed)["badge"]) == (1, "false", "Blocked")
+    assert all(Path(failed.outputs[name]).exists() for name in ("summary", "results"))
+    # A quote that is not closed is said at once.
+    wrong = run(host, "main", args="--set 'seed=7", against="none")
+    assert (wrong.status, wrong.outputs["passed"]) == (2, "")
+    assert wrong.printed == '::error::args: No closing quotation, found "--set \'seed=7"\n'
 
 
 def test_invalid_input_fails_at_once(tmp_path: Path) -> None:
