@@ -19,6 +19,7 @@ class ReportingCommand(Command):
     """A command with --junit or --summary; an error is also written to them, replacing any earlier report."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
+        """Parse the command line; an error in it is a report, too."""
         # The file name itself may be wrong: in `--junit experiment.yaml` the name of the report is missing.
         paths = {name: path for name, path in _named_in(args).items() if _is_report(path)}
         with _error_written(paths, f"groupgt {info_name}"):
