@@ -47,14 +47,14 @@ def check_experiment(path: Path, *, allow_code: bool = False) -> DataChecks:
             # Only stored results have directions here.
             scores = {run: experiment.systems[run].config.scores for run in runs if run in experiment.systems}
             reading = data.request.reading.but(engine=Engine(), scores=scores)
-            truth = experiment.at(experiment.config.datasets[name].ground_truth)
+            truth = experiment.config.datasets[name].ground_truth
             with faults.merging():
                 checks[name] = checked(
-                    experiment.hide.sure(str(truth)),
+                    experiment.hide.sure(truth),
                     data.truth,
                     list(runs.items()),
                     replace(data.request, reading=reading),
-                    file=truth,
+                    file=experiment.at(truth),
                     title=f"dataset {name!r}: ",
                 )
         faults.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupgt.curation.agree import Agreement
 from groupgt.curation.check import Check, Finding
@@ -13,9 +13,6 @@ from groupgt.render.exports import CaseKind, junit_text
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, counted, stacked
 from groupgt.report.sentences import sentence_of
-
-if TYPE_CHECKING:
-    from groupgt.experiment.data_checks import DataChecks
 
 FINDING = ["finding", "count", "example"]
 # Sizes that the verdict names, and findings of sound ground truth.
@@ -109,7 +106,7 @@ class CheckTeller(Teller[Check]):
         return {"verdict": self.verdict(), "fails": self.result.fails, "findings": self.result.findings}
 
 
-class DataChecksTeller(Teller["DataChecks"]):
+class DataChecksTeller(Teller[Any]):
     """Reports problems in the files of every data set of an experiment."""
 
     def blocks(self) -> list[Item]:
