@@ -14,6 +14,7 @@ from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import read_each
 from groupgt.experiment.experiment import load
 from groupgt.experiment.fresh import shared_process
+from groupgt.experiment.yaml import exists
 from groupgt.formats.answers import read_answers
 from groupgt.formats.parts import is_url
 from groupgt.labellers.code import Code
@@ -37,7 +38,7 @@ class DataChecks(Result):
 def check_experiment(path: Path, *, allow_code: bool = False) -> DataChecks:
     """Check every file of ground truth, corpora, results and answers; raise the errors in all of them together."""
     with shared_process() as secrets:
-        experiment = load(path, allow_code=allow_code, dry=True, secrets=secrets)
+        experiment = load(path, allow_code=allow_code, dry=True, files_only=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=False, reuse=False)
         datasets = read_each(experiment, cache.verdicts())
         answers = SystemAnswers(experiment, datasets, cache, Silence())
@@ -73,8 +74,9 @@ def _runs(answers: SystemAnswers, dataset: str, faults: Faults, unchecked: list[
         elif system.is_stored:
             with faults.merging():
                 runs[name] = answers.run_of(dataset, name)
-        stages = [stage for stage in experiment.stages(name, dataset) if not stage.is_system]
-        runs |= {f"{name}: {stage.name}": experiment.at(stage.source) for stage in stages}
+        # A stage may also be a system that is invalid here.
+        stages = {stage.name: experiment.at(stage.source) for stage in experiment.stages(name, dataset)}
+        runs |= {f"{name}: {stage}": file for stage, file in stages.items() if exists(file)}
         if (config := system.config.answers) is not None:
             for file in config.paths(dataset).values():
                 with faults.merging():
