@@ -22,7 +22,7 @@ datasets:
   dev: {ground_truth: truth.jsonl, corpus: corpus.jsonl, columns: {qid: number}, where: {split: dev}}
   test: {ground_truth: truth.jsonl, corpus: corpus.jsonl, columns: {qid: number}, where: {split: test}, limit: 1}
 systems:
-  far: {use: results, scores: ascending, with: {path: "{dataset}.csv"}, only: [dev]}
+  far: {use: results, scores: ascending, with: {path: "{dataset}.trec"}, only: [dev]}
   tried: {use: results, with: {path: tried.jsonl}, answers: answers.csv, stages: {first: first.trec}}
   away: {use: results, with: {path: "https://example.invalid/run.trec"}, only: [test]}
   search: bm25
@@ -45,7 +45,7 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             *({"number": qid, "query": qid, "split": split, "retrieval_gt": groups} for qid, split, groups in rows)
         ),
         "corpus.jsonl": jsonl(*({"doc_id": name, "contents": f"text of {name}"} for name in "abcd")),
-        "dev.csv": "qid,doc_id,score\nq1,a,0.1\nq1,d,0.2\n",
+        "dev.trec": "q1 Q0 a 1 0.1 t\nq1 Q0 d 2 0.2 t\n",
         "tried.jsonl": jsonl(*({"qid": f"q{n}", "trial": t, "results": ["a", "d"]} for n in (1, 2) for t in (1, 2))),
         "first.trec": "q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\nq2 Q0 c 1 1 t\n",
         "answers.csv": "qid,correct\nq1,1\nq2,0\n",
@@ -75,7 +75,7 @@ def test_it_finds_what_check_finds_of_each_data_set_alone(experiment: Path) -> N
     how: dict[str, Any] = {"corpus": "corpus.jsonl", "truth_columns": {"qid": "number"}}
     stored = {"tried": "tried.jsonl", "tried: first": "first.trec"}
     dev = groupgt.check(
-        "truth.jsonl", {"far": "dev.csv", **stored}, where={"split": "dev"}, scores={"dev": "ascending"}, **how
+        "truth.jsonl", {"far": "dev.trec", **stored}, where={"split": "dev"}, scores={"dev": "ascending"}, **how
     )
     test = groupgt.check("truth.jsonl", stored, where={"split": "test"}, limit=1, **how)
     assert found.checks == {"dev": dev, "test": test}
@@ -90,8 +90,8 @@ def test_each_file_can_fail_the_check(experiment: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.count("✓ No problems") == 2
     for file, old, new, dataset, what, where in (
         ("corpus.jsonl", '"c"', '"C"', "test", "ids of the ground truth that are not in the corpus", "truth.jsonl"),
-        ("dev.csv", "q1,d,0.2", "q1,a,0.2", "dev", "queries with a repeated result", "far"),
-        ("experiment.yaml", "scores: ascending, ", "", "dev", "queries whose scores rise along the ranking", "far"),
+        ("dev.trec", "q1 Q0 d", "q1 Q0 a", "dev", "queries with a repeated result", "far"),
+        ("experiment.yaml", "scores: ascending, ", "", "dev", "queries whose ranks contradict their scores", "far"),
         ("first.trec", "q1 Q0 b 2 1", "q1 Q0 a 2 1", "dev", "queries with a repeated result", "tried: first"),
     ):
         before = Path(file).read_text(encoding="utf-8")
@@ -116,16 +116,16 @@ def test_the_errors_of_all_data_sets_are_told_together(experiment: Path, capsys:
     # So are those of all results and answers.
     edit(Path("truth.jsonl"), "7", '[["a"], ["b"]]')
     edit(Path("other.jsonl"), "5", '[["c"]]')
-    edit(Path("dev.csv"), "0.1", "near")
+    edit(Path("dev.trec"), "1 0.1", "near")
     edit(Path("first.trec"), "Q0 a 1", "a 1")
     edit(Path("answers.csv"), "q2,0", "q2,2")
     assert status("experiment.yaml") == 2
     told = capsys.readouterr().err
-    assert [place in told for place in ("dev.csv:2: ", "first.trec:1: ", "answers.csv:3: ")] == [True, True, True], told
+    assert [place in told for place in ("dev.trec:1: ", "first.trec:1: ", "answers.csv:3: ")] == [True, True, True], told
 
 
 def test_the_report_for_build_pages(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    edit(Path("dev.csv"), "q1,d,0.2", "q1,a,0.2")
+    edit(Path("dev.trec"), "q1 Q0 d", "q1 Q0 a")
     assert status("experiment.yaml", "--junit", "checks.xml") == 1
     (suite,) = ET.parse("checks.xml").getroot()
     assert (suite.get("name"), suite.get("failures")) == ("files", "1")
@@ -153,11 +153,11 @@ def test_the_report_for_build_pages(experiment: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_experiment_says_how_files_are_read(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status("experiment.yaml", "dev.csv", "--where", "split=dev", "--near-duplicates") == 2
+    assert status("experiment.yaml", "dev.trec", "--where", "split=dev", "--near-duplicates") == 2
     told = capsys.readouterr().err
     names = ("[RUNS]...", "--where", "--near-duplicates")
     assert [name for name in names if name not in told.partition(": not for an experiment file")[0]] == []
-    edit(Path("dev.csv"), "q1,d,0.2", "q1,a,0.2")
+    edit(Path("dev.trec"), "q1 Q0 d", "q1 Q0 a")
     main(["check", "experiment.yaml", "--exit-zero", "--details"])
 
 
