@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.skipif(
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 # BM25 as it should be, with its length normalization broken, and without a difference.
 GOOD, BROKEN = "{k1: 1.2, b: 0.75}", "{k1: 0.01, b: 1.0}"
+BETTER = "{k1: 2, b: 0.75}"
 EXPERIMENT = """\
 version: 1
 name: retrieval
@@ -316,3 +319,45 @@ def test_invalid_input_fails_at_once(tmp_path: Path) -> None:
     assert wrong.status == 2
     assert "missing.yaml" in wrong.printed
     assert host.artifacts == []
+
+
+@pytest.mark.slow
+def test_a_repository_from_nothing(tmp_path: Path) -> None:
+    """A lost id stops the commit, a regression fails its pull request, and an improvement passes."""
+    host = Host.at(tmp_path)
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hook["pass_filenames"] is False
+    words = shlex.join([*hook["entry"].split(), "experiment.yaml", "--junit", "checks.xml"])
+    script = host.repository / ".git" / "hooks" / "pre-commit"
+    script.write_text(f"#!/bin/sh\nPATH={Path(sys.executable).parent}:$PATH exec {words}\n")
+    script.chmod(0o755)
+    host.commit("main", GOOD)
+    assert run(host, "main").outputs["passed"] == "true"
+
+    # An id that the corpus loses: git commits nothing, and the report names it.
+    corpus = host.repository / "corpus.jsonl"
+    text = corpus.read_text(encoding="utf-8")
+    corpus.write_text(text.replace('"gift-vouchers"', '"gift-voucher"'), encoding="utf-8")
+    with pytest.raises(subprocess.CalledProcessError) as stopped:
+        host.commit("lost", GOOD)
+    assert stopped.value.returncode == 1
+    lost = "ids of the ground truth that are not in the corpus: 1 in questions.jsonl (gift-vouchers)\n"
+    assert lost in stopped.value.stderr.decode()
+    failures = ET.parse(host.repository / "checks.xml").getroot().findall("testsuite/testcase[failure]")
+    assert [case.get("name") for case in failures] == ["ids of the ground truth that are not in the corpus"]
+    corpus.write_text(text, encoding="utf-8")
+
+    # A regression: the comment names the queries to look at, with their text.
+    host.commit("worse", BROKEN)
+    worse = run(host, "worse", base="main")
+    assert (worse.status, decision(worse)["badge"]) == (1, "Blocked")
+    assert "do vouchers we hand out for bad service last as long as the ones people buy" in worse.summary
+    assert host.comments == [f"<!-- groupgt: retrieval -->\n{worse.summary}"]
+
+    # An improvement passes, and replaces the comment.
+    host.git("checkout", "-q", "main")
+    host.commit("better", BETTER)
+    better = run(host, "better", base="main")
+    assert (better.status, decision(better)["badge"]) == (0, "Passed")
+    assert "search rose 0.013 in ndcg@10" in better.summary
+    assert host.comments == [f"<!-- groupgt: retrieval -->\n{better.summary}"]

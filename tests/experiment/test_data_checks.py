@@ -121,7 +121,9 @@ def test_the_errors_of_all_data_sets_are_told_together(experiment: Path, capsys:
     edit(Path("answers.csv"), "q2,0", "q2,2")
     assert status("experiment.yaml") == 2
     told = capsys.readouterr().err
-    assert [place in told for place in ("dev.trec:1: ", "first.trec:1: ", "answers.csv:3: ")] == [True, True, True], told
+    assert [place in told for place in ("dev.trec:1: ", "first.trec:1: ", "answers.csv:3: ")] == [True, True, True], (
+        told
+    )
 
 
 def test_the_report_for_build_pages(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
