@@ -351,7 +351,9 @@ def test_a_repository_from_nothing(tmp_path: Path) -> None:
     host.commit("worse", BROKEN)
     worse = run(host, "worse", base="main")
     assert (worse.status, decision(worse)["badge"]) == (1, "Blocked")
-    assert "do vouchers we hand out for bad service last as long as the ones people buy" in worse.summary
+    assert "Look at these 3 queries first (lost by search since the previous run)" in worse.summary
+    lost = "| **h143**  | 0.301 → 0.000 | if I take out an Islander Card today, when does it run out "
+    assert lost in worse.summary
     assert host.comments == [f"<!-- groupgt: retrieval -->\n{worse.summary}"]
 
     # An improvement passes, and replaces the comment.
