@@ -131,8 +131,7 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.MissingParameter as error:
-            error.message = error.message or MISSING.get(self.name or "", "")
-            raise
+            raise click.MissingParameter(MISSING.get(self.name or ""), error.ctx, error.param) from None
         except click.NoSuchOption as error:
             if removed := way_out("option", f"{self.name} {error.option_name}", error.option_name):
                 raise click.UsageError(removed, ctx) from None

@@ -327,7 +327,7 @@ def test_a_repository_from_nothing(tmp_path: Path) -> None:
     host = Host.at(tmp_path)
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["pass_filenames"] is False
-    words = shlex.join([*hook["entry"].split(), "experiment.yaml", "--junit", "checks.xml"])
+    words = shlex.join([*hook["entry"].split(), "experiment.yaml", "--junit", str(tmp_path / "checks.xml")])
     script = host.repository / ".git" / "hooks" / "pre-commit"
     script.write_text(f"#!/bin/sh\nPATH={Path(sys.executable).parent}:$PATH exec {words}\n")
     script.chmod(0o755)
@@ -343,7 +343,7 @@ def test_a_repository_from_nothing(tmp_path: Path) -> None:
     assert stopped.value.returncode == 1
     lost = "ids of the ground truth that are not in the corpus: 1 in questions.jsonl (gift-vouchers)\n"
     assert lost in stopped.value.stderr.decode()
-    failures = ET.parse(host.repository / "checks.xml").getroot().findall("testsuite/testcase[failure]")
+    failures = ET.parse(tmp_path / "checks.xml").getroot().findall("testsuite/testcase[failure]")
     assert [case.get("name") for case in failures] == ["ids of the ground truth that are not in the corpus"]
     corpus.write_text(text, encoding="utf-8")
 
