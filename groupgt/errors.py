@@ -185,6 +185,14 @@ class Faults:
             self.add("", text)
         self.total += error.total - len(error.faults)
 
+    @contextmanager
+    def merging(self) -> Iterator[None]:
+        """Add the faults of an error that is raised in the block, and go on after it."""
+        try:
+            yield
+        except GroupgtError as error:
+            self.merge(error)
+
     @property
     def texts(self) -> list[str]:
         """Text of each fault that is kept; a fault in many locations has a single text."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 
 from groupgt.cli.compare import setting_options
-from groupgt.cli.help import Command, command
+from groupgt.cli.help import command
 from groupgt.cli.inputs import CACHE
 from groupgt.cli.options import SORT
 from groupgt.cli.output import (
@@ -35,83 +32,15 @@ from groupgt.cli.output import (
     write_file,
     written_option,
 )
-from groupgt.errors import ConfigError, GroupgtError, near_names, reason
+from groupgt.cli.reports import REPORTS, ReportingCommand
+from groupgt.errors import ConfigError, near_names
 from groupgt.private import Hide, private_messages
 from groupgt.render.document import Detail, Item
 from groupgt.render.tables import Grid, counted, signed, small, stacked
 from groupgt.runtime import TRACEBACK
 
 
-class _RunCommand(Command):
-    """The `groupgt run` command; an error is also written to --junit and --summary, replacing any earlier report."""
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
-        # The file name itself may be wrong: in `--junit experiment.yaml` the name of the report is missing.
-        paths = {name: path for name, path in _named_in(args).items() if _is_report(path)}
-        with _error_written(paths, "groupgt run"):
-            return super().make_context(info_name, args, parent, **extra)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        config: Path = ctx.params["config"]
-        paths = {option: path for option, name in REPORTS.items() if (path := ctx.params[name])}
-        for option, path in {**paths, "--metrics-json": ctx.params["metrics_json"]}.items():
-            if path is not None and path.resolve() == config.resolve():
-                raise ConfigError(f"{option} {path}: would overwrite the experiment; name another file")
-        with _error_written(paths, config.name, config.parent.resolve()):
-            return super().invoke(ctx)
-
-
-# Options for files that other programs read, and their parameters.
-REPORTS = {"--junit": "junit", "--summary": "summary_path"}
-
-
-def _named_in(args: list[str]) -> dict[str, Path]:
-    """Return the report files named in arguments, which may be invalid."""
-    following = {option: Path(value) for option, value in pairwise(args) if option in REPORTS and value}
-    joined = (arg.partition("=") for arg in args)
-    return following | {option: Path(value) for option, _, value in joined if option in REPORTS and value}
-
-
-def _is_report(path: Path) -> bool:
-    """Return whether a file is missing, empty, or looks like a report that `groupgt run` has written."""
-    try:
-        with path.open("rb") as file:
-            return file.read(5).startswith((b"<?xml", b"## ")) if path.stat().st_size else True
-    except OSError:
-        return not path.exists()
-
-
-@contextmanager
-def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = None) -> Iterator[None]:
-    """Write any error that ends a run to its reports; remove reports that cannot be written."""
-    try:
-        yield
-    except (click.exceptions.Exit, BrokenPipeError):
-        raise
-    except BaseException as error:
-        if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were evaluated
-            raise
-        from groupgt.report.experiment import failure_summary
-        from groupgt.report.gates import failure_junit
-        from groupgt.store.files import write_text
-
-        if isinstance(error, click.ClickException):
-            why = error.format_message()
-        elif isinstance(error, (click.Abort, KeyboardInterrupt, SystemExit)):
-            why = "stopped"
-        else:
-            why = reason(error) or f"{type(error).__name__}: {error}"
-        texts = {"--junit": failure_junit, "--summary": failure_summary}
-        for option, path in paths.items():
-            try:
-                write_text(path, texts[option](title, Hide(folder=folder)(why)) + "\n")
-            except GroupgtError:
-                with suppress(OSError):
-                    path.unlink()
-        raise
-
-
-@click.command("run", cls=_RunCommand)
+@click.command("run", cls=ReportingCommand)
 @click.argument("config", type=FILE)
 @click.option("--dry-run", is_flag=True, help="Validate the file and print the plan without retrieving.")
 @repeatable_option(

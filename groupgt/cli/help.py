@@ -96,7 +96,7 @@ EXAMPLES = {
         "judge queries.tsv --corpus corpus.jsonl --runs bm25.trec --out truth.jsonl",
         "judge --audit qa.jsonl --corpus corpus.jsonl --sample 3 --out audited.jsonl",
     ),
-    "check": ("check qa.jsonl bm25.trec", "check qa.jsonl --corpus corpus.jsonl"),
+    "check": ("check qa.jsonl bm25.trec", "check qa.jsonl --corpus corpus.jsonl", "check experiment.yaml"),
     "rechunk": (
         "rechunk qa.jsonl --from old.csv --to new.csv -o new.jsonl",
         "rechunk qa.jsonl --from old.csv -o spans.jsonl",
@@ -105,6 +105,11 @@ EXAMPLES = {
         "agree qa.jsonl --annotator other.jsonl",
         "agree qa.jsonl bm25.trec --labeller id --other text --corpus corpus.jsonl",
     ),
+}
+# What to write for an argument that is missing.
+MISSING = {
+    "check": "Name ground truth or an experiment file; in .pre-commit-config.yaml: "
+    "- {id: groupgt-check, args: [experiment.yaml]}"
 }
 
 
@@ -125,6 +130,8 @@ class Command(click.Command):
             ctx.exit()
         try:
             return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            raise click.MissingParameter(MISSING.get(self.name or ""), error.ctx, error.param) from None
         except click.NoSuchOption as error:
             if removed := way_out("option", f"{self.name} {error.option_name}", error.option_name):
                 raise click.UsageError(removed, ctx) from None

@@ -365,8 +365,9 @@ def typed_parameters() -> list[click.Parameter]:
 
 def refuse(names: Collection[str], reason: str) -> None:
     """Raise `ConfigError` if a parameter with one of these names was typed, which does nothing for this reason."""
-    if found := ", ".join(parameter.opts[0] for parameter in typed_parameters() if parameter.name in names):
-        raise ConfigError(f"{found}: {reason}")
+    found = [parameter for parameter in typed_parameters() if parameter.name in names]
+    if shown := ", ".join(each.opts[0] if isinstance(each, click.Option) else str(each.metavar) for each in found):
+        raise ConfigError(f"{shown}: {reason}")
 
 
 def is_result_folder(path: Path) -> bool:

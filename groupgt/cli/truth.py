@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, refuse
+from groupgt.cli.inputs import Inputs, input_options, refuse, typed_parameters
 from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, OF_TRUTH, PARTS, TOOLS, TRUTH
 from groupgt.cli.output import (
     FILE,
@@ -24,11 +24,14 @@ from groupgt.cli.output import (
     say_wrote,
     show_result,
     table_option,
+    write_file,
     write_table,
+    written_option,
 )
+from groupgt.cli.reports import ReportingCommand
 from groupgt.curation.agree import agree
-from groupgt.curation.check import checked
-from groupgt.curation.rechunk import WAYS, rechunk
+from groupgt.curation.check import Check, checked
+from groupgt.curation.rechunk import WAYS, notes_of, rechunk
 from groupgt.curation.review import HEADERS, accepted, rows_of
 from groupgt.engines.calls import in_call_order, rankings_to_write
 from groupgt.errors import ConfigError, listed
@@ -41,14 +44,17 @@ from groupgt.labellers.spans import UNITS
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.model.written import SHAPES, Shape
+from groupgt.render.results import Result
 from groupgt.render.tables import counted, part_of
-from groupgt.store.files import write_atomically, write_folder
+from groupgt.store.files import write_atomically, write_folder, write_text
 
 # Formats of ground truth in one file, by file ending.
 TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
+# The parameters of a check that apply to an experiment file.
+OF_EXPERIMENT = {"truth_path", "allow_code", "exit_zero", "junit", "style", "wide", "color", "details"}
 
 
-@command("check")
+@click.command("check", cls=ReportingCommand)
 @click.option(
     "--near-duplicates", is_flag=True, help="Look in the corpus for unjudged near-duplicates of judged passages."
 )
@@ -59,13 +65,23 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
     help="With --near-duplicates: write them for review, .csv or .jsonl; `convert --accept` adds those marked yes.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the check fails.")
+@written_option("--junit", help="Write the checks as JUnit XML; those that make the check fail are failures.")
 @format_option
 @details_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(
-    inputs: Inputs, near_duplicates: bool, threshold: float, write: Path | None, exit_zero: bool, style: str
+    inputs: Inputs,
+    near_duplicates: bool,
+    threshold: float,
+    write: Path | None,
+    exit_zero: bool,
+    junit: Path | None,
+    style: str,
 ) -> None:
     """Check TRUTH and RUNS for errors and suspicious data without scoring.
+
+    With an experiment file (.yaml) alone, check the ground truth, corpus and results of each data set as the experiment
+    reads them. Nothing is retrieved.
 
     The exit status is 1 if data make numbers wrong: ids that the corpus lacks, passages without text, groups that
     nothing can cover, repeated ids, and undeclared distances.
@@ -74,18 +90,38 @@ def check_command(
         raise ConfigError(f"--write {write}: expected a file that ends in .csv or .jsonl")
     if write is not None and write.exists():
         raise ConfigError(f"--write {write}: already exists and may contain review marks; choose another file")
+    if Path(inputs.truth_path).suffix.lower() in (".yaml", ".yml"):
+        others = {parameter.name or "" for parameter in typed_parameters()} - OF_EXPERIMENT
+        refuse(others, "not for an experiment file, which says itself what is read; leave it out")
+        from groupgt.experiment.data_checks import check_experiment
+
+        of_datasets = check_experiment(inputs.truth_path, allow_code=inputs.allow_code)
+        for text in of_datasets.unchecked:
+            say(f"not checked: {text}")
+        _show_check(of_datasets, of_datasets.checks, of_datasets.name, junit, style)
+        if of_datasets.fails and not exit_zero:
+            raise SystemExit(1)
+        return
     inputs.check()
     if near_duplicates and inputs.value("corpus") is None:
         raise ConfigError("--near-duplicates: needs passage text; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
     minimum = threshold if near_duplicates else None
-    findings = checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), minimum)
+    path = inputs.truth_path
+    findings = checked(str(path), inputs.truth, runs, inputs.request_for(), minimum, file=path)
     if write is not None:
         write_table(write, lambda: (HEADERS, rows_of(findings.candidates)))
         say_wrote(write, counted(len(findings.candidates), "candidate"))
-    show_result(findings, style)
+    _show_check(findings, {"": findings}, Path(path).name, junit, style)
     if findings.fails and not exit_zero and write is None:
         raise SystemExit(1)
+
+
+def _show_check(result: Result, checks: Mapping[str, Check], name: str, junit: Path | None, style: str) -> None:
+    from groupgt.report.curation import check_junit
+
+    show_result(result, style)
+    write_file(junit, lambda path: write_text(path, check_junit(name, checks) + "\n"))
 
 
 @command("rechunk")
@@ -119,7 +155,8 @@ def rechunk_command(
     """Map ground truth from one chunking to another and list what could not be mapped.
 
     Give chunks as tables with chunk_id, doc_id, start and end, or as corpora with texts. Nothing is written if a query
-    would lose an entire group and thus require less than before.
+    would lose an entire group and thus require less than before. Groups whose chunks hold less than 90% of a passage
+    are listed beside the written file, in FILE.weak.jsonl, which `groupgt check` reads.
     """
     out_format = "" if output is None else _truth_format_of(output)
     if output is None and new is None:
@@ -135,6 +172,9 @@ def rechunk_command(
     write_table(report, carried.carried_rows)
     if output is not None:
         _write_truth(output, carried.truth, out_format)
+        notes = notes_of(output)
+        notes.unlink(missing_ok=True)
+        write_table(notes if carried.weak else None, carried.weak_rows)
     if carried.rows or style == "json":
         show_result(carried, style)
 

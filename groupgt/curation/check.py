@@ -13,9 +13,10 @@ from typing_extensions import Doc
 
 from groupgt.curation.near import Candidate
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
+from groupgt.curation.rechunk import weak_in
 from groupgt.engines.carriers import renamed
 from groupgt.engines.order import contradictions
-from groupgt.errors import ConfigError, warn
+from groupgt.errors import ConfigError, Faults, warn
 from groupgt.evaluation.evaluate import check_directions, label_run
 from groupgt.evaluation.joined_ids import fault_of_joined, warn_of_joined
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
@@ -39,6 +40,7 @@ from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
+from groupgt.model.run import Run
 from groupgt.model.values import normal_text
 from groupgt.render.results import Result
 from groupgt.render.tables import counted
@@ -126,10 +128,11 @@ def check(
         named = [(name if isinstance(runs, Mapping) else str(run), run) for name, run in named_runs(runs)]
     else:
         named = [("run", runs)]
-    name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
+    file = truth if isinstance(truth, (str, os.PathLike)) else None
     if near_duplicates and not request.passages:
         raise ConfigError("near_duplicates: needs passage text; pass corpus")
-    return checked(name, grouped, named, request, threshold if near_duplicates else None)
+    name, minimum = "truth" if file is None else str(file), threshold if near_duplicates else None
+    return checked(name, grouped, named, request, minimum, file=file)
 
 
 def checked(
@@ -138,10 +141,21 @@ def checked(
     runs: Sequence[tuple[str, Any]],
     request: Request,
     threshold: float | None = None,
+    *,
+    file: Any = None,
+    title: str = "",
 ) -> Check:
-    """Check loaded ground truth and run; with a `threshold`, also search for near-duplicates."""
+    """Check loaded ground truth and runs, and report the errors in all of them together.
+
+    With a `threshold`, also search for near-duplicates. `file` is where the ground truth was read; warnings about the
+    corpus begin with `title`.
+    """
     findings, texts = {name: check_truth(truth)}, request.passages
-    warn_of_corpus(truth, request)
+    faults, read = Faults(), dict[str, Run]()
+    with faults.merging():
+        warn_of_corpus(truth, request, title)
+    if file is not None and (weak := weak_in(file, truth)) is not None:
+        findings[name].append(_problem("groups carried with under 90% of their passage", weak))
     if blank := blank_ids(truth, texts):
         findings[name].append(_problem("judged passages with no contents", blank, fails=True))
     if texts and request.labeller.name == "id":
@@ -153,10 +167,15 @@ def checked(
     candidates = nearly_equal_passages(truth, texts, threshold) if threshold is not None else []
     if threshold is not None:
         findings[name].append(check_duplicates(candidates))
-    read = {name: request.run_of(run, truth) for name, run in runs}
+    for run_name, run in runs:
+        with faults.merging():
+            read[run_name] = request.run_of(run, truth)
+    faults.stop()
     check_directions(request.options["scores"], [run.name for run in read.values()])
     for run_name, results in read.items():
-        findings[run_name] = check_run(truth, results, request)
+        with faults.merging():
+            findings[run_name] = check_run(truth, results, request)
+    faults.stop()
     return Check(findings, candidates)
 
 

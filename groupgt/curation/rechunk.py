@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
@@ -16,6 +18,9 @@ from groupgt.errors import ConfigError, DataError, Faults, display, first_of, li
 from groupgt.evaluation.options import Truth, TruthOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import Sources
+from groupgt.formats.corpus import table_rows
+from groupgt.formats.parts import is_url
+from groupgt.formats.source import Source
 from groupgt.labellers import spans, text
 from groupgt.labellers.likeness import (
     METHODS,
@@ -103,8 +108,33 @@ class Rechunked(Result):
 
     def carried_rows(self) -> Grid:
         """Return headers and one row for each pair of an alternative and a new chunk that replaces it."""
-        rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in self.rows]
-        return ["query", "group", "alternative", "chunk", "share", "lost"], rows
+        return _rows_of(self.rows)
+
+    def weak_rows(self) -> Grid:
+        """Return headers and one row for each weakly mapped group, in the form of `carried_rows`."""
+        return _rows_of(self.weak)
+
+
+def _rows_of(carried: Sequence[Carried]) -> Grid:
+    rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in carried]
+    return ["query", "group", "alternative", "chunk", "share", "lost"], rows
+
+
+def notes_of(truth: Path) -> Path:
+    """Return the file that lists the weakly mapped groups of ground truth; it stands beside its file."""
+    return truth.with_name(f"{truth.name}.weak.jsonl")
+
+
+def weak_in(truth: str | os.PathLike[str], grouped: GroundTruth) -> list[str] | None:
+    """Return the weakly mapped groups that ground truth still has, as text; None if nothing was noted of its file."""
+    notes, faults = notes_of(Path(truth)), Faults()
+    if is_url(truth) or not notes.is_file():
+        return None
+    rows = [row for _, row in table_rows(Source.at(notes), faults)]
+    faults.stop()
+    ids = dict(zip(grouped.qids, grouped.id_sets))
+    kept = [row for row in rows if row["chunk"] in ids.get(row["query"], ())]
+    return [f"{row['query']}: {row['chunk']} has {row['share']:.2f} of {row['alternative']}" for row in kept]
 
 
 @takes_options(TruthOptions)

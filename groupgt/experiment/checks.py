@@ -110,11 +110,12 @@ class Checks:
                 except ConfigError as error:
                     self.document.fault((*path, name), str(error))
                     break
-                if not stage.is_system and not exists(file := self.document.resolved(stage.source)):
+                file, is_system = self.document.resolved(stage.source), stage.is_system
+                if not (is_system or self.families.may_be(stage.source) or exists(file)):
                     what = f"file not found: {file}; nor is this a system{near_names(stage.source, systems)}"
                     self.document.fault((*path, name), what)
                     break
-                if stage.is_system and not systems[stage.source].config.serves(dataset):
+                if is_system and not systems[stage.source].config.serves(dataset):
                     what = f"the system {stage.source} is not run on dataset {dataset!r}; see its key `only`"
                     self.document.fault((*path, name), what)
 

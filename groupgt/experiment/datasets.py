@@ -88,29 +88,11 @@ class Data(RetrievalInputs):
 
 
 def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict[str, Data]:
-    """Read every data set and report the errors in all of them together.
+    """Read every data set, and compare its ground truth with its corpus; report the errors in all of them together.
 
     `judged` caches labeller verdicts.
     """
-    faults = Faults()
-    document = replace(experiment.document, faults=faults)
-    datasets: dict[str, Data] = {}
-    for name in experiment.config.datasets:
-        try:
-            datasets[name] = _read(experiment, name, judged)
-        except GroupgtError as error:
-            faults.merge(error)
-    kind = DataError if faults else ConfigError
-    for name, data in datasets.items():
-        _check(experiment, name, data, document)
-    if experiment.across in datasets:
-        inputs = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
-        try:
-            shared_queries(inputs, experiment.across)
-        except GroupgtError as error:
-            for text in error.faults:
-                document.fault(("compare", "across"), text)
-    faults.stop(kind)
+    faults, document, datasets = Faults(), experiment.document, read_each(experiment, judged)
     _warn_of_depth(experiment)
     for name, data in datasets.items():
         with collecting(data.warnings):
@@ -122,6 +104,28 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict
             except DataError as error:
                 faults.add(document.place(("datasets", name, "corpus")), str(error))
     faults.stop(DataError)
+    return datasets
+
+
+def read_each(experiment: Experiment, judged: VerdictStore | None = None) -> dict[str, Data]:
+    """Read every data set, and check that it has what the experiment file needs."""
+    faults = Faults()
+    document = replace(experiment.document, faults=faults)
+    datasets: dict[str, Data] = {}
+    for name in experiment.config.datasets:
+        with faults.merging():
+            datasets[name] = _read(experiment, name, judged)
+    kind = DataError if faults else ConfigError
+    for name, data in datasets.items():
+        _check(experiment, name, data, document)
+    if experiment.across in datasets:
+        inputs = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
+        try:
+            shared_queries(inputs, experiment.across)
+        except GroupgtError as error:
+            for text in error.faults:
+                document.fault(("compare", "across"), text)
+    faults.stop(kind)
     return datasets
 
 

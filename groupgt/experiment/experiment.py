@@ -148,6 +148,7 @@ def load(
     only: Sequence[str] = (),
     allow_code: bool = False,
     dry: bool = False,
+    files_only: bool = False,
     allow_plugins: bool | None = None,
     secrets: dict[str, str] | None = None,
 ) -> Experiment:
@@ -155,8 +156,9 @@ def load(
 
     `changes` are settings such as `evaluate.k=[5]`; `only` lists patterns for the systems to report. User code requires
     `allow_code`; otherwise it is an error, or is skipped with `dry`. Plug-ins are never skipped, as what they register
-    may be named anywhere; they require `allow_plugins` (default: `allow_code`). Adds environment variable values to
-    `secrets`.
+    may be named anywhere; they require `allow_plugins` (default: `allow_code`). With `files_only`, errors of systems
+    that retrieve are ignored: their modules, programs and variables may be on another machine. Adds environment
+    variable values to `secrets`.
     """
     document = read_yaml(path, secrets)
     for setting in changes:
@@ -171,6 +173,9 @@ def load(
     chosen = _chosen(document, checks.families, only, config.baseline)
     for name in [] if document.faults.total else chosen:
         _check_trials(document, checks, name)
+    if files_only:
+        live = {("systems", name) for name, system in config.systems.items() if system.use != "results"}
+        document.drop({("compare", "test"), *live})
     document.sort()
     document.faults.stop(ConfigError)
     return Experiment(

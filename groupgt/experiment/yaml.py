@@ -87,6 +87,8 @@ class Document:
     secrets: dict[str, str] = field(default_factory=dict)
     partial: set[KeyPath] = field(default_factory=set)
     faults: Faults = field(default_factory=Faults)
+    # The path, location and text of each error.
+    found: list[tuple[KeyPath, str, str]] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
@@ -121,7 +123,19 @@ class Document:
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
                 what = what.replace(repr(filled), repr(_with_defaults(raw)))
         dotted = ".".join(plain_text(str(part)) for part in path)
-        self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
+        self.add(path, self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
+
+    def add(self, path: KeyPath, place: str, what: str) -> None:
+        """Add an error for a path, with its location."""
+        self.found.append((path, place, what))
+        self.faults.add(place, what)
+
+    def drop(self, above: Collection[KeyPath]) -> None:
+        """Drop the errors at or below these paths of two keys."""
+        self.faults = Faults()
+        for path, place, what in self.found:
+            if path[:2] not in above:
+                self.faults.add(place, what)
 
     def unknown(self, path: KeyPath, value: str, names: Collection[str], kind: str = "", also: str = "") -> None:
         """Add an error for an unknown name; `also` describes what else is accepted."""
@@ -317,7 +331,7 @@ def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[
     for key_node, value_node in node.value:
         place = document.place_of(key_node.start_mark)
         if not isinstance(key_node, yaml.ScalarNode):
-            document.faults.add(place, "expected a key, found a list or mapping")
+            document.add(path, place, "expected a key, found a list or mapping")
             continue
         key = str(key_node.value)
         inner = (*path, key)

@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.systems import Systems, finite, interval
-from groupgt.experiment.outcome import GateResult
+from groupgt.experiment.outcome import Against, GateResult
 from groupgt.render import tables
 from groupgt.render.columns import csv_cells, csv_headers, jsonable, texts_of
 from groupgt.render.document import Detail, Folded, Heading, Item, Verdict, bare, document
@@ -176,7 +176,9 @@ def items(
     yield from _footer(comparison, above, details=brief)
 
 
-def changed(comparison: Systems, decision: Decision, gates: Sequence[GateResult] = ()) -> Iterator[Item]:
+def changed(
+    comparison: Systems, decision: Decision, gates: Sequence[GateResult] = (), against: Against | None = None
+) -> Iterator[Item]:
     """Yield the items of a pull request summary: the table of systems, and the queries to look at first."""
     rows = standings.standings(comparison, gates)
     best = [row for row in rows if row.kind != "baseline"][: standings.BEST]
@@ -184,7 +186,7 @@ def changed(comparison: Systems, decision: Decision, gates: Sequence[GateResult]
     yield standings.markdown_table(comparison, shown)
     if len(shown) < len(rows):
         yield Folded(f"All {len(rows):,} systems", [standings.markdown_table(comparison, rows)])
-    yield from priorities.folded(comparison, decision)
+    yield from priorities.folded(comparison, decision, against)
     if note := standings.lost_and_gained_note(comparison, rows):
         yield f"{note} ▲▼: significant."
     if comparison.basis:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from groupgt.curation.agree import Agreement
 from groupgt.curation.check import Check, Finding
 from groupgt.curation.rechunk import Rechunked, ways_to_keep
 from groupgt.render.document import Block, Detail, Foot, Item, Verdict
+from groupgt.render.exports import CaseKind, junit_text
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted
+from groupgt.render.tables import Grid, Table, counted, stacked
 from groupgt.report.sentences import sentence_of
 
 FINDING = ["finding", "count", "example"]
@@ -62,7 +64,7 @@ class CheckTeller(Teller[Check]):
         """Return the verdict, problems, those that fail first, what else was found, and as a detail every check."""
         (_, of_truth), *runs = self.result.findings.items()
         problems = [
-            (each, f"{each.what}: {each.count:,} in {name}{f' ({each.example})' if each.example else ''}")
+            (each, _line(each, name))
             for name, findings in self.result.findings.items()
             for each in findings
             if each.suspicious and each.count
@@ -102,6 +104,46 @@ class CheckTeller(Teller[Check]):
     def to_dict(self) -> Any:
         """Return the verdict and the findings by file name as plain Python."""
         return {"verdict": self.verdict(), "fails": self.result.fails, "findings": self.result.findings}
+
+
+class DataChecksTeller(Teller[Any]):
+    """Reports problems in the files of every data set of an experiment."""
+
+    def blocks(self) -> list[Item]:
+        """Return the blocks of each data set below its name."""
+        checks = self.result.checks.items()
+        return [block for name, check in checks for block in (f"dataset {name}", *CheckTeller(check).blocks())]
+
+    def csv_rows(self) -> Grid:
+        """Return headers and one row per finding, with its data set."""
+        return stacked((name, check.csv_rows()) for name, check in self.result.checks.items())
+
+    def to_dict(self) -> Any:
+        """Return what fails, and the verdict and findings of each data set, as plain Python."""
+        datasets = {name: check.to_dict() for name, check in self.result.checks.items()}
+        return {"fails": self.result.fails, "datasets": datasets}
+
+
+def check_junit(suite: str, checks: Mapping[str, Check]) -> str:
+    """Format checks as JUnit XML; a case is a check of a file, named after its data set if that has a name."""
+    cases: list[tuple[str, str, CaseKind, str]] = [
+        (
+            f"{dataset}.{name}" if dataset else name,
+            each.what,
+            "failure" if each.fails else "system-out",
+            _line(each, name) if each.count else "",
+        )
+        for dataset, check in checks.items()
+        for name, findings in check.findings.items()
+        for each in findings
+        if each.suspicious
+    ]
+    return junit_text(suite, cases)
+
+
+def _line(finding: Finding, name: str) -> str:
+    example = f" ({finding.example})" if finding.example else ""
+    return f"{finding.what}: {finding.count:,} in {name}{example}"
 
 
 def _is_told(finding: Finding) -> bool:

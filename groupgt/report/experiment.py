@@ -117,7 +117,7 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
             yield gates.table(judged, outcome.experiment.config.baseline)
         if outcome.evaluations[dataset]:
             yield from _tables(outcome, dataset)
-            yield priorities.foot(outcome.systems[dataset], decision)
+            yield priorities.foot(outcome.systems[dataset], decision, outcome.against.get(dataset))
     yield from gates.blocks(outcome, timed=timed)
     if timed:
         yield from times.blocks(outcome)
@@ -135,7 +135,7 @@ def summary(outcome: Outcome) -> str:
         parts += gates.summary(judged, outcome.experiment.config.baseline)
         parts += gates.failed(outcome, dataset)
         if evaluations:
-            parts += comparison.changed(outcome.systems[dataset], decision, judged)
+            parts += comparison.changed(outcome.systems[dataset], decision, judged, outcome.against.get(dataset))
             parts += previous.blocks(outcome, dataset)
     if outcome.across is not None:
         parts += across.tables(outcome.across)
@@ -337,7 +337,7 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset["decision"] = decision.page
     dataset["population"] = headline(outcome, name).split(" · ", 2)[-1]
     dataset["notes"] = typeset(notes(outcome, name, decision, timed=False))
-    dataset["first"] = priorities.page_part(outcome.systems[name], decision)
+    dataset["first"] = priorities.page_part(outcome.systems[name], decision, outcome.against.get(name))
     for system in dataset["systems"]:
         # The retriever, inputs and options, as written in the file.
         resolved = outcome.experiment.systems[system["name"]]

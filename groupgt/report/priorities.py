@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from groupgt.comparison.systems import Systems
 from groupgt.evaluation.misses import Failures
+from groupgt.experiment.outcome import Against
 from groupgt.metrics import views
 from groupgt.render.document import Folded, Foot
 from groupgt.render.layout import Strong
@@ -37,11 +38,11 @@ class First:
     missing: list[tuple[str, str]]
 
 
-def first_queries(systems: Systems, decision: Decision) -> tuple[str, list[First]]:
+def first_queries(systems: Systems, decision: Decision, against: Against | None = None) -> tuple[str, list[First]]:
     """Return why these queries come first, and up to three of them.
 
-    They are those that the decision's system loses, the largest fall first, and then those that no system completes,
-    the ones whose groups rank deepest first.
+    They are those that the decision's system loses to the baseline, or else to the previous run, the largest fall
+    first, and then those that no system completes, the ones whose groups rank deepest first.
     """
     failures = systems.failures
     if failures is None:
@@ -50,11 +51,15 @@ def first_queries(systems: Systems, decision: Decision) -> tuple[str, list[First
     subject = decision.system if decision.state in ABOUT_ONE and decision.system in systems.names else None
     places = {qid: place for place, qid in enumerate(failures.truth.qids)}
     values = {name: systems.values[name][systems.primary] for name in systems.names}
-    sign = 1 if systems.higher else -1
-    lost: list[str] = []
+    lost: Sequence[str] = ()
+    before, since = values[baseline], ""
     if subject is not None and subject != baseline and systems.is_baseline_named:
-        fall = sign * (values[baseline] - values[subject])
-        lost = sorted(failures.lost(subject, baseline), key=lambda qid: -np.nan_to_num(fall[places[qid]]))
+        lost = failures.lost(subject, baseline)
+    if subject is not None and not lost and against is not None and against.lost.get(subject):
+        lost, before, since = against.lost[subject], against.before[subject][against.primary], " since the previous run"
+    if subject is not None:
+        fall = (1 if systems.higher else -1) * (before - values[subject])
+        lost = sorted(lost, key=lambda qid: -np.nan_to_num(fall[places[qid]]))
     deepest = sorted(failures.nobody, key=lambda qid: -_best_rank(failures, places[qid]))
     chosen = [*lost, *deepest][:QUERIES]
     count = len(systems.names)
@@ -63,10 +68,10 @@ def first_queries(systems: Systems, decision: Decision) -> tuple[str, list[First
         at, is_lost = places[qid], qid in lost
         became = "not complete" if count == 1 else f"complete in 0 of {count:,}"
         if is_lost and subject is not None:
-            became = f"{fixed(values[baseline][at], DIGITS)} → {fixed(values[subject][at], DIGITS)}"
+            became = f"{fixed(before[at], DIGITS)} → {fixed(values[subject][at], DIGITS)}"
         missing = list(_missing(systems, failures, at, subject if is_lost else None))[:GROUPS]
         found.append(First(qid, failures.text_of(qid) or "", became, missing))
-    of_lost = f"lost by {names[subject]}" if subject is not None and any(qid in lost for qid in chosen) else ""
+    of_lost = f"lost by {names[subject]}{since}" if subject is not None and any(qid in lost for qid in chosen) else ""
     of_none = "" if all(qid in lost for qid in chosen) else "not complete" if count == 1 else "complete in no system"
     return ", then ".join(filter(None, (of_lost, of_none))), found
 
@@ -83,7 +88,8 @@ def _missing(systems: Systems, failures: Failures, query: int, subject: str | No
     count = len(systems.names)
     for group in failures.groups_of(query):
         if subject is not None:
-            place, former = group.places[subject], group.places[systems.baseline].rank
+            place = group.places[subject]
+            former = 0 if subject == systems.baseline else group.places[systems.baseline].rank
             if place.is_covered:
                 continue
             where = f"rank {place.rank:,}" if place.rank else "not retrieved"
@@ -105,15 +111,15 @@ def _named(systems: Systems, name: str) -> str:
     return f"“{snippet(text, NAME_CHARS)}”" if text else name
 
 
-def foot(systems: Systems, decision: Decision) -> Foot:
+def foot(systems: Systems, decision: Decision, against: Against | None = None) -> Foot:
     """Return the last line of a text: the queries to look at first."""
-    why, found = first_queries(systems, decision)
+    why, found = first_queries(systems, decision, against)
     return Foot(f"first: {' '.join(each.qid for each in found)} ({why})" if found else "")
 
 
-def folded(systems: Systems, decision: Decision) -> Iterator[Folded]:
+def folded(systems: Systems, decision: Decision, against: Against | None = None) -> Iterator[Folded]:
     """Yield the queries to look at first, for a summary."""
-    why, found = first_queries(systems, decision)
+    why, found = first_queries(systems, decision, against)
     rows = []
     for each in found:
         lacks = "; ".join(f"{names}, {where}" for names, where in each.missing)
@@ -124,9 +130,9 @@ def folded(systems: Systems, decision: Decision) -> Iterator[Folded]:
         yield Folded(f"Look at {these} first ({why})", [table])
 
 
-def page_part(systems: Systems, decision: Decision) -> data.First:
+def page_part(systems: Systems, decision: Decision, against: Against | None = None) -> data.First:
     """Return the queries to look at first, for the page."""
-    why, found = first_queries(systems, decision)
+    why, found = first_queries(systems, decision, against)
     return {
         "why": f"{why[0].upper()}{why[1:]}." if why else "",
         "queries": [

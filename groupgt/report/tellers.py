@@ -15,6 +15,7 @@ TELLERS = {
     "Check": "curation",
     "Comparison": "comparison",
     "Correlation": "correlation",
+    "DataChecks": "curation",
     "Depths": "depth",
     "Evaluation": "evaluation",
     "Evaluations": "evaluation",

@@ -253,3 +253,43 @@ def test_files_that_cannot_be_written(
         main(["rechunk", "truth.jsonl", "--from", "old.csv", "--to", "new.parquet", *extra])
     assert end.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_what_was_carried_weakly_stands_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """n1 has 80 of the 100 characters of o1; `check` says so while the query has n1, in any part of the file."""
+    monkeypatch.chdir(tmp_path)
+    tables = {"old.csv": OLD, "new.csv": NEW, "whole.csv": OLD}
+    for name, places in tables.items():
+        rows = [f"{chunk},{','.join(map(str, place))}\n" for chunk, place in places.items()]
+        Path(name).write_text("chunk_id,doc_id,start,end\n" + "".join(rows))
+    Path("truth.jsonl").write_text(
+        '{"qid": "q1", "retrieval_gt": [["o1"]], "part": "a"}\n{"qid": "q2", "retrieval_gt": [["o1"], ["o2"]]}\n'
+        '{"qid": "q3", "retrieval_gt": [["o2"]], "part": "a"}\n'
+    )
+
+    def carried(new: str) -> None:
+        main(["rechunk", "truth.jsonl", "--from", "old.csv", "--to", new, "-o", "carried.jsonl"])
+
+    def weak(truth: Any = "carried.jsonl", **options: Any) -> list[tuple[int, str, bool]]:
+        findings = next(iter(groupgt.check(truth, **options).findings.values()))
+        found = [each for each in findings if each.what == "groups carried with under 90% of their passage"]
+        assert not any(each.fails for each in found)
+        return [(each.count, each.example, each.suspicious) for each in found]
+
+    carried("new.csv")
+    notes = Path("carried.jsonl.weak.jsonl")
+    assert [json.loads(line) for line in notes.read_text().splitlines()] == [
+        {"query": qid, "group": "group 1", "alternative": "o1", "chunk": "n1", "share": 0.8, "lost": "false"}
+        for qid in ("q1", "q2")
+    ]
+    assert weak() == [(2, "q1: n1 has 0.80 of o1, q2: n1 has 0.80 of o1", True)]
+    assert weak(where={"part": "a"}) == [(1, "q1: n1 has 0.80 of o1", True)]
+    assert weak({"q1": [["n1"]]}) == weak("truth.jsonl") == []
+    # A group that was judged again is no longer weak.
+    text = Path("carried.jsonl").read_text()
+    Path("carried.jsonl").write_text(text.replace('"n1"', '"n9"', 1))
+    assert weak() == [(1, "q2: n1 has 0.80 of o1", True)]
+    # Nothing is weak in chunks that hold it all.
+    carried("whole.csv")
+    assert not notes.exists()
+    assert weak() == []

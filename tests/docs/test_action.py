@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.skipif(
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 # BM25 as it should be, with its length normalization broken, and without a difference.
 GOOD, BROKEN = "{k1: 1.2, b: 0.75}", "{k1: 0.01, b: 1.0}"
+BETTER = "{k1: 2, b: 0.75}"
 EXPERIMENT = """\
 version: 1
 name: retrieval
@@ -124,12 +127,13 @@ class Host:
 
 @dataclass
 class Job:
-    """One run of the action: its exit status, outputs, what it printed, and the summary of the job."""
+    """One run of the action: its exit status, outputs, what it printed, the summary of the job, and actions it used."""
 
     status: int
     outputs: dict[str, str]
     printed: str
     summary: str
+    used: list[str]
 
 
 def value_of(text: str, context: dict[str, Any]) -> Any:
@@ -185,12 +189,13 @@ def run(host: Host, branch: str, *, base: str = "", fork: bool = False, **inputs
         "GITHUB_ACTION_PATH": str(ROOT),
         "GITHUB_REPOSITORY": "we/search",
     }
-    status, printed = 0, ""
+    status, printed, used = 0, "", []
     for step in ACTION["runs"]["steps"]:
         if status or ("if" in step and not value_of(step["if"], context)):
             continue
         settings = {name: filled(str(cell), context) for name, cell in step.get("with", {}).items()}
         if "uses" in step:
+            used.append(" ".join([step["uses"].partition("@")[0].rpartition("/")[2], settings.get("path", "")]))
             if "upload-artifact" in step["uses"]:
                 host.upload(settings["name"], Path(settings["path"]), branch)
             continue
@@ -210,7 +215,7 @@ def run(host: Host, branch: str, *, base: str = "", fork: bool = False, **inputs
         lines = [line.partition("=") for line in files["GITHUB_OUTPUT"].read_text().splitlines()]
         context["steps"][step.get("id", "")] = {"outputs": {name: cell for name, _, cell in lines}}
     outputs = {name: filled(each["value"], context) for name, each in ACTION["outputs"].items()}
-    return Job(status, outputs, printed, files["GITHUB_STEP_SUMMARY"].read_text())
+    return Job(status, outputs, printed, files["GITHUB_STEP_SUMMARY"].read_text(), used)
 
 
 def decision(job: Job) -> dict[str, Any]:
@@ -271,6 +276,42 @@ def test_better_than_the_base_and_no_comparison(tmp_path: Path) -> None:
         assert "better" not in decision(alone)["sentence"]
 
 
+ARGUMENTS = """
+--set "name='two words'"
+--set seed=7
+  --only 'sea*'
+
+"""
+
+
+def test_every_input(tmp_path: Path) -> None:
+    """Arguments over several lines, with quotes; an experiment in a folder, and names of one's own."""
+    host = Host.at(tmp_path)
+    host.commit("main", GOOD)
+    folder = host.repository / "an experiment"
+    folder.mkdir()
+    for path in [path for path in host.repository.iterdir() if path.is_file()]:
+        shutil.copy(path, folder)
+    named = {"config": "an experiment/experiment.yaml", "name": "search", "python_version": ""}
+    job = run(host, "main", args=ARGUMENTS, extras="stats,retrieval", against="none", comment="false", **named)
+    assert (job.status, job.outputs["passed"]) == (0, "true"), job.printed
+    assert (host.folder / "installed").read_text() == f"-m pip install --quiet {ROOT}[stats,retrieval]\n"
+    assert job.summary.startswith("## two words")
+    assert json.loads(next(Path(job.outputs["results"]).rglob("manifest.json")).read_text())["config"]["seed"] == 7
+    assert [each["name"] for each in host.artifacts] == ["search", "search-baseline"]
+    results = f"upload-artifact {job.outputs['results']}"
+    assert job.used == ["cache an experiment/.groupgt/cache", results, results]
+    # A failing gate among the arguments: exit status 1 at the end, with all outputs.
+    gate = "[{system: search, metric: recall@10, min: 0.99}]"
+    failed = run(host, "main", args=f"--set\n  'gate={gate}'", against="none", **named)
+    assert (failed.status, failed.outputs["passed"], decision(failed)["badge"]) == (1, "false", "Blocked")
+    assert all(Path(failed.outputs[name]).exists() for name in ("summary", "results"))
+    # A quote that is not closed is said at once.
+    wrong = run(host, "main", args="--set 'seed=7", against="none")
+    assert (wrong.status, wrong.outputs["passed"]) == (2, "")
+    assert wrong.printed == '::error::args: No closing quotation, found "--set \'seed=7"\n'
+
+
 def test_invalid_input_fails_at_once(tmp_path: Path) -> None:
     host = Host.at(tmp_path)
     host.commit("main", GOOD)
@@ -278,3 +319,47 @@ def test_invalid_input_fails_at_once(tmp_path: Path) -> None:
     assert wrong.status == 2
     assert "missing.yaml" in wrong.printed
     assert host.artifacts == []
+
+
+@pytest.mark.slow
+def test_a_repository_from_nothing(tmp_path: Path) -> None:
+    """A lost id stops the commit, a regression fails its pull request, and an improvement passes."""
+    host = Host.at(tmp_path)
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hook["pass_filenames"] is False
+    words = shlex.join([*hook["entry"].split(), "experiment.yaml", "--junit", str(tmp_path / "checks.xml")])
+    script = host.repository / ".git" / "hooks" / "pre-commit"
+    script.write_text(f"#!/bin/sh\nPATH={Path(sys.executable).parent}:$PATH exec {words}\n")
+    script.chmod(0o755)
+    host.commit("main", GOOD)
+    assert run(host, "main").outputs["passed"] == "true"
+
+    # An id that the corpus loses: git commits nothing, and the report names it.
+    corpus = host.repository / "corpus.jsonl"
+    text = corpus.read_text(encoding="utf-8")
+    corpus.write_text(text.replace('"gift-vouchers"', '"gift-voucher"'), encoding="utf-8")
+    with pytest.raises(subprocess.CalledProcessError) as stopped:
+        host.commit("lost", GOOD)
+    assert stopped.value.returncode == 1
+    lost = "ids of the ground truth that are not in the corpus: 1 in questions.jsonl (gift-vouchers)\n"
+    assert lost in stopped.value.stderr.decode()
+    failures = ET.parse(tmp_path / "checks.xml").getroot().findall("testsuite/testcase[failure]")
+    assert [case.get("name") for case in failures] == ["ids of the ground truth that are not in the corpus"]
+    corpus.write_text(text, encoding="utf-8")
+
+    # A regression: the comment names the queries to look at, with their text.
+    host.commit("worse", BROKEN)
+    worse = run(host, "worse", base="main")
+    assert (worse.status, decision(worse)["badge"]) == (1, "Blocked")
+    assert "Look at these 3 queries first (lost by search since the previous run)" in worse.summary
+    lost = "| **h143**  | 0.301 → 0.000 | if I take out an Islander Card today, when does it run out "
+    assert lost in worse.summary
+    assert host.comments == [f"<!-- groupgt: retrieval -->\n{worse.summary}"]
+
+    # An improvement passes, and replaces the comment.
+    host.git("checkout", "-q", "main")
+    host.commit("better", BETTER)
+    better = run(host, "better", base="main")
+    assert (better.status, decision(better)["badge"]) == (0, "Passed")
+    assert "search is significantly better than in the previous run: +0.0131 in ndcg@10" in better.summary
+    assert host.comments == [f"<!-- groupgt: retrieval -->\n{better.summary}"]

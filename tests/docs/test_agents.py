@@ -115,8 +115,15 @@ def test_the_hook_checks_ground_truth(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "questions.jsonl").write_text(
         '{"qid": "q", "retrieval_gt": [["a"]]}\n{"qid": "q", "retrieval_gt": [["b"]]}\n'
     )
-    assert re.search(hook["files"], "data/questions.jsonl")
+    for name in ("data/questions.jsonl", "runs/bm25.trec.gz", "experiment.yaml"):
+        assert re.search(hook["files"], name)
+    assert hook["verbose"]  # a check that passes may have something to say, too
     with pytest.raises(SystemExit) as end:
         main([*hook["entry"].split()[1:], str(tmp_path / "questions.jsonl")])
     assert end.value.code == 2
     assert "questions.jsonl:2" in capsys.readouterr().err
+    # Without arguments it says what to write.
+    with pytest.raises(SystemExit) as end:
+        main(hook["entry"].split()[1:])
+    assert end.value.code == 2
+    assert f"- {{id: {hook['id']}, args: [experiment.yaml]}}" in capsys.readouterr().err
