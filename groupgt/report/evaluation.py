@@ -23,8 +23,10 @@ from groupgt.report.means import (
     corrected_blocks,
     footer,
     grids,
+    lead_of,
     means_grid,
     notes_below,
+    ranked,
     side_by_side,
     slice_tables,
 )
@@ -171,15 +173,18 @@ class EvaluationsTeller(Teller[Evaluations]):
     """Reports the means of several runs side by side."""
 
     def blocks(self) -> list[Item]:
-        """Return the best run with warnings, the means overall and by slice, and the population."""
-        evaluations, conventions = list(self.result.values()), self.result.conventions
+        """Return the best run with warnings, the means overall and by slice, best run first, and the population."""
+        evaluations, conventions = ranked(list(self.result.values())), self.result.conventions
+        lead = lead_of(evaluations, conventions)
+        best = list(best_runs(evaluations, lead))
+        notes = notes_below(evaluations, conventions, lead=lead if best else "")
         return [
-            Verdict([*best_runs(evaluations), *map(warning, warnings_about(self.result))]),
+            Verdict([*best, *map(warning, warnings_about(self.result))]),
             *_title(evaluations),
             *_means(evaluations, conventions),
             *call_tables(evaluations),
             *_noise(self.result, list(evaluations[0].metrics)[: None if len(evaluations) == 1 else 1]),
-            notes_below(evaluations, conventions),
+            *([notes] if notes else []),
             *corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),
         ]

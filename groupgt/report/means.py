@@ -188,9 +188,12 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
 # --- Notes below the means.
 
 
-def notes_below(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
-    """Return the notes below the means: population, judged fraction, and note on the convention."""
-    return "\n".join([*_population_notes(evaluations, conventions, primary), *_notes(evaluations)])
+def notes_below(
+    evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None, lead: str = ""
+) -> str:
+    """Return the notes below the means: population (unless a `lead` says it), judged fraction, and convention."""
+    notes = [*_population_notes(evaluations, conventions, primary), *_notes(evaluations)]
+    return "\n".join(notes[1 if lead else 0 :])
 
 
 def below_means(
@@ -251,6 +254,17 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
         who = "the others" if counts == usual and len(names) > 1 else ", ".join(names)
         lines.append(f"{who}: {'; '.join(counts)}")
     return [*lines, *rules]
+
+
+def lead_of(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
+    """Return the population for the beginning of a sentence, if every run was evaluated on all queries; else nothing."""
+    counts = {_counts(each, is_named=len(conventions) < 2) for each in evaluations}
+    total = counted(evaluations[0].counts["queries"], "query")
+    population_, *more = next(iter(counts))
+    convention, between, _ = population_.partition("; ")
+    if len(counts) > 1 or more or not between or population_ != f"{convention}; {total}: evaluated {total.split()[0]}":
+        return ""
+    return f"{total}, {convention}. "
 
 
 def footer(evaluation: Evaluation) -> list[str]:
@@ -425,8 +439,22 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
 # --- Sentences.
 
 
-def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
-    """Count the metrics on which each run is best, without any significance test."""
+def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Return runs by their mean of the first metric, best first; equal ones keep their order, and undefined ones end."""
+    text, metric = next(iter(evaluations[0].metrics.items()))
+
+    def key(evaluation: Evaluation) -> tuple[bool, float]:
+        mean = evaluation.deciding[text]
+        return math.isnan(mean), 0.0 if math.isnan(mean) else -mean if metric.higher_is_better else mean
+
+    return sorted(evaluations, key=key)
+
+
+def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[data.Sentence]:
+    """Name the runs with the best mean on most metrics, then those of the others, without any significance test.
+
+    `lead` precedes them.
+    """
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}
     decided, equal = 0, []
@@ -435,35 +463,36 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
             evaluation.name: mean for evaluation in evaluations if not math.isnan(mean := evaluation.deciding[text])
         }
         if len(set(means.values())) < 2:
-            equal += [first.label_of(text)] if len(means) > 1 else []
+            equal += [text] if len(means) > 1 else []
             continue
         decided += 1
         top = max(means.values()) if metric.higher_is_better else min(means.values())
         for name in (name for name, mean in means.items() if mean == top):
-            ahead.setdefault(name, []).append(first.label_of(text))
+            ahead.setdefault(name, []).append(text)
+    same = [first.label_of(text) for text in equal]
     if equal and not decided:
-        on = equal[0] if len(equal) == 1 else "every metric"
-        yield sentence_of("same", f"{every(len(evaluations), 'run')} have the same mean on {on}.")
+        on = same[0] if len(equal) == 1 else "every metric"
+        yield sentence_of("same", f"{lead}{every(len(evaluations), 'run')} have the same mean on {on}.")
     if not decided:
         return
     most = max(map(len, ahead.values()))
-    first_labels = next(labels for labels in ahead.values() if len(labels) == most)
-    winners = [name for name, labels in ahead.items() if labels == first_labels]
-    if decided == most:
-        on = shortlist(first_labels, NAMED, " …") if equal or decided == 1 else every(decided, "metric").lower()
-    elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
-        on = shortlist(first_labels, NAMED, " …")
-    else:
-        on = f"{most} of {decided} metrics"
-    verb = "has the" if len(winners) == 1 else "are tied for the"
-    word = "highest" if all(metric.higher_is_better for metric in first.metrics.values()) else "best"
-    parts = enumerated(winners, f" {verb} {word} mean of {len(evaluations):,} runs on {on}")
-    for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
-        parts = appended(parts, "; ", name, f" on {shortlist(others, NAMED, ' …')}")
-    if equal:
-        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {shortlist(equal, NAMED, ' …')}"
-    parts[-1] += ". `groupgt compare` tests differences for significance."
+    texts = next(texts for texts in ahead.values() if len(texts) == most)
+    winners = [name for name, ofs in ahead.items() if ofs == texts]
+    names = {name: shortlist([first.label_of(text) for text in ofs], NAMED, " …") for name, ofs in ahead.items()}
+    is_all = decided == most and not equal and decided > 1
+    on = every(decided, "metric").lower() if is_all else names[winners[0]]
+    word = "Highest" if all(first.metrics[text].higher_is_better for text in texts) else "Best"
+    (top,) = {each.deciding[texts[0]] for each in evaluations if each.name == winners[0]}
+    value = f"{fixed(top)}" if not is_all and len(texts) == 1 else f"{first.label_of(texts[0])} {fixed(top)}"
+    parts = enumerated(winners, f" ({'tied, ' if len(winners) > 1 else ''}{value})")
+    parts[0] = f"{lead}{word} mean of {len(evaluations):,} runs on {on}: {parts[0]}"
+    for name in [name for name in ahead if name not in winners][:NAMED]:
+        parts = appended(parts, f"; on {names[name]}: ", name, "")
+    if same:
+        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {shortlist(same, NAMED, ' …')}"
+    parts[-1] += "."
     yield sentence_of("best", *parts)
+    yield sentence_of("note", "Is that significant? groupgt compare … --baseline NAME")
 
 
 # --- Figures.
