@@ -351,5 +351,5 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
     drawn = {**curves.sweeps(outcome, outcome.systems[name]), **staged}
     dataset["drawings"] |= {key: drawing(each) for key, each in drawn.items()}
-    dataset["outcomes"] = [outcomes.page_part(system, each) for system, each in outcome.answered.get(name, {}).items()]
+    dataset["outcomes"] = outcomes.page_part(outcome.answered.get(name, {}))
     return dataset

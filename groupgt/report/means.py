@@ -257,7 +257,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 
 
 def lead_of(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
-    """Return the population for the beginning of a sentence, if every run was evaluated on all queries; else nothing."""
+    """Return the population to begin a sentence with, if every run was evaluated on all queries; else nothing."""
     counts = {_counts(each, is_named=len(conventions) < 2) for each in evaluations}
     total = counted(evaluations[0].counts["queries"], "query")
     population_, *more = next(iter(counts))
@@ -440,7 +440,7 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
 
 
 def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Return runs by their mean of the first metric, best first; equal ones keep their order, and undefined ones end."""
+    """Return runs by their mean of the first metric, best first; undefined means come last, and ties keep their order."""
     text, metric = next(iter(evaluations[0].metrics.items()))
 
     def key(evaluation: Evaluation) -> tuple[bool, float]:

@@ -206,7 +206,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "tests": [],
         "headroom": [],
         "previous": None,
-        "outcomes": [],
+        "outcomes": None,
         "cutoff": "@10",
         "facts": [("convention", "coverage")],
         "drawings": {},

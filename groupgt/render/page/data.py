@@ -186,17 +186,47 @@ class Previous(TypedDict):
     notes: list[str]
 
 
-class Outcomes(TypedDict):
+class OutcomeCell(TypedDict):
+    """The queries of a cell: how many, what became of them, where to look, the first of them, and how many more."""
+
+    count: str
+    label: str
+    look: str
+    qids: list[str]
+    more: int
+
+
+class OutcomesOfSystem(TypedDict):
     """The answers of a system beside its results.
 
-    A part is sentences, or the headers and rows of a table; a cell is its label, its first queries, and how many more.
+    `cells` are complete and correct, complete and wrong, incomplete and correct, incomplete and wrong. A bar is its
+    label, value, low and high in percent, and the value as text. `shares` has headers and rows.
     """
 
     system: str
-    parts: list[tuple[list[Sentence], list[str], list[list[str]]]]
-    cells: list[tuple[str, list[str], int]]
+    heads: list[str]
+    sides: list[str]
+    cells: list[OutcomeCell]
+    bars: list[tuple[str, float, float, float, str]]
+    sentence: str
+    interval: str
+    shares: tuple[list[str], list[list[str]]]
     notes: list[str]
     drawing: Drawing
+
+
+class Outcomes(TypedDict):
+    """The answers of all systems that have them beside their results.
+
+    `first` has queries that are incomplete and wrong in all of them, with their text and groups covered; `more` has others.
+    """
+
+    sentences: list[Sentence]
+    note: str
+    why: str
+    first: list[tuple[str, str, str]]
+    more: list[str]
+    systems: list[OutcomesOfSystem]
 
 
 class Decided(TypedDict):
@@ -290,7 +320,7 @@ class Shown(TypedDict):
     tests: list[str]
     headroom: list[list[str]]
     previous: Previous | None
-    outcomes: list[Outcomes]
+    outcomes: Outcomes | None
     cutoff: str
     facts: list[tuple[str, str]]
     drawings: dict[str, Drawing]

@@ -6,9 +6,11 @@ const SIGNS = { best: "★", gain: "▲", loss: "▼", same: "≈", gate: "✓",
 
 /** @param {Plain} sentence */
 function say(sentence) {
-  const parts = sentence.parts.map((/** @type {string} */ part, /** @type {number} */ place) => (place % 2 ? h("b", null, named(part)) : visible(part)));
-  return h("li", { class: sentence.kind }, h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[sentence.kind] || "·"), h("span", null, ...parts));
+  return h("li", { class: sentence.kind }, h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[sentence.kind] || "·"), h("span", null, ...partsOf(sentence)));
 }
+
+/** The parts of a sentence, names in bold. @param {Plain} sentence */
+const partsOf = (sentence) => sentence.parts.map((/** @type {string} */ part, /** @type {number} */ place) => (place % 2 ? h("b", null, named(part)) : visible(part)));
 
 // Shapes of badges, of the results of gates, and of marks on bars, in a square of 16.
 /** @type {Record<string, string[]>} */
