@@ -86,7 +86,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "gates_title": "",
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": None,
-        "best": None if systems.best is None else systems.names.index(systems.best),
+        "subject": decision.place(systems),
         "metrics": [
             {
                 "name": text,

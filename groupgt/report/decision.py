@@ -7,8 +7,9 @@ each states a badge, a sentence, the evidence for it and, where a gate and a tes
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from groupgt.comparison.systems import Systems
@@ -68,6 +69,11 @@ class Decision:
         """The sentence."""
         return "".join(self.sentence)
 
+    def place(self, systems: Systems) -> int | None:
+        """Return the place of the system that views open with: the one that the decision is about, or else the best."""
+        about = self.system if self.system in systems.names and self.system != systems.baseline else systems.best
+        return None if about is None else systems.names.index(about)
+
     @property
     def card(self) -> Card:
         """The decision as the first item of a text."""
@@ -79,6 +85,7 @@ class Decision:
         """The decision for the page."""
         return {
             "badge": self.badge,
+            "system": self.system or "",
             "sentence": self.sentence,
             "evidence": list(map(minus, self.evidence)),
             "note": minus(self.note),
@@ -122,6 +129,38 @@ def decisions(outcome: Outcome) -> dict[str, Decision]:
     return dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
 
 
+def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> Decision:
+    """Return one decision over several data sets, the worst of them first: what decides it, and where.
+
+    It has no evidence: each data set has its own, and nothing is tested over all of them.
+    """
+    dataset, worst = next(iter(made.items()))
+    failures = [gate for gate in gates if not gate.passed]
+    if len(failures) > 1 and worst.state != "system failed":
+        counts = Counter(gate.dataset for gate in failures)
+        where = ", ".join(f"{counts[name]:,} on {name}" for name in made if counts[name])
+        *who, count = _fails(gates, Names(gate.system for gate in gates))
+        return replace(worst, sentence=[*who, f"{count}: {where}."], evidence=[], note="")
+    if all(each.sentence == worst.sentence for each in made.values()):
+        return replace(worst, evidence=[], note="")
+    start, *rest = worst.sentence
+    return replace(worst, sentence=["On ", dataset, f", {start[:1].lower()}{start[1:]}", *rest], evidence=[], note="")
+
+
+def overall_card(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> Card:
+    """Return the decision over several data sets, with a line for each of them."""
+    decision = overall(made, gates)
+    lines = [
+        " ".join(
+            filter(
+                None, [f"{name}: {each.text}", *([f"{' · '.join(each.evidence)}."] if each.evidence else []), each.note]
+            )
+        )
+        for name, each in made.items()
+    ]
+    return Card(decision.shape, decision.badge, decision.sentence, lines)
+
+
 # --- The rows of the table of decisions, in order.
 
 
@@ -145,7 +184,7 @@ def failed_gates(case: Case) -> Decision | None:
         return None
     valued = [gate for gate in failures if gate.problem is None]
     first = (valued or failures)[0]
-    total, name = len(case.gates), case.names[first.system]
+    name = case.names[first.system]
     if all(gate.problem == "failed" for gate in failures):
         systems = dict.fromkeys(gate.system for gate in failures)
         who = ["", name] if len(systems) == 1 else [f"{len(systems):,} systems"]
@@ -160,13 +199,23 @@ def failed_gates(case: Case) -> Decision | None:
         sentence = _failure(first, name)
         state: State = "gate failed"
     else:
-        count = f"{len(failures):,} of {counted(total, 'gate')}"
-        sentence = ["", name, f" fails {count}; the first is {told.measure(first)}."]
-        if first.system != case.subject:
-            sentence = [f"{count} failed; the first is {told.measure(first)} of ", name, "."]
+        *who, count = _fails(case.gates, case.names)
+        of = [" of ", name, " first."] if not who else [" first."]
+        sentence = [*who, f"{count}, {told.measure(first)}{of[0]}", *of[1:]]
         state = "gates failed"
     evidence, note = _of_gate(case, first)
     return Decision(state, sentence, evidence, note or corrected_note(case, first.system), first.system)
+
+
+def _fails(gates: Sequence[GateResult], names: Names) -> list[str]:
+    """Return the start of the sentence on gates that failed: the system, if they are of one, and how many of its."""
+    failures = [gate for gate in gates if not gate.passed]
+    if len({gate.system for gate in failures}) > 1:
+        return [f"{len(failures):,} of {counted(len(gates), 'gate')} failed"]
+    system = failures[0].system
+    of_system = sum(gate.system == system for gate in gates)
+    its = "its " if of_system < len(gates) else ""
+    return ["", names[system], f" fails {len(failures):,} of {its}{counted(of_system, 'gate')}"]
 
 
 def _failure(gate: GateResult, name: str) -> list[str]:

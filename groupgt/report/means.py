@@ -440,7 +440,7 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
 
 
 def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Return runs by their mean of the first metric, best first; undefined means come last, and ties keep their order."""
+    """Return runs by their mean of the first metric, best first; undefined means come last, ties keep their order."""
     text, metric = next(iter(evaluations[0].metrics.items()))
 
     def key(evaluation: Evaluation) -> tuple[bool, float]:

@@ -218,7 +218,7 @@ class OutcomesOfSystem(TypedDict):
 class Outcomes(TypedDict):
     """The answers of all systems that have them beside their results.
 
-    `first` has queries that are incomplete and wrong in all of them, with their text and groups covered; `more` has others.
+    `first` has queries that are incomplete and wrong in all of them, with text and groups covered; `more` has others.
     """
 
     sentences: list[Sentence]
@@ -230,9 +230,13 @@ class Outcomes(TypedDict):
 
 
 class Decided(TypedDict):
-    """The decision: the word of its badge, a sentence with names at odd places, the evidence, and a note."""
+    """The decision: the word of its badge, a sentence with names at odd places, the evidence, and a note.
+
+    `system` is the one that it is about, or empty.
+    """
 
     badge: str
+    system: str
     sentence: list[str]
     evidence: list[str]
     note: str
@@ -298,7 +302,8 @@ class First(TypedDict):
 class Shown(TypedDict):
     """A data set with its decision, all systems and comparisons.
 
-    `population` says what was evaluated, and `notes` goes with the decision. `best` is the best system.
+    `population` says what was evaluated, and `notes` goes with the decision. `subject` is the system that views open
+    with: the one that the decision is about, or else the best.
     """
 
     name: str
@@ -310,7 +315,7 @@ class Shown(TypedDict):
     gates_title: str
     primary: int
     baseline: int | None
-    best: int | None
+    subject: int | None
     metrics: list[Metric]
     systems: list[System]
     failed: list[tuple[str, str]]
@@ -365,12 +370,13 @@ class Times(TypedDict):
 
 
 class Page(TypedDict):
-    """The complete page; `across` compares data sets if there are several."""
+    """The complete page; with several data sets, `across` compares them, and `overall` is the decision over all."""
 
     title: str
     datasets: list[Dataset]
     facts: list[tuple[str, str]]
     across: list[Sentence]
+    overall: tuple[str, list[str]] | None
     times: Times
 
 
@@ -387,6 +393,7 @@ class Overview(TypedDict):
     title: str
     facts: list[tuple[str, str]]
     across: list[Sentence]
+    overall: tuple[str, list[str]] | None
     left_out: list[str]
     config: dict[str, Any]
     themes: dict[str, dict[str, str]]
