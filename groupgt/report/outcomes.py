@@ -17,7 +17,7 @@ from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, count_text, counted, minus
-from groupgt.report.sentences import NAMED, appended, at_cutoff, sentence_of, typeset, unit_of
+from groupgt.report.sentences import NAMED, appended, at_cutoff, sentence_of, subject, typeset, unit_of
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -274,7 +274,8 @@ def _sentence(result: Outcomes) -> str:
         if wrong is None:
             lacking = f"{len(scores[False]):,} had incomplete retrieval{at}"
             return f"All {len(result.queries):,} answers are correct, and {lacking}."
-        return f"Of {wrong.whole:,.0f} wrong answers of {result.run}, {wrong.part:,.0f} had incomplete retrieval{at}."
+        of = f" of {name}" if (name := subject(result.run)[1]) else ""
+        return f"Of {wrong.whole:,.0f} wrong answers{of}, {wrong.part:,.0f} had incomplete retrieval{at}."
     means = {
         side: f"{sums[side] / max(len(scores[side]), 1):.3f} ({counted(len(scores[side]), 'query')})" for side in SIDES
     }
