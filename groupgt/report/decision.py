@@ -129,35 +129,33 @@ def decisions(outcome: Outcome) -> dict[str, Decision]:
     return dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
 
 
-def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> Decision:
-    """Return one decision over several data sets, the worst of them first: what decides it, and where.
+def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[Decision, list[str]]:
+    """Return one decision over several data sets, the worst of them first, and those whose own sentence it repeats.
 
     It has no evidence: each data set has its own, and nothing is tested over all of them.
     """
     dataset, worst = next(iter(made.items()))
     failures = [gate for gate in gates if not gate.passed]
+    sentence, repeated = worst.sentence, list(made)
     if len(failures) > 1 and worst.state != "system failed":
         counts = Counter(gate.dataset for gate in failures)
         where = ", ".join(f"{counts[name]:,} on {name}" for name in made if counts[name])
         *who, count = _fails(gates, Names(gate.system for gate in gates))
-        return replace(worst, sentence=[*who, f"{count}: {where}."], evidence=[], note="")
-    if all(each.sentence == worst.sentence for each in made.values()):
-        return replace(worst, evidence=[], note="")
-    start, *rest = worst.sentence
-    return replace(worst, sentence=["On ", dataset, f", {start[:1].lower()}{start[1:]}", *rest], evidence=[], note="")
+        sentence, repeated = [*who, f"{count}: {where}."], []
+    elif any(each.sentence != worst.sentence for each in made.values()):
+        start, *rest = worst.sentence
+        sentence, repeated = ["On ", dataset, f", {start[:1].lower()}{start[1:]}", *rest], [dataset]
+    return replace(worst, sentence=sentence, evidence=[], note=""), repeated
 
 
 def overall_card(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> Card:
     """Return the decision over several data sets, with a line for each of them."""
-    decision = overall(made, gates)
-    lines = [
-        " ".join(
-            filter(
-                None, [f"{name}: {each.text}", *([f"{' · '.join(each.evidence)}."] if each.evidence else []), each.note]
-            )
-        )
-        for name, each in made.items()
-    ]
+    decision, repeated = overall(made, gates)
+    lines = []
+    for name, each in made.items():
+        evidence = f"{' · '.join(each.evidence)}." if each.evidence else ""
+        parts = ["" if name in repeated else each.text, evidence, each.note]
+        lines += [f"{name}: {' '.join(filter(None, parts))}"] if any(parts) else []
     return Card(decision.shape, decision.badge, decision.sentence, lines)
 
 

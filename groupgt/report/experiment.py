@@ -319,13 +319,13 @@ def page_of(outcome: Outcome) -> data.Page:
     }
 
 
-def _overall(outcome: Outcome) -> tuple[str, list[str]] | None:
-    """Return the badge and the sentence over several data sets."""
+def _overall(outcome: Outcome) -> tuple[str, list[str], list[str]] | None:
+    """Return the badge and the sentence over several data sets, and those whose own sentence it repeats."""
     made = decisions(outcome)
     if len(made) < 2:
         return None
-    decision = overall(made, outcome.gates)
-    return decision.badge, decision.sentence
+    decision, repeated = overall(made, outcome.gates)
+    return decision.badge, decision.sentence, repeated
 
 
 def _times(outcome: Outcome) -> data.Times:

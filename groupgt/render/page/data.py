@@ -376,7 +376,7 @@ class Page(TypedDict):
     datasets: list[Dataset]
     facts: list[tuple[str, str]]
     across: list[Sentence]
-    overall: tuple[str, list[str]] | None
+    overall: tuple[str, list[str], list[str]] | None
     times: Times
 
 
@@ -393,7 +393,7 @@ class Overview(TypedDict):
     title: str
     facts: list[tuple[str, str]]
     across: list[Sentence]
-    overall: tuple[str, list[str]] | None
+    overall: tuple[str, list[str], list[str]] | None
     left_out: list[str]
     config: dict[str, Any]
     themes: dict[str, dict[str, str]]

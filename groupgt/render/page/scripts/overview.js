@@ -81,11 +81,11 @@ function card(set) {
 
 /** One decision over several data sets, and a line with the evidence on each. */
 function overallCard() {
-  const [badge, sentence] = page.overall;
+  const [badge, sentence, repeated] = page.overall;
   const lines = page.datasets.flatMap((/** @type {DatasetOnPage} */ each) => {
     const { sentence: on, evidence, note } = each.decision;
     const more = [...evidence, note].filter(Boolean).join(" · ");
-    return [h("dt", null, h("a", { href: link("overview", { d: each.name }) }, named(each.name))), h("dd", null, ...spoken(on), more ? h("span", { class: "small" }, ` ${visible(more)}`) : null)];
+    return [h("dt", null, h("a", { href: link("overview", { d: each.name }) }, named(each.name))), h("dd", null, ...(repeated.includes(each.name) ? [] : spoken(on)), more ? h("span", { class: "small" }, ` ${visible(more)}`) : null)];
   });
   return h("section", { class: `card ${badge.toLowerCase()}`, "aria-label": "Decision" }, saying(badge, sentence), h("dl", { class: "per" }, ...lines));
 }
