@@ -163,8 +163,8 @@ JOINTS: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], set[str], dic
     "unknown ids": (FULL, {"more": {"zz": 1, "zy": 0}}, set(), {"unknown": 2}, "31 of 34"),
     "no answer": (FULL, {"fewer": 4}, set(), {"unanswered": 4}, "27 of 30"),
     "no judgment": (FULL, {"more": {"q0": None}}, set(), {"unjudged": 1, "unanswered": 1}, "30 of 33"),
-    "several answers": (FULL, {"more": {"q0": [1, 0, 0, 0]}}, set(), {}, "answers score 0.890 (34 queries)"),
-    "scores": (FULL, {"more": {"q0": 0.25}}, set(), {}, "answers score 0.890 (34 queries)"),
+    "several answers": (FULL, {"more": {"q0": [1, 0, 0, 0]}}, set(), {}, "Answers score 0.890 (34 queries)"),
+    "scores": (FULL, {"more": {"q0": 0.25}}, set(), {}, "Answers score 0.890 (34 queries)"),
     "truth values": (FULL, {"more": {"q0": True, "q1": np.bool_(True)}}, set(), {}, "31 of 34"),
     "all correct": ((20, 0, 20, 0), {}, {"wrong"}, {}, "20 of 20"),
     "all wrong": ((0, 20, 0, 20), {}, set(), {}, "0 of 20"),
@@ -172,7 +172,7 @@ JOINTS: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], set[str], dic
     "one a side": ((1, 0, 0, 1), {}, set(), {}, "1 of 1"),
     "always complete": ((20, 10, 0, 0), {}, {"incomplete"}, {}, "complete at 10 for every answered query"),
     "never complete": ((0, 0, 20, 10), {}, {"complete"}, {}, "incomplete at 10 for every answered query"),
-    "oracle": (FULL, {"oracle": lambda answers: dict.fromkeys(answers, 1)}, set(), {}, "accuracy with gold context"),
+    "oracle": (FULL, {"oracle": lambda answers: dict.fromkeys(answers, 1)}, set(), {}, "gained with gold context"),
     "oracle on few": (FULL, {"oracle": some(lambda qid: qid in ("q0", "q81"))}, set(), {}, "with gold context"),
 }  # fmt: skip
 
