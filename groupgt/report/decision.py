@@ -7,9 +7,8 @@ each states a badge, a sentence, the evidence for it and, where a gate and a tes
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from groupgt.comparison.systems import Systems
@@ -129,36 +128,6 @@ def decisions(outcome: Outcome) -> dict[str, Decision]:
     return dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
 
 
-def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[Decision, list[str]]:
-    """Return one decision over several data sets, the worst of them first, and those whose own sentence it repeats.
-
-    It has no evidence: each data set has its own, and nothing is tested over all of them.
-    """
-    dataset, worst = next(iter(made.items()))
-    failures = [gate for gate in gates if not gate.passed]
-    sentence, repeated = worst.sentence, list(made)
-    if len(failures) > 1 and worst.state != "system failed":
-        counts = Counter(gate.dataset for gate in failures)
-        where = ", ".join(f"{counts[name]:,} on {name}" for name in made if counts[name])
-        *who, count = _fails(gates, Names(gate.system for gate in gates))
-        sentence, repeated = [*who, f"{count}: {where}."], []
-    elif any(each.sentence != worst.sentence for each in made.values()):
-        start, *rest = worst.sentence
-        sentence, repeated = ["On ", dataset, f", {start[:1].lower()}{start[1:]}", *rest], [dataset]
-    return replace(worst, sentence=sentence, evidence=[], note=""), repeated
-
-
-def overall_card(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> Card:
-    """Return the decision over several data sets, with a line for each of them."""
-    decision, repeated = overall(made, gates)
-    lines = []
-    for name, each in made.items():
-        evidence = f"{' · '.join(each.evidence)}." if each.evidence else ""
-        parts = ["" if name in repeated else each.text, evidence, each.note]
-        lines += [f"{name}: {' '.join(filter(None, parts))}"] if any(parts) else []
-    return Card(decision.shape, decision.badge, decision.sentence, lines)
-
-
 # --- The rows of the table of decisions, in order.
 
 
@@ -197,7 +166,7 @@ def failed_gates(case: Case) -> Decision | None:
         sentence = _failure(first, name)
         state: State = "gate failed"
     else:
-        *who, count = _fails(case.gates, case.names)
+        *who, count = fails(case.gates, case.names)
         of = [" of ", name, " first."] if not who else [" first."]
         sentence = [*who, f"{count}, {told.measure(first)}{of[0]}", *of[1:]]
         state = "gates failed"
@@ -205,7 +174,7 @@ def failed_gates(case: Case) -> Decision | None:
     return Decision(state, sentence, evidence, note or corrected_note(case, first.system), first.system)
 
 
-def _fails(gates: Sequence[GateResult], names: Names) -> list[str]:
+def fails(gates: Sequence[GateResult], names: Names) -> list[str]:
     """Return the start of the sentence on gates that failed: the system, if they are of one, and how many of its."""
     failures = [gate for gate in gates if not gate.passed]
     if len({gate.system for gate in failures}) > 1:

@@ -16,9 +16,9 @@ from groupgt.render.document import Block, Detail, Item, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table
+from groupgt.report.best import best_runs, ranked
 from groupgt.report.means import (
     as_requested,
-    best_runs,
     call_tables,
     corrected_blocks,
     footer,
@@ -26,7 +26,6 @@ from groupgt.report.means import (
     lead_of,
     means_grid,
     notes_below,
-    ranked,
     side_by_side,
     slice_tables,
 )

@@ -34,7 +34,8 @@ from groupgt.report import (
     standings,
     times,
 )
-from groupgt.report.decision import Decision, decisions, overall, overall_card
+from groupgt.report.decision import Decision, decisions
+from groupgt.report.overall import overall, overall_card
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import enumerated, grouped, sentence_of, typeset, warning
 from groupgt.report.stages import items as staged
