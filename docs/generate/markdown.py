@@ -43,7 +43,7 @@ def block(text: str, language: str = "text") -> str:
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; its cells are Markdown."""
-    lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
+    lines = ["| " + " | ".join(headers) + " |", "|" + "---|" * len(headers)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 

@@ -335,8 +335,10 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
             say(f"removed {counted(len(entries), 'run')}, {sum(entry.size for entry in entries):,} bytes")
             return
         if used.others and cache is not None:
-            more = f"{counted(used.others, 'more cached run')} of this experiment do not match"
-            say(hide(f"{more} its current configuration; list them with: groupgt cache {cache.folder}"))
+            more = counted(used.others, "more cached run", "more cached runs")
+            verb = "does" if used.others == 1 else "do"
+            where = f"list all with: groupgt cache {cache.folder}"
+            say(hide(f"{more} of this experiment {verb} not match its current configuration; {where}"))
         headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
         keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
         rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in entries]

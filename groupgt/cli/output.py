@@ -358,8 +358,10 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
     taken = {Path(path).resolve(): f"{path}, which is read" for writes, path in files if not (writes or is_url(path))}
     for path in (Path(path) for writes, path in files if writes):
         if not path.resolve().parent.is_dir() or path.is_dir():
-            problem = "a folder" if path.is_dir() else "no folder to write it to"
-            faults.add(str(path), f"expected a file that can be written, found {problem}")
+            what, problem = "a file that can be written", "a folder"
+            if not path.is_dir():
+                what, problem = "the path of a file in an existing folder", f"no folder {str(path.parent)!r}"
+            faults.add(str(path), f"expected {what}, found {problem}")
         if path.resolve() in taken:
             faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
         taken[path.resolve()] = f"{path}, which is written as well"

@@ -27,6 +27,7 @@ from groupgt.comparison.tests import infer
 from groupgt.errors import ConfigError, DataError, display
 from groupgt.evaluation.estimates import wilson
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -78,7 +79,7 @@ class Outcomes(Result):
     with incomplete retrieval (`wrong`); and with an oracle run, its accuracy minus that of the answers (`gold`). A
     share of nothing is left out. `left_out` counts what is in no share. `is_plain` is True if each query has one
     answer, which is correct or not, and one ranking. Over several `trials`, a query counts as complete where it is so
-    in half of them or more, and shares weigh it by the part of the trials.
+    in half of them or more, and shares weigh it by the part of the trials. `failures` has the groups of every query.
     """
 
     run: str
@@ -88,6 +89,7 @@ class Outcomes(Result):
     shares: Mapping[str, Share]
     left_out: Mapping[str, int]
     queries: tuple[Answered, ...] = field(repr=False)
+    failures: Failures = field(repr=False)
     trials: int = 1
 
     def plot(self) -> Figure:
@@ -166,6 +168,7 @@ def outcomes_of(
         shares,
         {name: count for name, count in left_out.items() if count},
         tuple(Answered(*row) for row in rows),
+        failures_of({evaluation.name: evaluation}, cutoff),
         max(len(evaluation.trials), 1),
     )
 

@@ -345,8 +345,8 @@ class Judged:
         if earlier is None or earlier[1] == grade:
             return None
         within = "" if self.groups is None else f" in the group {group!r}"
-        what = f"{display(document)} has the {self.called} {number_text(grade)}{within}"
-        return f"{what}, and {number_text(earlier[1])} at {earlier[0]}; remove one"
+        what = f"{display(document)} has {self.called} {number_text(grade)}{within}"
+        return f"{what}, but {number_text(earlier[1])} at {earlier[0]}; remove one"
 
 
 def grades_of(cells: Sequence[Any], *, text: bool) -> Floats:

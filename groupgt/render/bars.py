@@ -177,28 +177,32 @@ class Limits:
     """Values against their limits, one in a row: its result, what is measured, the bar, the value and the limit.
 
     A bar is the shares of its width that the value and the limit take, or None without a value. `other` is the table
-    for other formats.
+    for other formats. `folded` rows at the end are one line where details are hidden.
     """
 
     title: str
     rows: Sequence[tuple[str, str, tuple[float, float] | None, str]]
     other: Table
+    folded: int = 0
 
     def lines(self, screen: Screen) -> str:
         """Return the gates for a terminal; a reason wraps and is never cut."""
-        width = screen.width or 100
-        first, last = max(len(row[0]) for row in self.rows), max(columns_of(row[3]) for row in self.rows)
+        width, hidden = screen.width or 100, 0 if screen.details else self.folded
+        rows = self.rows[: len(self.rows) - hidden]
+        first, last = max(len(row[0]) for row in rows), max(columns_of(row[3]) for row in rows)
         room = width - first - last - 2 * len(GAP)
         # A narrow terminal has no bars.
         bar = GATE_BAR if room - GATE_BAR - len(GAP) >= SHORT_BAR else 0
-        room = min(max(columns_of(row[1]) for row in self.rows), max(SHORT_BAR, room - (bar and bar + len(GAP))))
+        room = min(max(columns_of(row[1]) for row in rows), max(SHORT_BAR, room - (bar and bar + len(GAP))))
         lines = [printable(self.title)]
-        for status, what, shares, value in self.rows:
+        for status, what, shares, value in rows:
             start, *rest = wrapped(printable(what), room, "").split("\n")
             parts = [status.ljust(first), start + " " * (room - columns_of(start)), _filled(shares, bar), value]
             line = GAP.join(filter(None, parts))
             lines.append(painted(line, "red") if screen.color and status == "FAILED" else line)
             lines += [" " * (first + len(GAP)) + more for more in rest]
+        if hidden:
+            lines.append(f"passed{' ' * (first - 6)}{GAP}{hidden:,} more gates, on other systems")
         text = "\n".join(line.rstrip() for line in lines)
         return text.translate(str.maketrans(DRAWN, ASCII)) if screen.is_ascii else text
 

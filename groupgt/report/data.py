@@ -86,7 +86,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "gates_title": "",
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": None,
-        "best": None if systems.best is None else systems.names.index(systems.best),
+        "subject": decision.place(systems),
         "metrics": [
             {
                 "name": text,
@@ -129,7 +129,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "tests": [],
         "headroom": [],
         "previous": None,
-        "outcomes": [],
+        "outcomes": None,
         "cutoff": "" if systems.cutoff is None else f"@{systems.cutoff}",
         "facts": facts(systems) if evaluated else [("convention", systems.convention)],
         "drawings": _drawings(systems),

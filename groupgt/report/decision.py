@@ -68,6 +68,11 @@ class Decision:
         """The sentence."""
         return "".join(self.sentence)
 
+    def place(self, systems: Systems) -> int | None:
+        """Return the place of the system that views open with: the one that the decision is about, or else the best."""
+        about = self.system if self.system in systems.names and self.system != systems.baseline else systems.best
+        return None if about is None else systems.names.index(about)
+
     @property
     def card(self) -> Card:
         """The decision as the first item of a text."""
@@ -79,6 +84,7 @@ class Decision:
         """The decision for the page."""
         return {
             "badge": self.badge,
+            "system": self.system or "",
             "sentence": self.sentence,
             "evidence": list(map(minus, self.evidence)),
             "note": minus(self.note),
@@ -145,7 +151,7 @@ def failed_gates(case: Case) -> Decision | None:
         return None
     valued = [gate for gate in failures if gate.problem is None]
     first = (valued or failures)[0]
-    total, name = len(case.gates), case.names[first.system]
+    name = case.names[first.system]
     if all(gate.problem == "failed" for gate in failures):
         systems = dict.fromkeys(gate.system for gate in failures)
         who = ["", name] if len(systems) == 1 else [f"{len(systems):,} systems"]
@@ -160,13 +166,23 @@ def failed_gates(case: Case) -> Decision | None:
         sentence = _failure(first, name)
         state: State = "gate failed"
     else:
-        count = f"{len(failures):,} of {counted(total, 'gate')}"
-        sentence = ["", name, f" fails {count}; the first is {told.measure(first)}."]
-        if first.system != case.subject:
-            sentence = [f"{count} failed; the first is {told.measure(first)} of ", name, "."]
+        *who, count = fails(case.gates, case.names)
+        of = [" of ", name, " first."] if not who else [" first."]
+        sentence = [*who, f"{count}, {told.measure(first)}{of[0]}", *of[1:]]
         state = "gates failed"
     evidence, note = _of_gate(case, first)
     return Decision(state, sentence, evidence, note or corrected_note(case, first.system), first.system)
+
+
+def fails(gates: Sequence[GateResult], names: Names) -> list[str]:
+    """Return the start of the sentence on gates that failed: the system, if they are of one, and how many of its."""
+    failures = [gate for gate in gates if not gate.passed]
+    if len({gate.system for gate in failures}) > 1:
+        return [f"{len(failures):,} of {counted(len(gates), 'gate')} failed"]
+    system = failures[0].system
+    of_system = sum(gate.system == system for gate in gates)
+    its = "its " if of_system < len(gates) else ""
+    return ["", names[system], f" fails {len(failures):,} of {its}{counted(of_system, 'gate')}"]
 
 
 def _failure(gate: GateResult, name: str) -> list[str]:

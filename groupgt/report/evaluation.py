@@ -16,14 +16,15 @@ from groupgt.render.document import Block, Detail, Item, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table
+from groupgt.report.best import best_runs, ranked
 from groupgt.report.events import events
 from groupgt.report.means import (
     as_requested,
-    best_runs,
     call_tables,
     corrected_blocks,
     footer,
     grids,
+    lead_of,
     means_grid,
     notes_below,
     side_by_side,
@@ -176,15 +177,18 @@ class EvaluationsTeller(Teller[Evaluations]):
     """Reports the means of several runs side by side."""
 
     def blocks(self) -> list[Item]:
-        """Return the best run with warnings, the means overall and by slice, and the population."""
-        evaluations, conventions = list(self.result.values()), self.result.conventions
+        """Return the best run with warnings, the means overall and by slice, best run first, and the population."""
+        evaluations, conventions = ranked(list(self.result.values())), self.result.conventions
+        lead = lead_of(evaluations, conventions)
+        best = list(best_runs(evaluations, lead))
+        notes = notes_below(evaluations, conventions, lead=lead if best else "")
         return [
-            Verdict([*best_runs(evaluations), *map(warning, warnings_about(self.result))]),
+            Verdict([*best, *map(warning, warnings_about(self.result))]),
             *_title(evaluations),
             *_means(evaluations, conventions),
             *call_tables(evaluations),
             *_noise(self.result, list(evaluations[0].metrics)[: None if len(evaluations) == 1 else 1]),
-            notes_below(evaluations, conventions),
+            *([notes] if notes else []),
             *corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),
         ]

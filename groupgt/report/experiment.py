@@ -35,6 +35,7 @@ from groupgt.report import (
     times,
 )
 from groupgt.report.decision import Decision, decisions
+from groupgt.report.overall import overall, overall_card
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import enumerated, grouped, sentence_of, typeset, warning
 from groupgt.report.stages import items as staged
@@ -126,11 +127,13 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 def summary(outcome: Outcome) -> str:
     """Summarizes gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
     parts: list[Item] = [Heading(outcome.experiment.title), Verdict(list(across.verdict_of(outcome)))]
-    for dataset, decision in decisions(outcome).items():
+    made = decisions(outcome)
+    if len(made) > 1:
+        parts.append(overall_card(made, outcome.gates))
+    for dataset, decision in made.items():
         evaluations = outcome.evaluations[dataset]
-        if len(outcome.evaluations) > 1:
-            parts.append(Heading(dataset, 3))
-        parts += [decision.card, Verdict(notes(outcome, dataset, decision, timed=True))]
+        parts.append(Heading(dataset, 3) if len(made) > 1 else decision.card)
+        parts.append(Verdict(notes(outcome, dataset, decision, timed=True)))
         judged = _gates_on(outcome, dataset)
         parts += gates.summary(judged, outcome.experiment.config.baseline)
         parts += gates.failed(outcome, dataset)
@@ -158,9 +161,13 @@ def failure_summary(title: str, why: str) -> str:
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     """Yield what a test across data sets found, and the decision on every data set with what goes with it."""
     yield Verdict(list(across.verdict_of(outcome)))
-    for dataset, decision in decisions(outcome).items():
+    made = decisions(outcome)
+    if len(made) > 1:
+        yield overall_card(made, [gate for gate in outcome.gates if timed or not gate.timed])
+    for dataset, decision in made.items():
         yield headline(outcome, dataset)
-        yield decision.card
+        if len(made) == 1:
+            yield decision.card
         yield Verdict(notes(outcome, dataset, decision, timed=timed))
 
 
@@ -308,8 +315,18 @@ def page_of(outcome: Outcome) -> data.Page:
             *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
         ],
         "across": list(across.verdict_of(outcome)),
+        "overall": _overall(outcome),
         "times": sure(_times(outcome)),
     }
+
+
+def _overall(outcome: Outcome) -> tuple[str, list[str], list[str]] | None:
+    """Return the badge and the sentence over several data sets, and those whose own sentence it repeats."""
+    made = decisions(outcome)
+    if len(made) < 2:
+        return None
+    decision, repeated = overall(made, outcome.gates)
+    return decision.badge, decision.sentence, repeated
 
 
 def _times(outcome: Outcome) -> data.Times:
@@ -335,6 +352,7 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset["gates_title"] = gates.title(judged, gates.subject_of(judged, baseline))
     decision = decisions(outcome)[name]
     dataset["decision"] = decision.page
+    dataset["subject"] = decision.place(outcome.systems[name])
     dataset["population"] = headline(outcome, name).split(" · ", 2)[-1]
     dataset["notes"] = typeset(notes(outcome, name, decision, timed=False))
     dataset["first"] = priorities.page_part(outcome.systems[name], decision, outcome.against.get(name))
@@ -351,5 +369,5 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
     drawn = {**curves.sweeps(outcome, outcome.systems[name]), **staged}
     dataset["drawings"] |= {key: drawing(each) for key, each in drawn.items()}
-    dataset["outcomes"] = [outcomes.page_part(system, each) for system, each in outcome.answered.get(name, {}).items()]
+    dataset["outcomes"] = outcomes.page_part(outcome.answered.get(name, {}))
     return dataset

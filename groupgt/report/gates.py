@@ -333,14 +333,22 @@ def table(gates: Sequence[GateResult], baseline: str | None) -> Limits:
     """Return the gates for a terminal, failures first, and as a table for other formats."""
     subject = subject_of(gates, baseline)
     rows, cells = [], []
-    for gate in sorted(gates, key=lambda gate: (ORDER[kind(gate)], gate.gate)):
+    folded = _foldable(gates)
+    for gate in sorted(gates, key=lambda gate: (gate in folded, ORDER[kind(gate)], gate.gate)):
         word = "allowed" if kind(gate) == "allowed" else status(gate)
         note = f", {remark(gate)}" if remark(gate) else ""
         found = f"{value(gate)}{unit(gate) if gate.value is not None else ''}"
         rows.append((word, f"{measure(gate)}{rest(gate, subject)}{note}", shares(gate), found))
         cells.append([word, *rows[-1][1:2], found])
     heading = title(gates, subject)
-    return Limits(heading, rows, Table([heading, "what", "value"], cells, keep=2))
+    return Limits(heading, rows, Table([heading, "what", "value"], cells, keep=2), len(folded))
+
+
+def _foldable(gates: Sequence[GateResult]) -> list[GateResult]:
+    """Return the gates that passed on other systems than those with a gate that failed; none if only one did."""
+    about = {gate.system for gate in gates if not gate.passed}
+    folded = [gate for gate in gates if about and kind(gate) == "passed" and gate.system not in about]
+    return folded if len(folded) > 1 else []
 
 
 def told_status(result: GateResult) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
-from groupgt.render.tables import count_text, counted, fixed, shortlist
+from groupgt.render.tables import count_text, fixed, part_of, shortlist
 
 # More queries than this are only counted, not named.
 LISTED = 5
@@ -45,8 +45,8 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     count = int(failures.counted.sum())
     nobody, everybody = failures.nobody, failures.everybody
-    of = f"of {counted(count, 'query')}{' that count for all' if failures.populations_differ else ''}"
-    line = f"{of}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
+    among = " of those that count for all" if failures.populations_differ else ""
+    line = f"{part_of(len(everybody), count, 'query')} complete in every run, {len(nobody):,} in none{among}"
     yield Detail(f"{line}: {shortlist(nobody, LISTED, ' …')}" if nobody else line)
     yield from map(Detail, _headroom(systems, metrics, within))
 

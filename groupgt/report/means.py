@@ -20,14 +20,13 @@ from groupgt.model.sample import SAMPLE, sample_fault
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.exports import Cell
-from groupgt.render.tables import Grid, Table, counted, fixed, shortlist, span
-from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped, sentence_of
+from groupgt.render.tables import Grid, Table, counted, fixed, span
+from groupgt.report.sentences import grouped
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
     from groupgt.render.drawing import Figure
     from groupgt.render.encodings import About
-    from groupgt.render.page import data
 
 SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
 # What becomes of queries without ground truth.
@@ -188,9 +187,12 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
 # --- Notes below the means.
 
 
-def notes_below(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
-    """Return the notes below the means: population, judged fraction, and note on the convention."""
-    return "\n".join([*_population_notes(evaluations, conventions, primary), *_notes(evaluations)])
+def notes_below(
+    evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None, lead: str = ""
+) -> str:
+    """Return the notes below the means: population (unless a `lead` says it), judged fraction, and convention."""
+    notes = [*_population_notes(evaluations, conventions, primary), *_notes(evaluations)]
+    return "\n".join(notes[1 if lead else 0 :])
 
 
 def below_means(
@@ -251,6 +253,17 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
         who = "the others" if counts == usual and len(names) > 1 else ", ".join(names)
         lines.append(f"{who}: {'; '.join(counts)}")
     return [*lines, *rules]
+
+
+def lead_of(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
+    """Return the population to begin a sentence with, if every run was evaluated on all queries; else nothing."""
+    counts = {_counts(each, is_named=len(conventions) < 2) for each in evaluations}
+    total = counted(evaluations[0].counts["queries"], "query")
+    population_, *more = next(iter(counts))
+    convention, between, _ = population_.partition("; ")
+    if len(counts) > 1 or more or not between or population_ != f"{convention}; {total}: evaluated {total.split()[0]}":
+        return ""
+    return f"{total}, {convention}. "
 
 
 def footer(evaluation: Evaluation) -> list[str]:
@@ -423,47 +436,6 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
 
 
 # --- Sentences.
-
-
-def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
-    """Count the metrics on which each run is best, without any significance test."""
-    first = evaluations[0]
-    ahead: dict[str, list[str]] = {}
-    decided, equal = 0, []
-    for text, metric in first.metrics.items():
-        means = {
-            evaluation.name: mean for evaluation in evaluations if not math.isnan(mean := evaluation.deciding[text])
-        }
-        if len(set(means.values())) < 2:
-            equal += [first.label_of(text)] if len(means) > 1 else []
-            continue
-        decided += 1
-        top = max(means.values()) if metric.higher_is_better else min(means.values())
-        for name in (name for name, mean in means.items() if mean == top):
-            ahead.setdefault(name, []).append(first.label_of(text))
-    if equal and not decided:
-        on = equal[0] if len(equal) == 1 else "every metric"
-        yield sentence_of("same", f"{every(len(evaluations), 'run')} have the same mean on {on}.")
-    if not decided:
-        return
-    most = max(map(len, ahead.values()))
-    first_labels = next(labels for labels in ahead.values() if len(labels) == most)
-    winners = [name for name, labels in ahead.items() if labels == first_labels]
-    if decided == most:
-        on = shortlist(first_labels, NAMED, " …") if equal or decided == 1 else every(decided, "metric").lower()
-    elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
-        on = shortlist(first_labels, NAMED, " …")
-    else:
-        on = f"{most} of {decided} metrics"
-    verb = "has the" if len(winners) == 1 else "are tied for the"
-    word = "highest" if all(metric.higher_is_better for metric in first.metrics.values()) else "best"
-    parts = enumerated(winners, f" {verb} {word} mean of {len(evaluations):,} runs on {on}")
-    for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
-        parts = appended(parts, "; ", name, f" on {shortlist(others, NAMED, ' …')}")
-    if equal:
-        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {shortlist(equal, NAMED, ' …')}"
-    parts[-1] += ". `groupgt compare` tests differences for significance."
-    yield sentence_of("best", *parts)
 
 
 # --- Figures.

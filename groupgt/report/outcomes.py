@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison.outcomes import CORRECT, Outcomes
 from groupgt.errors import first_of
+from groupgt.metrics import views
 from groupgt.render.columns import level_text
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.drawing import drawing
+from groupgt.render.entries import Entries, Entry
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted, fixed
-from groupgt.report.sentences import at_cutoff, sentence_of
+from groupgt.render.tables import Grid, Table, count_text, counted, minus
+from groupgt.report.sentences import NAMED, appended, at_cutoff, sentence_of, subject, typeset, unit_of
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
-ASSOCIATION = "Association only: harder queries fail both, retrieval and answers."
+ASSOCIATION = (
+    "An association: harder queries fail both, retrieval and answers. Better retrieval need not fix these answers."
+)
 SIDES = {True: "complete", False: "incomplete"}
 NAMES = {
-    "wrong": "wrong answers with incomplete retrieval",
-    "gold": "accuracy with gold context minus accuracy",
+    "complete": "correct when complete",
+    "incomplete": "correct when incomplete",
+    "difference": "difference",
+    "wrong": "incomplete when wrong",
+    "gold": "gained with gold context",
 }
+# What became of the queries of each cell of the table, and where to look.
+CELLS = {
+    "complete, correct": ("worked", ""),
+    "complete, wrong": ("had it all, failed", "look at the model"),
+    "incomplete, correct": ("correct anyway", "look at the ground truth"),
+    "incomplete, wrong": ("missed it, failed", "look at retrieval"),
+}
+LOOK = (
+    "Look at the model where it had it all and failed, at the ground truth where answers are correct anyway, "
+    "and at retrieval where it missed it."
+)
 LEFT_OUT = {
     "unanswerable": "answered queries declared unanswerable",
     "undefined": "answered queries without ground truth or results",
@@ -33,19 +51,23 @@ LEFT_OUT = {
     "unjudged": "answers without a judgment",
     "unanswered": "queries without an answer",
 }
-# Queries named in a cell of the table: in text, and on the page.
-NAMED, LINKED = 20, 200
+# Queries named in a cell of the table: in text, and on the page; and those to look at first.
+LISTED, LINKED, FIRST = 20, 200, 3
 
 
 class OutcomesTeller(Teller[Outcomes]):
     """Report answers beside retrieval, counts before percentages."""
 
     main_figure = "means"
-    fields = tuple(Outcomes.__dataclass_fields__)
+    fields = tuple(name for name in Outcomes.__dataclass_fields__ if name != "failures")
 
     def blocks(self) -> list[Item]:
-        """Return one sentence, the table of queries, shares, and what is missing."""
+        """Return the conclusion, the table of queries, shares, the queries to look at first, and what is missing."""
         return list(items(self.result))
+
+    def to_dict(self) -> Any:
+        """Return the fields, and what the numbers do not say."""
+        return super().to_dict() | {"note": ASSOCIATION}
 
     def figure(self) -> Figure:
         """Draw the shares of correct answers on both sides."""
@@ -74,44 +96,159 @@ class OutcomesTeller(Teller[Outcomes]):
 
 def items(result: Outcomes) -> Iterator[Item]:
     """Yield everything in the order in which it is read."""
-    level = level_text(result.confidence)
-    yield Verdict([sentence_of("note", _sentence(result)), sentence_of("note", ASSOCIATION)])
-    correct = "correct" if result.is_plain else "correct (mean score of ½ or more)"
-    counts = list(map(len, _cells(result).values()))
-    rows: list[list[Any]] = [
-        [name, *cells, *_texts(result, name)[1:]] for name, cells in zip(SIDES.values(), (counts[:2], counts[2:]))
-    ]
-    if "difference" in result.shares:
-        rows.append(["difference", "", "", *_texts(result, "difference")[1:]])
-    yield Table([f"retrieval{at_cutoff(result.cutoff or None)}", correct, "wrong", "share correct", level], rows)
+    sentences = [_sentence(result), _difference(result)[0], _of_trials(result), ASSOCIATION]
+    yield Verdict([sentence_of("note", text) for text in sentences if text])
+    counts = [f"{len(qids):,} {CELLS[label][0]}" for label, qids in _cells(result).items()]
+    yield Table([f"retrieval{_at(result)}", *_heads(result)], [["complete", *counts[:2]], ["incomplete", *counts[2:]]])
+    yield LOOK
+    yield Table(*_share_table(result))
+    yield from _first_queries(result)
     for label, qids in _cells(result).items():
-        yield Detail(f"{label}: {first_of(qids, NAMED) if qids else 'none'}")
-    if shares := [[NAMES[name], *_texts(result, name)] for name in NAMES if name in result.shares]:
-        yield Table(["", "queries", "share", level], shares)
-    lines = []
-    if result.trials > 1:
-        rule = "a query counts as complete where it is in half of them or more"
-        lines.append(f"{result.trials:,} trials: {rule}; shares weigh it by the part of the trials")
-    if left_out := [f"{LEFT_OUT[name]} ({count:,})" for name, count in result.left_out.items()]:
-        lines.append(f"left out: {', '.join(left_out)}")
-    yield "\n".join([*lines, f"{counted(len(result.queries), 'query')} with answers"])
+        yield Detail(f"{label}: {first_of(qids, LISTED) if qids else 'none'}")
+    yield "\n".join(_notes(result))
 
 
-def page_part(system: str, result: Outcomes) -> data.Outcomes:
-    """Return what the page shows of a system."""
-    *found, notes = items(result)
-    parts: list[tuple[list[data.Sentence], list[str], list[list[str]]]] = []
-    for item in found:
-        if isinstance(item, Verdict):
-            parts.append((list(item.sentences), [], []))
-        elif isinstance(item, Table):
-            rows = [[fixed(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in item.rows]
-            parts.append(([], list(item.headers), rows))
+def _notes(result: Outcomes) -> list[str]:
+    left_out = [f"{LEFT_OUT[name]} ({count:,})" for name, count in result.left_out.items()]
+    lines = [f"left out: {', '.join(left_out)}"] if left_out else []
+    return [*lines, f"{counted(len(result.queries), 'query')} with answers"]
+
+
+def _of_trials(result: Outcomes) -> str:
+    """Return what counts mean over several trials."""
+    if result.trials < 2:
+        return ""
+    return (
+        f"Over {result.trials:,} trials, a query counts as complete where it is in half of them or more. "
+        "Shares weigh it by the part of the trials."
+    )
+
+
+def _heads(result: Outcomes) -> list[str]:
+    return ["answer correct" if result.is_plain else "answer correct (mean of ½ or more)", "answer wrong"]
+
+
+def _at(result: Outcomes) -> str:
+    return at_cutoff(int(result.cutoff) if result.cutoff.isdigit() else result.cutoff or None)
+
+
+def _share_table(result: Outcomes) -> tuple[list[str], list[list[str]]]:
+    """Return every share with its counts and its interval."""
+    rows = [[NAMES[name], *_texts(result, name)] for name in NAMES if name in result.shares]
+    return ["share of answers", "queries", "share", level_text(result.confidence)], rows
+
+
+def _first_queries(result: Outcomes) -> Iterator[Entries]:
+    """Yield the queries to look at first: incomplete and wrong, those that miss most groups first."""
+    worst = _worst({"": result})
+    if not worst:
+        return
+    entries = [Entry(qid, _covered(result, qid), result.failures.text_of(qid) or "", []) for qid in worst[:FIRST]]
+    of = f"{len(entries):,} of {len(worst):,}, " if len(entries) < len(worst) else ""
+    title = f"look at these first ({of}incomplete and wrong, most missed groups first)"
+    rows = [[entry.name, entry.count, entry.text] for entry in entries]
+    yield Entries(
+        title, entries, Table(["query", "covered", "text"], rows), f"see one: groupgt explain … --query {worst[0]}"
+    )
+
+
+def _counts(result: Outcomes, qid: str) -> tuple[float, int]:
+    """Return how many groups of a query are covered, as a mean over trials, and how many it has."""
+    failures = result.failures
+    part = views.part_of(failures.truth.judgments.group_query, failures.truth.index[qid])
+    covered = failures.covered[part, 0]
+    return float(covered.sum()) / failures.trials[0], len(covered)
+
+
+def _covered(result: Outcomes, qid: str) -> str:
+    covered, groups = _counts(result, qid)
+    return f"{count_text(covered)} of {counted(groups, unit_of([result.failures]))}"
+
+
+def _worst(results: Mapping[str, Outcomes]) -> list[str]:
+    """Return the queries that are incomplete and wrong in every result, those that miss most groups first."""
+    lists = [_cells(result)["incomplete, wrong"] for result in results.values()]
+    shared = set(lists[0]).intersection(*lists[1:])
+
+    def missed(qid: str) -> float:
+        return sum(groups - covered for covered, groups in (_counts(result, qid) for result in results.values()))
+
+    return sorted((qid for qid in lists[0] if qid in shared), key=lambda qid: -missed(qid))
+
+
+def page_part(results: Mapping[str, Outcomes]) -> data.Outcomes | None:
+    """Return what the page shows of all systems with answers; None without one."""
+    if not results:
+        return None
+    worst = _worst(results)
+    where = {1: "", 2: " in both systems"}.get(len(results), f" in all {len(results):,} systems")
     return {
-        "system": system,
-        "parts": parts,
-        "cells": [(label, qids[:LINKED], max(len(qids) - LINKED, 0)) for label, qids in _cells(result).items()],
-        "notes": str(notes).split("\n"),
+        "sentences": typeset(_of_systems(results)),
+        "note": ASSOCIATION,
+        "why": f"incomplete and wrong{where}, most missed groups first",
+        "first": [(qid, _text(results, qid), _covered_by(results, qid)) for qid in worst[:FIRST]],
+        "more": worst[FIRST:][:LINKED],
+        "systems": [_system_part(name, each) for name, each in results.items()],
+    }
+
+
+def _text(results: Mapping[str, Outcomes], qid: str) -> str:
+    return next(iter(results.values())).failures.text_of(qid) or ""
+
+
+def _covered_by(results: Mapping[str, Outcomes], qid: str) -> str:
+    """Return how many groups of a query each system covers."""
+    covered = {name: _covered(each, qid) for name, each in results.items()}
+    return ", ".join([f"{name} {text}" for name, text in covered.items()] if len(results) > 1 else covered.values())
+
+
+def _of_systems(results: Mapping[str, Outcomes]) -> Iterator[data.Sentence]:
+    """Yield one sentence on the wrong answers of all systems, or one per system where counts do not say it."""
+    wrong = [(name, each.shares["wrong"]) for name, each in results.items() if each.is_plain and "wrong" in each.shares]
+    if len(wrong) < len(results):
+        yield from (sentence_of("note", "", name, f": {_sentence(each)}") for name, each in results.items())
+        return
+    parts = [""]
+    for name, share in wrong[:NAMED]:
+        one = parts == [""]
+        before, had = ("Of {:,.0f} wrong answers of ", " had incomplete retrieval") if one else ("; of {:,.0f} of ", "")
+        parts = appended(parts, before.format(share.whole), name, f", {share.part:,.0f}{had}")
+    yield sentence_of("note", *parts[:-1], f"{parts[-1]}.")
+
+
+def _system_part(name: str, result: Outcomes) -> data.OutcomesOfSystem:
+    """Return what the page shows of one system."""
+    sentence, interval = _difference(result)
+    headers, rows = _share_table(result)
+    return {
+        "system": name,
+        "heads": _heads(result),
+        "sides": [f"retrieval complete{_at(result)}", "retrieval incomplete"],
+        "cells": [
+            {
+                "count": f"{len(qids):,}",
+                "label": CELLS[label][0],
+                "look": CELLS[label][1],
+                "qids": qids[:LINKED],
+                "more": max(len(qids) - LINKED, 0),
+            }
+            for label, qids in _cells(result).items()
+        ],
+        "bars": [
+            (
+                side,
+                100 * share.value,
+                100 * share.interval[0],
+                100 * share.interval[1],
+                f"{100 * share.value:.1f}% correct",
+            )
+            for side, share in result.shares.items()
+            if side in SIDES.values()
+        ],
+        "sentence": minus(sentence.removesuffix(f" ({interval}).")) if interval else "",
+        "interval": minus(interval),
+        "shares": (headers, [[row[0], *map(minus, row[1:])] for row in rows]),
+        "notes": [*filter(None, [_of_trials(result)]), *_notes(result)],
         "drawing": drawing(result.plot()),
     }
 
@@ -125,26 +262,50 @@ def _cells(result: Outcomes) -> dict[str, list[str]]:
 
 
 def _sentence(result: Outcomes) -> str:
-    """Return counts on both sides, or mean scores where queries have several answers or scores between 0 and 1."""
-    counts = {}
-    for side in SIDES:
-        scores = [each.score for each in result.queries if each.complete == side]
-        mean = f"{math.fsum(scores) / max(len(scores), 1):.3f} ({counted(len(scores), 'query')})"
-        counts[side] = f"{math.fsum(scores):,.0f} of {len(scores):,}" if result.is_plain else mean if scores else ""
-    are = "{} answers are correct" if result.is_plain else "answers score {} on average"
-    at = at_cutoff(int(result.cutoff) if result.cutoff.isdigit() else result.cutoff or None)
-    alone = [side for side in SIDES if not any(each.complete != side for each in result.queries)]
+    """Return the counts of wrong answers, or mean scores if queries have several answers or scores between 0 and 1."""
+    at, wrong = _at(result), result.shares.get("wrong")
+    scores = {side: [each.score for each in result.queries if each.complete == side] for side in SIDES}
+    alone = [side for side in SIDES if not scores[not side]]
+    sums = {side: math.fsum(scores[side]) for side in SIDES}
+    if result.is_plain:
+        if alone:
+            count = f"{sums[alone[0]]:,.0f} of {len(result.queries):,}"
+            return f"Retrieval is {SIDES[alone[0]]}{at} for every answered query: {count} answers are correct."
+        if wrong is None:
+            lacking = f"{len(scores[False]):,} had incomplete retrieval{at}"
+            return f"All {len(result.queries):,} answers are correct, and {lacking}."
+        of = f" of {name}" if (name := subject(result.run)[1]) else ""
+        return f"Of {wrong.whole:,.0f} wrong answers{of}, {wrong.part:,.0f} had incomplete retrieval{at}."
+    means = {
+        side: f"{sums[side] / max(len(scores[side]), 1):.3f} ({counted(len(scores[side]), 'query')})" for side in SIDES
+    }
     if alone:
-        return f"Retrieval is {SIDES[alone[0]]}{at} for every answered query: {are.format(counts[alone[0]])}."
-    return f"When retrieval is complete{at}, {are.format(counts[True])}; when it is not, {counts[False]}."
+        side = alone[0]
+        return f"Retrieval is {SIDES[side]}{at} for every answered query: answers score {means[side]} on average."
+    return f"Answers score {means[True]} on average when retrieval is complete{at}, and {means[False]} when it is not."
+
+
+def _difference(result: Outcomes) -> tuple[str, str]:
+    """Return by how much answers are better where retrieval is complete, and the interval; empty without both sides."""
+    share = result.shares.get("difference")
+    if share is None:
+        return "", ""
+    low, high = (f"{100 * each:.1f}" for each in share.interval)
+    interval = f"{level_text(result.confidence)} {low} to {high}"
+    points = f"{abs(100 * share.value):.1f} points"
+    less = share.value < 0
+    if result.is_plain:
+        verb = f"are correct {points} {'less' if less else 'more'} often"
+    else:
+        verb = f"score {points} {'lower' if less else 'higher'}"
+    return f"Answers {verb} where retrieval is complete ({interval}).", interval
 
 
 def _texts(result: Outcomes, name: str) -> list[str]:
-    """Return a share as counts, as a percentage, and its interval."""
-    share = result.shares.get(name)
-    if share is None:
-        return ["", "–", "–"]
-    digits = 0 if result.is_plain else 1
-    value, low, high = (f"{100 * each:.1f}%" for each in (share.value, *share.interval))
+    """Return a share as counts, as a percentage (points for a difference), and its interval."""
+    share = result.shares[name]
+    digits, is_difference = 0 if result.is_plain else 1, name in ("difference", "gold")
+    sign, unit = ("", " points") if is_difference else ("%", "%")
+    value, low, high = (f"{100 * each:.1f}" for each in (share.value, *share.interval))
     counts = "" if share.part is None else f"{share.part:,.{digits}f} of {share.whole:,.{digits}f}"
-    return [counts, value, f"{low} to {high}"]
+    return [counts, f"{value}{unit}", f"{low}{sign} to {high}{sign}"]

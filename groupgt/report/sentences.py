@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from groupgt.engines.order import WAY_OUT
+from groupgt.evaluation.misses import Failures
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import noise_of
 from groupgt.render.page import data
@@ -31,7 +32,7 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return groups
 
 
-def unit_of(evaluations: Iterable[Evaluation]) -> str:
+def unit_of(evaluations: Iterable[Evaluation | Failures]) -> str:
     """Return the unit of the ground truth: groups, or relevant documents if it is flat."""
     return "relevant document" if any(each.truth.shape == "flat" for each in evaluations) else "group"
 

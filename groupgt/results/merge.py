@@ -150,13 +150,16 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
         for what, mine, theirs, way in (
             ("convention", folder.convention, other.convention, f"run both with `convention: {other.convention}`"),
             ("labeller", labeller, other_labeller, same),
-            ("policy", folder.manifest.policy, other.manifest.policy, same),
+            ("policy", *_apart(folder.manifest.policy, other.manifest.policy), same),
         ):
             if mine != theirs:
-                yield what, f"the {what} is {mine}, and {theirs} in {other.path}; {way}"
+                yield what, f"the {what} is {mine}, but {theirs} in {other.path}; {way}"
         return
     if changes := _changed_truth(replace(folder, dataset=dataset), replace(other, dataset=dataset)):
-        yield "ground truth", f"the ground truth of data set {dataset!r} differs from {other.path}: {changes}; {same}"
+        yield (
+            "ground truth",
+            f"the ground truth of data set {dataset!r} differs from that in {other.path} {changes}; {same}",
+        )
     (_, files), (_, other_files) = _labeller_of(folder, dataset), _labeller_of(other, dataset)
     for name, (path, digest) in files.items():
         if name in other_files and digest != other_files[name][1]:
@@ -172,7 +175,7 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
     try:
         truth, other_truth = (each.truth(each.policy) for each in (folder, other))
     except GroupgtError:
-        return f"digest {digests[0][:12]}, and {digests[1][:12]}"
+        return f"(digest {digests[0][:12]}, there {digests[1][:12]})"
     changes = Changes.of(truth, other_truth)
     kinds = {
         "with another text": changes.reworded,
@@ -182,7 +185,19 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
     }
     parts = [f"{len(qids):,} {kind} ({shortlist(qids, NAMED)})" for kind, qids in kinds.items() if qids]
     count, total = sum(map(len, kinds.values())), len(truth) + len(changes.gone)
-    return f"{count:,} of {counted(total, 'query')}, {', '.join(parts)}" if parts else ""
+    return f"in {count:,} of {counted(total, 'query')}: {', '.join(parts)}" if parts else ""
+
+
+def _apart(policy: str, other: str) -> tuple[str, str]:
+    """Return the fields in which two policies differ.
+
+    >>> _apart("missing=zero, ties=id", "missing=skip, ties=id")
+    ('missing=zero', 'missing=skip')
+    """
+    mine, theirs = policy.split(", "), other.split(", ")
+    return ", ".join(each for each in mine if each not in theirs), ", ".join(
+        each for each in theirs if each not in mine
+    )
 
 
 def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str, tuple[str, str]]]:

@@ -61,9 +61,7 @@ def test_by_hand(snapshot: Snapshot) -> None:
     # .4743 + √((.9696 − .9118)² + (.4375 − .3070)²) = .4743 + .1427.
     assert found.shares["difference"].value == pytest.approx(31 / 34 - 21 / 48)
     assert found.shares["difference"].interval == pytest.approx((0.2755, 0.6170), abs=3e-4)
-    assert str(found).startswith(
-        "When retrieval is complete at 10, 31 of 34 answers are correct; when it is not, 21 of 48."
-    )
+    assert str(found).startswith("Of 30 wrong answers, 27 had incomplete retrieval at 10.")
     snapshot(str(found))
 
 
@@ -165,8 +163,8 @@ JOINTS: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], set[str], dic
     "unknown ids": (FULL, {"more": {"zz": 1, "zy": 0}}, set(), {"unknown": 2}, "31 of 34"),
     "no answer": (FULL, {"fewer": 4}, set(), {"unanswered": 4}, "27 of 30"),
     "no judgment": (FULL, {"more": {"q0": None}}, set(), {"unjudged": 1, "unanswered": 1}, "30 of 33"),
-    "several answers": (FULL, {"more": {"q0": [1, 0, 0, 0]}}, set(), {}, "answers score 0.890 (34 queries)"),
-    "scores": (FULL, {"more": {"q0": 0.25}}, set(), {}, "answers score 0.890 (34 queries)"),
+    "several answers": (FULL, {"more": {"q0": [1, 0, 0, 0]}}, set(), {}, "Answers score 0.890 (34 queries)"),
+    "scores": (FULL, {"more": {"q0": 0.25}}, set(), {}, "Answers score 0.890 (34 queries)"),
     "truth values": (FULL, {"more": {"q0": True, "q1": np.bool_(True)}}, set(), {}, "31 of 34"),
     "all correct": ((20, 0, 20, 0), {}, {"wrong"}, {}, "20 of 20"),
     "all wrong": ((0, 20, 0, 20), {}, set(), {}, "0 of 20"),
@@ -174,7 +172,7 @@ JOINTS: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], set[str], dic
     "one a side": ((1, 0, 0, 1), {}, set(), {}, "1 of 1"),
     "always complete": ((20, 10, 0, 0), {}, {"incomplete"}, {}, "complete at 10 for every answered query"),
     "never complete": ((0, 0, 20, 10), {}, {"complete"}, {}, "incomplete at 10 for every answered query"),
-    "oracle": (FULL, {"oracle": lambda answers: dict.fromkeys(answers, 1)}, set(), {}, "accuracy with gold context"),
+    "oracle": (FULL, {"oracle": lambda answers: dict.fromkeys(answers, 1)}, set(), {}, "gained with gold context"),
     "oracle on few": (FULL, {"oracle": some(lambda qid: qid in ("q0", "q81"))}, set(), {}, "with gold context"),
 }  # fmt: skip
 
@@ -376,19 +374,37 @@ def test_answers_in_an_experiment(tmp_path: Path) -> None:
     assert golden.shares["gold"].value == pytest.approx(30 / 82)
     alone = groupgt.outcomes(truth, run, answers, k=2)
     assert outcome.answered["one"]["plain"].shares == alone.shares
-    assert str(outcome).count("When retrieval is complete at 2") == 3
+    assert str(outcome).count("had incomplete retrieval at 2.") == 3
+    assert str(outcome).count("Better retrieval need not fix these answers.") == 3
     assert outcome.folder is not None
     results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
     assert results["datasets"]["one"]["outcomes"]["plain"]["shares"]["incomplete"]["part"] == 21
     files = json.loads((outcome.folder / "manifest.json").read_text(encoding="utf-8"))["files"]
     assert {"answers.csv", "one.csv", "two.csv", "gold.csv"} <= set(files)
-    (plain_part, _) = page_of(outcome)["datasets"][0]["outcomes"]
-    assert [(label, len(qids), more) for label, qids, more in plain_part["cells"]] == [
-        ("complete, correct", 31, 0),
-        ("complete, wrong", 3, 0),
-        ("incomplete, correct", 21, 0),
-        ("incomplete, wrong", 27, 0),
+    part = page_of(outcome)["datasets"][0]["outcomes"]
+    assert part is not None
+    assert [(cell["label"], cell["count"], len(cell["qids"])) for cell in part["systems"][0]["cells"]] == [
+        ("worked", "31", 31),
+        ("had it all, failed", "3", 3),
+        ("correct anyway", "21", 21),
+        ("missed it, failed", "27", 27),
     ]
+    assert part["sentences"] == [
+        {
+            "kind": "note",
+            "parts": [
+                "Of 30 wrong answers of ",
+                "plain",
+                ", 27 had incomplete retrieval; of 30 of ",
+                "golden",
+                ", 27.",
+            ],
+        }
+    ]
+    # Every query has two groups and covers the first; those of equal counts keep the order of the ground truth.
+    assert part["first"][0] == ("q55", "what q55?", "plain 1 of 2 groups, golden 1 of 2 groups")
+    assert [qid for qid, _, _ in part["first"]] == ["q55", "q56", "q57"]
+    assert len(part["more"]) == 24
 
 
 def test_answers_that_an_experiment_lacks(tmp_path: Path) -> None:

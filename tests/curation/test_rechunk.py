@@ -240,7 +240,7 @@ def test_the_command_writes_nothing_while_a_group_is_lost(
     [
         (["--output", "truth.jsonl"], "would overwrite truth.jsonl, which is read"),
         (["--output", "out.txt"], "expected a file that ends in .jsonl, .parquet, .csv or .tsv, found .txt"),
-        (["--output", "nowhere/out.jsonl"], "no folder to write it to"),
+        (["--output", "nowhere/out.jsonl"], "found no folder 'nowhere'"),
         (["--report", "report.md"], "expected a file that ends in .csv, .jsonl or .parquet"),
     ],
 )

@@ -232,7 +232,7 @@ OUTCOMES: dict[str, Row] = {
             "{path}:1: expected the key relevance, found query-id, corpus-id, score",
         ),
         NO_WAY,
-        ({**BEIR, "score": 0}, "{path}:2: query '1': 'a' has the grade 0, and 1 at {path}:1; remove one"),
+        ({**BEIR, "score": 0}, "{path}:2: query '1': 'a' has grade 0, but 1 at {path}:1; remove one"),
     ),
     "ragas": of_texts(RAGAS, "user_input", "reference_context_ids", "reference_ids"),
     "deepeval": of_texts(DEEPEVAL, "input", "context", "contexts"),
@@ -280,7 +280,7 @@ OUTCOMES: dict[str, Row] = {
         NO_WAY,
         (
             "1,g,a,0\n",
-            "{path}:3: query '1': 'a' has the grade 0 in the group 'g', and 1 at {path}:2; remove one",
+            "{path}:3: query '1': 'a' has grade 0 in the group 'g', but 1 at {path}:2; remove one",
         ),
         text,
     ),
@@ -339,10 +339,10 @@ def test_frames_of_judgments(carrier: Callable[[Any], Any]) -> None:
     """They have the rules of CSV."""
     judged = {"qid": ["1", "1"], "group": ["g", "g"], "doc_id": ["a", "a"], "grade": [1, 0]}
     with pytest.raises(
-        groupgt.DataError, match="row 2: query '1': 'a' has the grade 0 in the group 'g', and 1 at ground truth: row"
+        groupgt.DataError, match="row 2: query '1': 'a' has grade 0 in the group 'g', but 1 at ground truth: row"
     ):
         groupgt.read_ground_truth(carrier(judged))
-    with pytest.raises(groupgt.DataError, match="'a' has the grade 0 in the group 'g'"):
+    with pytest.raises(groupgt.DataError, match="'a' has grade 0 in the group 'g'"):
         groupgt.read_ground_truth(carrier(renamed(judged, "grade", "relevancy")))
     assert groupgt.read_ground_truth(carrier({**judged, "grade": [2, 2]})).repeated_ids == 1
 

@@ -104,7 +104,7 @@ BAD = {
                 {**ROWS[1], "score": True},
             ]
         ),
-        ["expected an id (a string or integer) as qid, found null", "'d1' has the grade 9", "of 'd2', found True"],
+        ["expected an id (a string or integer) as qid, found null", "'d1' has grade 9", "of 'd2', found True"],
     ),
     "test.txt": (b"1 0 d1 x\n", ["expected a number within ±2^31 as the relevance of 'd1', found 'x'"]),
     "test.tsv": (b"1\td1\tyes\n", ["the columns qid, retrieval_gt are missing", "is the header line missing?"]),

@@ -36,7 +36,7 @@ def test_bad_beir_folder(cli: Cli, tmp_path: Path) -> None:
     path = put(tmp_path / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\tx\nq1\td2\t1\nq1\td2\t2\n")
     run = put(tmp_path / "run.trec", TREC)
     found = cli("evaluate", tmp_path, run, *METRICS)
-    fails(found, "2 errors", f"{path}:2", "query 'q1'", "'x'", f"{path}:4", "'d2' has the grade 2, and 1 at ")
+    fails(found, "2 errors", f"{path}:2", "query 'q1'", "'x'", f"{path}:4", "'d2' has grade 2, but 1 at ")
 
 
 def test_a_folder_that_is_no_ground_truth(cli: Cli, tmp_path: Path) -> None:

@@ -180,7 +180,13 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         details.append(data.Detail(question, groups, ids, {f"d{question}"}, rankings, [["1 / 1"]] * systems))
     usual: dict[str, Any] = {
         "name": "set",
-        "decision": {"badge": "Better", "sentence": ["", names[0], " is better."], "evidence": [], "note": ""},
+        "decision": {
+            "badge": "Better",
+            "system": names[0],
+            "sentence": ["", names[0], " is better."],
+            "evidence": [],
+            "note": "",
+        },
         "population": f"{questions} of {questions} queries evaluated",
         "notes": [],
         "standings": standing_rows(names),
@@ -188,7 +194,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "gates_title": "",
         "primary": 0,
         "baseline": None,
-        "best": 0,
+        "subject": 0,
         "metrics": [metric()],
         "systems": [
             {
@@ -206,7 +212,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "tests": [],
         "headroom": [],
         "previous": None,
-        "outcomes": [],
+        "outcomes": None,
         "cutoff": "@10",
         "facts": [("convention", "coverage")],
         "drawings": {},

@@ -88,7 +88,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     answers = {qid: number % 3 > 0 for number, qid in enumerate(truth.qids)}
     dataset = compared(truth, runs, passages)
     found = groupgt.outcomes(truth, runs["both"], answers, oracle=dict.fromkeys(answers, 1))
-    dataset["outcomes"] = [page_part("both", found)]
+    dataset["outcomes"] = page_part({"both": found})
     path.write_bytes(page_bytes(page(dataset)))
     return path
 
@@ -329,13 +329,17 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
 @pytest.mark.slow
 def test_the_queries_behind_an_outcome_are_linked(opened: Tab) -> None:
     opened.view("outcomes")
-    assert re.search(
-        r"When retrieval is complete at 10, \d+ of \d+ answers are correct", opened.texts(".verdict li")[0]
-    )
-    counts = [row.split("\t")[1:3] for row in opened.texts("main table tbody tr")[:2]]
-    assert [str(len(text.split(", "))) for text in opened.texts(".facts dd")] == [*counts[0], *counts[1]]
-    qid = opened.text(".facts dd a")
-    opened.click(".facts dd a")
+    assert re.fullmatch(r"Of \d+ wrong answers of both, \d+ had incomplete retrieval\.", opened.text(".says"))
+    assert "Better retrieval need not fix these answers." in opened.text("main")
+    for place, count in enumerate(opened.texts(".cell b")):
+        opened.click(f".cells > .cell:nth-of-type({place + 1})")
+        assert opened.count(".cell[aria-expanded=true]") == 1
+        assert opened.count(".of-cell a") == int(count)
+    # The last cell is missed and failed; three of its queries are named with their text and what they cover.
+    assert opened.count(".looked li") == min(3, opened.count(".of-cell a"))
+    assert re.search(r"covered: \d of \d groups?", opened.text(".looked li"))
+    qid = opened.text(".of-cell a")
+    opened.click(".of-cell a")
     opened.settled()
     assert address(opened).startswith(f"#question?id={qid}")
 
@@ -474,6 +478,90 @@ def test_nothing_is_wider_than_the_window(opened: Tab, report: Path, view: str, 
     assert opened.run("document.documentElement.scrollWidth") <= width
     ground = opened.run("getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
+
+
+LONG = ["hybrid-rrf60+bge-reranker-v2-m3-top50", *(f"text-embedding-3-{size}-1024" for size in ("large", "small"))]
+BLOCKED = """
+version: 1
+name: blocked
+convention: coverage
+datasets: {{handbook: {{ground_truth: truth.jsonl}}, stdlib: {{ground_truth: truth.jsonl}}}}
+systems: {{{systems}}}
+evaluate: {{metrics: [recall@2, complete@2]}}
+compare: {{baseline: {baseline}}}
+gate:
+  - {{system: {subject}, metric: recall@2, max_drop: 0.01}}
+  - {{system: {subject}, metric: complete@2, min: 0.9}}
+  - {{system: "*", metric: recall@2, min: 0.1}}
+"""
+
+
+@pytest.fixture(scope="module")
+def blocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report on two data sets, where the last of three systems with long names fails gates on both."""
+    folder = tmp_path_factory.mktemp("blocked")
+    qids = [f"support-2026-{number:04}" for number in range(24)]
+    rows = [{"qid": qid, "query": f"what about {qid}", "retrieval_gt": [["a"], ["b"]]} for qid in qids]
+    (folder / "truth.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    for name, most in zip(LONG, (24, 16, 6)):
+        lines = [
+            {"qid": qid, "retrieved_ids": ["a", "b"] if place < most else ["a", "x"]} for place, qid in enumerate(qids)
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    systems = ", ".join(f'"{name}": {{use: results, with: {{path: "{name}.jsonl"}}}}' for name in LONG)
+    text = BLOCKED.format(systems=systems, baseline=json.dumps(LONG[0]), subject=json.dumps(LONG[-1]))
+    (folder / "e.yaml").write_text(text, encoding="utf-8")
+    path = folder / "report.html"
+    groupgt.run_experiment(folder / "e.yaml").to_html(path)
+    return path
+
+
+def test_several_data_sets_have_one_badge_and_keep_the_subject(tab: Tab, blocked: Path) -> None:
+    tab.size(1440)
+    tab.open(blocked)
+    tab.settled()
+    assert tab.texts(".badge") == ["Blocked"]
+    assert tab.text(".card .says").endswith(f"{LONG[-1]} fails 4 of its 6 gates: 2 on handbook, 2 on stdlib.")
+    assert tab.texts(".per dt") == ["handbook", "stdlib"]
+    assert [text.strip() for text in tab.texts(".focus .opener")] == [LONG[-1]]
+    # The gates that it fails or passes are listed; those that others passed are folded.
+    assert tab.count(".gates > ul > li") == 3
+    assert tab.text(".gates summary").strip() == "2 gates on other systems passed"
+    tab.view("comparison")
+    assert tab.text(".verdict").strip().lstrip("▼ \n").startswith(f"{LONG[-1]} is significantly worse than {LONG[0]}")
+    assert tab.errors == []
+
+
+WIDTHS = (320, 390, 768, 820, 900, 1024, 1280, 1440, 1920)
+
+
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [pytest.param(w, marks=() if w in (320, 820) else pytest.mark.slow) for w in WIDTHS])
+def test_long_names_and_outcomes_are_whole(tab: Tab, report: Path, blocked: Path, width: int, dark: bool) -> None:
+    """No name is cut or covers its neighbour, no word of a cell breaks, and nothing scrolls sideways."""
+    tab.size(width, dark=dark)
+    tab.open(blocked)
+    tab.settled()
+    assert [text.strip() for text in tab.texts(".standings .opener")] == LONG
+    cut = "[...document.querySelectorAll('.opener')].filter((each) => each.scrollWidth > each.clientWidth + 1).length"
+    assert tab.run(cut) == 0
+    covers = (
+        "[...document.querySelectorAll('.standings tbody tr:first-child')].filter((row) => { const name ="
+        " row.querySelector('.opener .name').getBoundingClientRect(); const next ="
+        " row.querySelector('.mean').getBoundingClientRect();"
+        " return name.right > next.left && name.bottom > next.top && name.top < next.bottom; }).length"
+    )
+    assert tab.run(covers) == 0
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    tab.open(report, "#outcomes")
+    tab.settled()
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    over = (
+        "[...document.querySelectorAll('.cell, .cell > *, .side, .shares > *, .says')]"
+        ".filter((each) => each.scrollWidth > each.clientWidth + 1 && each.clientWidth).map((each) => each.innerText)"
+    )
+    assert tab.run(over) == []
+    assert tab.errors == []
 
 
 @pytest.mark.slow

@@ -19,10 +19,12 @@ from groupgt.experiment.config import Gate
 from groupgt.experiment.outcome import Drop, GateResult
 from groupgt.render.document import document
 from groupgt.render.layout import Screen
+from groupgt.report import gates as told
 from groupgt.report.comparison import dataset_of
 from groupgt.report.decision import BADGES, SHAPES, Decision, decide, decisions
-from groupgt.report.experiment import items, summary
+from groupgt.report.experiment import items, page_of, summary
 from groupgt.report.names import Names
+from groupgt.report.overall import overall, overall_card
 from tests.snapshots import Snapshot
 
 QIDS = [f"q{number:02}" for number in range(16)]
@@ -359,7 +361,7 @@ compare: {baseline: main}
 """
 
 
-def test_data_sets_are_decided_alone_the_worst_first(tmp_path: Path) -> None:
+def test_several_data_sets_have_one_badge_and_a_line_each(tmp_path: Path) -> None:
     rows = [json.dumps({"qid": qid, "retrieval_gt": groups}) for qid, groups in TRUTH.items()]
     (tmp_path / "truth.jsonl").write_text("\n".join(rows), encoding="utf-8")
     for name, run in (("main", GOOD), ("good", BEST), ("bad", BAD)):
@@ -369,14 +371,50 @@ def test_data_sets_are_decided_alone_the_worst_first(tmp_path: Path) -> None:
     outcome = groupgt.run_experiment(tmp_path / "several.yaml")
     assert {name: decision.badge for name, decision in decisions(outcome).items()} == {"bad": "Worse", "good": "Better"}
     text = document(items(outcome))
-    assert text.index("several · bad · 16 of 16 queries evaluated") < text.index("▼ WORSE") < text.index("▲ BETTER")
+    assert text.startswith("▼ WORSE  On bad, change is significantly worse than main in ndcg@3.\n  bad: -")
+    assert "\n  good: change is significantly better than main in ndcg@3. +" in text
+    assert "BETTER" not in text
     comment = summary(outcome)
-    assert comment.index("### ▼ Worse: change is significantly worse") < comment.index("### ▲ Better: change is")
+    assert comment.count("### ▼ Worse: on bad, change is significantly worse") == 1
+    assert "### ▲" not in comment
+    assert "\n\ngood: change is significantly better than main" in comment
+    assert page_of(outcome)["overall"] == (
+        "Worse",
+        ["On ", "bad", ", ", "change", " is significantly worse than ", "main", " in ndcg@3."],
+        ["bad"],
+    )
     assert outcome.folder is not None
     results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
     for name, decision in decisions(outcome).items():
         assert results["datasets"][name]["decision"] == decision.to_dict()
         assert "decision" not in results["datasets"][name]["comparison"]
+
+
+def test_gates_that_fail_are_counted_over_all_data_sets() -> None:
+    def on(dataset: str, system: str, *, passed: bool) -> GateResult:
+        return replace(bound(system, 0.1, passed=passed, min=0.5), dataset=dataset)
+
+    made = {name: Decision("gates failed", ["", "a", " fails."], ["here"], "", "a") for name in ("two", "one")}
+    gates = [on("one", "a", passed=False), *[on("two", "a", passed=False)] * 2, on("one", "a", passed=True)]
+    assert overall(made, gates)[0].text == "a fails 3 of 4 gates: 2 on two, 1 on one."
+    # Those of other systems are not its own.
+    gates.append(on("one", "b", passed=True))
+    assert overall(made, gates)[0].text == "a fails 3 of its 4 gates: 2 on two, 1 on one."
+    gates.append(on("two", "b", passed=False))
+    decision, repeated = overall(made, gates)
+    assert (decision.text, decision.badge, repeated) == ("4 of 6 gates failed: 3 on two, 1 on one.", "Blocked", [])
+    assert overall_card(made, gates).lines == ["two: a fails. here.", "one: a fails. here."]
+
+
+def test_gates_that_passed_on_other_systems_are_one_line_of_a_terminal() -> None:
+    gates = [bound("a", 0.1, passed=False, min=0.5), *(bound(name, 0.9, passed=True, min=0.5) for name in "bc")]
+    gates += [bound("a", 0.8, passed=True, min=0.6)]
+    table = told.table(gates, None)
+    hidden, shown = (table.lines(Screen(80, details=details)).split("\n")[1:] for details in (False, True))
+    assert [line.split()[0] for line in hidden] == ["FAILED", "passed", "passed"]
+    assert hidden[-1] == "passed  2 more gates, on other systems"
+    assert [line.split()[0] for line in shown] == ["FAILED", "passed", "passed", "passed"]
+    assert len(table.other.rows) == 4
 
 
 def test_a_comparison_says_the_same_everywhere() -> None:

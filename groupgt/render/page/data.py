@@ -186,23 +186,57 @@ class Previous(TypedDict):
     notes: list[str]
 
 
-class Outcomes(TypedDict):
+class OutcomeCell(TypedDict):
+    """The queries of a cell: how many, what became of them, where to look, the first of them, and how many more."""
+
+    count: str
+    label: str
+    look: str
+    qids: list[str]
+    more: int
+
+
+class OutcomesOfSystem(TypedDict):
     """The answers of a system beside its results.
 
-    A part is sentences, or the headers and rows of a table; a cell is its label, its first queries, and how many more.
+    `cells` are complete and correct, complete and wrong, incomplete and correct, incomplete and wrong. A bar is its
+    label, value, low and high in percent, and the value as text. `shares` has headers and rows.
     """
 
     system: str
-    parts: list[tuple[list[Sentence], list[str], list[list[str]]]]
-    cells: list[tuple[str, list[str], int]]
+    heads: list[str]
+    sides: list[str]
+    cells: list[OutcomeCell]
+    bars: list[tuple[str, float, float, float, str]]
+    sentence: str
+    interval: str
+    shares: tuple[list[str], list[list[str]]]
     notes: list[str]
     drawing: Drawing
 
 
+class Outcomes(TypedDict):
+    """The answers of all systems that have them beside their results.
+
+    `first` has queries that are incomplete and wrong in all of them, with text and groups covered; `more` has others.
+    """
+
+    sentences: list[Sentence]
+    note: str
+    why: str
+    first: list[tuple[str, str, str]]
+    more: list[str]
+    systems: list[OutcomesOfSystem]
+
+
 class Decided(TypedDict):
-    """The decision: the word of its badge, a sentence with names at odd places, the evidence, and a note."""
+    """The decision: the word of its badge, a sentence with names at odd places, the evidence, and a note.
+
+    `system` is the one that it is about, or empty.
+    """
 
     badge: str
+    system: str
     sentence: list[str]
     evidence: list[str]
     note: str
@@ -268,7 +302,8 @@ class First(TypedDict):
 class Shown(TypedDict):
     """A data set with its decision, all systems and comparisons.
 
-    `population` says what was evaluated, and `notes` goes with the decision. `best` is the best system.
+    `population` says what was evaluated, and `notes` goes with the decision. `subject` is the system that views open
+    with: the one that the decision is about, or else the best.
     """
 
     name: str
@@ -280,7 +315,7 @@ class Shown(TypedDict):
     gates_title: str
     primary: int
     baseline: int | None
-    best: int | None
+    subject: int | None
     metrics: list[Metric]
     systems: list[System]
     failed: list[tuple[str, str]]
@@ -290,7 +325,7 @@ class Shown(TypedDict):
     tests: list[str]
     headroom: list[list[str]]
     previous: Previous | None
-    outcomes: list[Outcomes]
+    outcomes: Outcomes | None
     cutoff: str
     facts: list[tuple[str, str]]
     drawings: dict[str, Drawing]
@@ -335,12 +370,13 @@ class Times(TypedDict):
 
 
 class Page(TypedDict):
-    """The complete page; `across` compares data sets if there are several."""
+    """The complete page; with several data sets, `across` compares them, and `overall` is the decision over all."""
 
     title: str
     datasets: list[Dataset]
     facts: list[tuple[str, str]]
     across: list[Sentence]
+    overall: tuple[str, list[str], list[str]] | None
     times: Times
 
 
@@ -357,6 +393,7 @@ class Overview(TypedDict):
     title: str
     facts: list[tuple[str, str]]
     across: list[Sentence]
+    overall: tuple[str, list[str], list[str]] | None
     left_out: list[str]
     config: dict[str, Any]
     themes: dict[str, dict[str, str]]

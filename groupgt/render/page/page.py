@@ -68,7 +68,7 @@ def untimed_page(title: str, datasets: list[Dataset]) -> Page:
     """Return the data of a page without an experiment: its only time is when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
-    return {"title": title, "datasets": datasets, "facts": [], "across": [], "times": times}
+    return {"title": title, "datasets": datasets, "facts": [], "across": [], "overall": None, "times": times}
 
 
 def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
@@ -139,6 +139,7 @@ def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> Over
         "title": page["title"],
         "facts": page["facts"],
         "across": page["across"],
+        "overall": page["overall"],
         "left_out": left_out,
         "config": CONFIG,
         "themes": THEMES,

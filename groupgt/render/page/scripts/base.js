@@ -66,12 +66,12 @@ function brief(text, most = 120) {
   return whole.length > most ? `${whole.slice(0, most - 1)}…` : whole;
 }
 
-/** A name or id, which keeps its direction to itself; `bm25[k1=0.9,b=0.4]` breaks between its options, not within a word. @param {unknown} text @param {number} [most] */
+/** A name or id, which keeps its direction to itself and breaks behind `[`, `,`, `_`, `/` and `+`, not within a word. @param {unknown} text @param {number} [most] */
 const named = (text, most = 120) =>
   h(
     "bdi",
     { class: "name", title: visible(text).length > most ? visible(text).slice(0, 2000) : null },
-    ...brief(text, most).split(/(?<=[[,])/).flatMap((part, place) => [place ? h("wbr") : null, part])
+    ...brief(text, most).split(/(?<=[[,_/+])/).flatMap((part, place) => [place ? h("wbr") : null, part])
   );
 
 /** @param {string} text */

@@ -5,12 +5,12 @@ async function comparison() {
   const { set, values, metric, place } = current();
   if (set.previous && (set.systems.length < 2 || values.get("b") === PREVIOUS)) return againstPrevious(set, set.previous, values.get("a"));
   if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "There is only one system, so there is nothing to compare.")];
-  const best = set.best ?? 0;
-  let second = systemAt(set, values.get("b"), set.baseline === null ? (best === 0 ? 1 : 0) : set.baseline);
-  let first = systemAt(set, values.get("a"), best);
+  const subject = set.subject ?? 0;
+  let second = systemAt(set, values.get("b"), set.baseline === null ? (subject === 0 ? 1 : 0) : set.baseline);
+  let first = systemAt(set, values.get("a"), subject);
   if (first === second) {
     if (values.get("a") === null) first = second === 0 ? 1 : 0;
-    else if (values.get("b") === null) second = first === best ? (first === 0 ? 1 : 0) : best;
+    else if (values.get("b") === null) second = first === subject ? (first === 0 ? 1 : 0) : subject;
   }
   const options = set.systems.map((/** @type {Plain} */ each) => [each.name, each.name]);
   const [a, b] = [set.systems[first].name, set.systems[second].name];

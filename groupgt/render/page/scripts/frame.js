@@ -16,7 +16,7 @@ function header() {
   const { view } = asked();
   const { set } = current();
   const now = view === "question" ? "questions" : view;
-  const tabs = TABS.filter(([key]) => (key !== "comparison" || set.systems.length > 1 || set.previous) && (key !== "outcomes" || set.outcomes.length)).map(([key, label]) => h("a", { href: link(key), "aria-current": key === now ? "page" : null }, label));
+  const tabs = TABS.filter(([key]) => (key !== "comparison" || set.systems.length > 1 || set.previous) && (key !== "outcomes" || set.outcomes)).map(([key, label]) => h("a", { href: link(key), "aria-current": key === now ? "page" : null }, label));
   const sets = page.datasets.map((/** @type {Plain} */ each) => [each.name, each.name]);
   return h(
     "header",

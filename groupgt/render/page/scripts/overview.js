@@ -6,9 +6,11 @@ const SIGNS = { best: "★", gain: "▲", loss: "▼", same: "≈", gate: "✓",
 
 /** @param {Plain} sentence */
 function say(sentence) {
-  const parts = sentence.parts.map((/** @type {string} */ part, /** @type {number} */ place) => (place % 2 ? h("b", null, named(part)) : visible(part)));
-  return h("li", { class: sentence.kind }, h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[sentence.kind] || "·"), h("span", null, ...parts));
+  return h("li", { class: sentence.kind }, h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[sentence.kind] || "·"), h("span", null, ...partsOf(sentence)));
 }
+
+/** The parts of a sentence, names in bold. @param {Plain} sentence */
+const partsOf = (sentence) => sentence.parts.map((/** @type {string} */ part, /** @type {number} */ place) => (place % 2 ? h("b", null, named(part)) : visible(part)));
 
 // Shapes of badges, of the results of gates, and of marks on bars, in a square of 16.
 /** @type {Record<string, string[]>} */
@@ -41,11 +43,10 @@ function icon(name) {
 async function overview() {
   const { set } = current();
   const several = page.datasets.length > 1;
-  const cards = page.datasets.map((/** @type {DatasetOnPage} */ each) => card(each, several));
   const notes = [...set.notes, ...(times.verdict[set.name] || [])];
   const main = [
-    ...(several ? [h("ul", { class: "verdict" }, ...page.across.map(say))] : []),
-    ...cards,
+    several && page.across.length ? h("ul", { class: "verdict" }, ...page.across.map(say)) : null,
+    page.overall ? overallCard() : card(set),
     several ? h("h2", { class: "part" }, "Data set ", named(set.name)) : null,
     notes.length ? h("ul", { class: "verdict notes" }, ...notes.map(say)) : null,
     gateList(set),
@@ -59,20 +60,34 @@ async function overview() {
   ];
 }
 
-/** The decision on a data set. @param {DatasetOnPage} set @param {boolean} several */
-function card(set, several) {
+/** A badge, and the parts of a sentence. @param {string} badge @param {string[]} sentence */
+const saying = (badge, sentence) => h("p", { class: "says" }, badge ? h("span", { class: "badge" }, icon(badge), badge) : null, " ", h("strong", null, ...spoken(sentence)));
+
+/** @param {string[]} sentence */
+const spoken = (sentence) => sentence.map((part, place) => (place % 2 ? named(part) : visible(part)));
+
+/** The decision on a data set. @param {DatasetOnPage} set */
+function card(set) {
   const { badge, sentence, evidence, note } = set.decision;
-  const parts = sentence.map((/** @type {string} */ part, /** @type {number} */ place) => (place % 2 ? named(part) : visible(part)));
-  const word = badge ? h("span", { class: "badge" }, icon(badge), badge) : null;
   const [first, ...rest] = evidence;
   return h(
     "section",
-    { class: `card ${badge.toLowerCase()}`, "aria-label": several ? `Decision on ${visible(set.name)}` : "Decision" },
-    several ? h("p", { class: "small" }, h("a", { href: link("overview", { d: set.name }) }, named(set.name)), ` · ${set.population}`) : null,
-    h("p", { class: "says" }, word, " ", h("strong", null, ...parts)),
+    { class: `card ${badge.toLowerCase()}`, "aria-label": "Decision" },
+    saying(badge, sentence),
     first ? h("p", { class: "small" }, h("b", null, visible(first)), ...rest.map((/** @type {string} */ part) => ` · ${visible(part)}`)) : null,
     note ? h("p", { class: "small why" }, visible(note)) : null
   );
+}
+
+/** One decision over several data sets, and a line with the evidence on each. */
+function overallCard() {
+  const [badge, sentence, repeated] = page.overall;
+  const lines = page.datasets.flatMap((/** @type {DatasetOnPage} */ each) => {
+    const { sentence: on, evidence, note } = each.decision;
+    const more = [...evidence, note].filter(Boolean).join(" · ");
+    return [h("dt", null, h("a", { href: link("overview", { d: each.name }) }, named(each.name))), h("dd", null, ...(repeated.includes(each.name) ? [] : spoken(on)), more ? h("span", { class: "small" }, ` ${visible(more)}`) : null)];
+  });
+  return h("section", { class: `card ${badge.toLowerCase()}`, "aria-label": "Decision" }, saying(badge, sentence), h("dl", { class: "per" }, ...lines));
 }
 
 /** Gates, failures first, each value on a bar against its limit. @param {DatasetOnPage} set */
@@ -88,7 +103,17 @@ function gateList(set) {
       each.shares ? limitBar(each.kind, each.shares, each.over) : h("span", null),
       h("span", { class: "value" }, h("b", null, each.value))
     );
-  return h("section", { class: "gates", "aria-label": "Gates" }, h("h2", null, visible(set.gates_title)), h("ul", null, ...rows.map(line)));
+  // What passed on other systems than those with a gate that failed is folded.
+  const about = rows.filter((each) => each.kind === "failed").map((each) => each.system);
+  const folded = rows.filter((each) => about.length && each.kind === "passed" && !about.includes(each.system));
+  const shown = folded.length > 1 ? rows.filter((each) => !folded.includes(each)) : rows;
+  return h(
+    "section",
+    { class: "gates", "aria-label": "Gates" },
+    h("h2", null, visible(set.gates_title)),
+    h("ul", null, ...shown.map(line)),
+    shown.length < rows.length ? h("details", null, h("summary", null, icon("Passed"), `${folded.length} gates on other systems passed`), h("ul", null, ...folded.map(line))) : null
+  );
 }
 
 /** @param {string} kind @param {number[]} shares @param {boolean} over */
@@ -118,7 +143,7 @@ function standings(set) {
     { class: "standings" },
     h("caption", { class: "hidden" }, `Systems by ${set.metrics[set.primary].label}`),
     h("thead", null, h("tr", null, ...heads)),
-    ...ordered.map((row) => standingRow(row, columns, ticks)),
+    ...ordered.map((row) => standingRow(row, columns, ticks, ["Blocked", "Worse"].includes(set.decision.badge) && row.name === set.decision.system)),
     ...set.failed.map((/** @type {[string, string]} */ [name, why]) =>
       h("tbody", { class: "failed" }, h("tr", null, h("th", { scope: "row", class: "name-cell" }, named(name)), h("td", { colspan: columns.length }, `failed: ${visible(why.split("\n")[0])}`)))
     )
@@ -133,22 +158,22 @@ function standings(set) {
   );
 }
 
-/** One system: its row, and the details that it opens. @param {StandingRow} row @param {[string, string][]} columns @param {[number, string, boolean][]} ticks */
-function standingRow(row, columns, ticks) {
+/** One system: its row, and the details that it opens. @param {StandingRow} row @param {[string, string][]} columns @param {[number, string, boolean][]} ticks @param {boolean} isFocus */
+function standingRow(row, columns, ticks, isFocus) {
   const id = `row-${encodeURIComponent(row.name)}`;
   const details = h("tr", { class: "details", id, hidden: true }, h("td", { colspan: columns.length + 1 }, h("dl", null, ...row.details.flatMap(fact), ...queriesOf("Lost", row.lost), ...queriesOf("Gained", row.gained))));
   const open = () => {
     details.hidden = !details.hidden;
     opener.setAttribute("aria-expanded", String(!details.hidden));
   };
-  const opener = h("button", { type: "button", class: "opener", "aria-expanded": "false", "aria-controls": id }, h("bdi", { class: "name" }, visible(row.base)), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null);
+  const opener = h("button", { type: "button", class: "opener", "aria-expanded": "false", "aria-controls": id }, named(row.base), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null);
   const cells = columns.slice(1).map(([key]) => {
     const sign = row.marks[key];
     return h("td", { class: `col ${key.replace(/\d/, "")}` }, row.cells[key] ?? "–", sign ? h("i", { class: "mark-sign" }, sign, hidden(sign === "▲" ? " significantly better" : " significantly worse")) : null);
   });
   cells.splice(1, 0, h("td", { class: "col place" }, changeBar(row, ticks)));
   const line = h("tr", { onclick: (/** @type {any} */ event) => event.target.closest("a") || open() }, h("th", { scope: "row", class: "name-cell" }, opener), ...cells);
-  return h("tbody", { class: row.kind.replace(" ", "-") }, line, details);
+  return h("tbody", { class: `${row.kind.replace(" ", "-")}${isFocus ? " focus" : ""}` }, line, details);
 }
 
 /** @param {[string, string]} pair */

@@ -66,7 +66,7 @@ async function question() {
 /** The systems side by side: those asked for, else the best and the baseline. @param {DatasetOnPage} set @param {URLSearchParams} values */
 function besides(set, values) {
   const asked_ = values.getAll("s").map((each) => systemAt(set, each, -1)).filter((each) => each >= 0);
-  const first = systemAt(set, values.get("a"), set.best ?? 0);
+  const first = systemAt(set, values.get("a"), set.subject ?? 0);
   const other = set.baseline === null || set.baseline === first ? (first === 0 ? 1 : 0) : set.baseline;
   const wanted = asked_.length ? asked_ : [first, systemAt(set, values.get("b"), other)];
   return [...new Set(wanted)].filter((each) => each < set.systems.length).slice(0, 3);

@@ -26,7 +26,7 @@ function chosen(set, questions, of, values) {
   const [sorted, down] = sorting(values, "none");
   const words = (values.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
   const shown = values.get("show") || "all";
-  const [a, b] = [systemAt(set, values.get("a"), set.best ?? 0), systemAt(set, values.get("b"), set.baseline ?? 0)];
+  const [a, b] = [systemAt(set, values.get("a"), set.subject ?? 0), systemAt(set, values.get("b"), set.baseline ?? 0)];
   const wanted = Object.keys(questions.slices).map((by) => [by, values.get(`by:${by}`)]).filter(([, value]) => value !== null);
   const kept = [];
   for (let at = 0; at < questions.qids.length; at++) {
@@ -87,7 +87,7 @@ async function questions() {
   // Clicking a value opens its query with its system; by keyboard, choose the system after opening the query.
   const openedWith = (/** @type {number} */ system, /** @type {number} */ at) => {
     if (of.cells[system][at] < 0) return textAt(of, system, at);
-    const beside = [...new Set([system, set.best ?? 0, set.baseline ?? system])].slice(0, 2).map((each) => set.systems[each].name);
+    const beside = [...new Set([system, set.subject ?? 0, set.baseline ?? system])].slice(0, 2).map((each) => set.systems[each].name);
     return h("a", { href: link("question", { ...carried, id: all.qids[at], s: beside }), tabindex: -1 }, textAt(of, system, at));
   };
   const body = some.map((at) => [
