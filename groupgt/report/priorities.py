@@ -52,12 +52,12 @@ def first_queries(systems: Systems, decision: Decision, against: Against | None 
     places = {qid: place for place, qid in enumerate(failures.truth.qids)}
     values = {name: systems.values[name][systems.primary] for name in systems.names}
     lost: Sequence[str] = ()
-    before, since = values[baseline], ""
+    before, since = values.get(baseline), ""
     if subject is not None and subject != baseline and systems.is_baseline_named:
         lost = failures.lost(subject, baseline)
     if subject is not None and not lost and against is not None and against.lost.get(subject):
         lost, before, since = against.lost[subject], against.before[subject][against.primary], " since the previous run"
-    if subject is not None:
+    if subject is not None and before is not None:
         fall = (1 if systems.higher else -1) * (before - values[subject])
         lost = sorted(lost, key=lambda qid: -np.nan_to_num(fall[places[qid]]))
     deepest = sorted(failures.nobody, key=lambda qid: -_best_rank(failures, places[qid]))
@@ -67,7 +67,7 @@ def first_queries(systems: Systems, decision: Decision, against: Against | None 
     for qid in chosen:
         at, is_lost = places[qid], qid in lost
         became = "not complete" if count == 1 else f"complete in 0 of {count:,}"
-        if is_lost and subject is not None:
+        if is_lost and subject is not None and before is not None:
             became = f"{fixed(before[at], DIGITS)} → {fixed(values[subject][at], DIGITS)}"
         missing = list(_missing(systems, failures, at, subject if is_lost else None))[:GROUPS]
         found.append(First(qid, failures.text_of(qid) or "", became, missing))
@@ -89,7 +89,7 @@ def _missing(systems: Systems, failures: Failures, query: int, subject: str | No
     for group in failures.groups_of(query):
         if subject is not None:
             place = group.places[subject]
-            former = 0 if subject == systems.baseline else group.places[systems.baseline].rank
+            former = 0 if systems.baseline in (subject, "") else group.places[systems.baseline].rank
             if place.is_covered:
                 continue
             where = f"rank {place.rank:,}" if place.rank else "not retrieved"

@@ -113,7 +113,8 @@ def test_every_public_result_is_of_the_family() -> None:
 @pytest.mark.parametrize("kind", TELLERS)
 def test_every_kind_that_is_told_has_its_teller(kind: str) -> None:
     home, name = TELLERS[kind], f"{kind}Teller"
-    assert kind in RESULTS or kind in ("GateResult", "Across")  # one line and no table; from result folders
+    # One line and no table; from result folders; from experiment files.
+    assert kind in RESULTS or kind in ("GateResult", "Across", "DataChecks")
     assert issubclass(getattr(import_module(f"groupgt.report.{home}"), name), Teller)
 
 
