@@ -334,13 +334,16 @@ def table(gates: Sequence[GateResult], baseline: str | None) -> Limits:
     subject = subject_of(gates, baseline)
     rows, cells = [], []
     folded = _foldable(gates)
-    for gate in sorted(gates, key=lambda gate: (gate in folded, ORDER[kind(gate)], gate.gate)):
+    ordered = sorted(gates, key=lambda gate: (ORDER[kind(gate)], gate.gate))
+    for gate in ordered:
         word = "allowed" if kind(gate) == "allowed" else status(gate)
         note = f", {remark(gate)}" if remark(gate) else ""
         found = f"{value(gate)}{unit(gate) if gate.value is not None else ''}"
         rows.append((word, f"{measure(gate)}{rest(gate, subject)}{note}", shares(gate), found))
         cells.append([word, *rows[-1][1:2], found])
     heading = title(gates, subject)
+    # What is folded comes last on a terminal alone.
+    rows = [row for _, row in sorted(zip(ordered, rows), key=lambda each: each[0] in folded)]
     return Limits(heading, rows, Table([heading, "what", "value"], cells, keep=2), len(folded))
 
 

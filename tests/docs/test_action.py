@@ -284,6 +284,7 @@ ARGUMENTS = """
 """
 
 
+@pytest.mark.slow
 def test_every_input(tmp_path: Path) -> None:
     """Arguments over several lines, with quotes; an experiment in a folder, and names of one's own."""
     host = Host.at(tmp_path)
