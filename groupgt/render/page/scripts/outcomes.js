@@ -3,7 +3,7 @@
 
 async function outcomes() {
   const { set } = current();
-  const { sentences, note, why, first, more, systems } = set.outcomes;
+  const { sentences, note, why, first, more, systems } = /** @type {Outcomes} */ (set.outcomes);
   const listed = first.map((/** @type {[string, string, string]} */ [qid, text, covered]) =>
     h("li", null, h("a", { href: link("question", { id: qid }) }, named(qid, 60)), h("span", { class: "query-text" }, brief(text, 220)), h("span", { class: "small" }, `covered: ${visible(covered)}`))
   );

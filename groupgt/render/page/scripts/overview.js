@@ -81,7 +81,7 @@ function card(set) {
 
 /** One decision over several data sets, and a line with the evidence on each. */
 function overallCard() {
-  const [badge, sentence, repeated] = page.overall;
+  const [badge, sentence, repeated] = /** @type {[string, string[], string[]]} */ (page.overall);
   const lines = page.datasets.flatMap((/** @type {DatasetOnPage} */ each) => {
     const { sentence: on, evidence, note } = each.decision;
     const more = [...evidence, note].filter(Boolean).join(" · ");
