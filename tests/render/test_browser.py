@@ -116,12 +116,13 @@ def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, t
     tab.open(path, "#question")
     tab.settled()
     never = "cannot be covered: it has no relevant alternative"
-    assert tab.texts(".group:nth-child(2) .where li") == [f"{name}: ✕ {never}" for name in found]
+    # The system that the decision is about comes first, then the baseline.
+    assert tab.texts(".group:nth-child(2) .where li") == [f"{name}: ✕ {never}" for name in ("other", "one")]
     assert tab.texts(".group:nth-child(3) .where li") == [
-        "one: ✕ not among its 2 results",
         "other: ✕ not its only result",
+        "one: ✕ not among its 2 results",
     ]
-    assert f"group 2 ({never}); group 3 (not among its 2 results)" in tab.text(".ranking .missing")
+    assert f"group 2 ({never}); group 3 (not its only result)" in tab.text(".ranking .missing")
     assert tab.errors == []
 
 
