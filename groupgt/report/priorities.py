@@ -69,7 +69,8 @@ def first_queries(systems: Systems, decision: Decision, against: Against | None 
         became = "not complete" if count == 1 else f"complete in 0 of {count:,}"
         if is_lost and subject is not None and before is not None:
             became = f"{fixed(before[at], DIGITS)} → {fixed(values[subject][at], DIGITS)}"
-        missing = list(_missing(systems, failures, at, subject if is_lost else None))[:GROUPS]
+        than = "" if since else baseline
+        missing = list(_missing(systems, failures, at, subject if is_lost else None, than))[:GROUPS]
         found.append(First(qid, failures.text_of(qid) or "", became, missing))
     of_lost = f"lost by {names[subject]}{since}" if subject is not None and any(qid in lost for qid in chosen) else ""
     of_none = "" if all(qid in lost for qid in chosen) else "not complete" if count == 1 else "complete in no system"
@@ -83,13 +84,18 @@ def _best_rank(failures: Failures, query: int) -> float:
     return float(best.max(initial=0.0))
 
 
-def _missing(systems: Systems, failures: Failures, query: int, subject: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the groups that a system, or any, does not cover: their alternatives, and where they rank."""
+def _missing(
+    systems: Systems, failures: Failures, query: int, subject: str | None, than: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the groups that a system, or any, does not cover: their alternatives, and where they rank.
+
+    `than` is the system whose rank is told beside; empty if the query was lost since the previous run.
+    """
     count = len(systems.names)
     for group in failures.groups_of(query):
         if subject is not None:
             place = group.places[subject]
-            former = 0 if systems.baseline in (subject, "") else group.places[systems.baseline].rank
+            former = group.places[than].rank if than else 0
             if place.is_covered:
                 continue
             where = f"rank {place.rank:,}" if place.rank else "not retrieved"

@@ -391,6 +391,18 @@ def test_the_shell_refuses_a_folder_that_is_not_there(
     snapshot(capsys.readouterr().out)
 
 
+def test_queries_lost_since_the_previous_run_are_not_told_beside_the_baseline(tmp_path: Path) -> None:
+    """`a`, the baseline, has each document at rank 4 both times; `b` had it first, and has it third now."""
+    gates = "[{system: b, metric: recall@1, max_drop: 0.1, against: previous}]"
+    main_run = then(tmp_path, {"a": BAD, "b": GOOD}, metrics="recall@1")
+    third = {qid: ids[1:] for qid, ids in BAD.items()}
+    outcome = ran(tmp_path / "now", {"a": BAD, "b": third}, against=main_run, metrics="recall@1", gates=gates)
+    first = page_of(outcome)["datasets"][0]["first"]
+    assert first["why"] == "Lost by b since the previous run."
+    assert "rank 3" in str(first["queries"])
+    assert "was 4" not in str(first["queries"])
+
+
 def test_queries_lost_and_gained_are_named(tmp_path: Path, snapshot: Snapshot) -> None:
     """Complete at 1 before and not now: q13, q14, q15. The other way round in `b`, which has 16."""
     main_run = then(tmp_path, {"a": GOOD, "b": BAD, "c": GOOD}, metrics="recall@1")
