@@ -159,8 +159,8 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
 def enough_queries(power_at: Callable[[int], float], target: float) -> int | None:
     """Return the number of queries from which on the power reaches the target; None if 10^9 are not enough.
 
-    Counts of wins and losses are whole, so the power may fall where their least gap grows: 6 queries that all differ
-    one way are enough at alpha 0.05, and 7 need all 7.
+    More queries may have less power: at alpha 0.05, 6, 7 or 8 differences must all have one sign, which gets less
+    likely with each, until 9 may have one exception. So the search goes on for some numbers after the first.
     """
     low, high = 1, 2
     while power_at(high) < target:
