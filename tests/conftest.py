@@ -8,7 +8,10 @@ browser; and that examples register nothing for good.
 
 from __future__ import annotations
 
+import gc
 import os
+import re
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,6 +29,8 @@ pytest_plugins = ["pytester", "tests.snapshots"]
 
 FOLDER = Path(__file__).parent
 DEFAULT = "not property and not slow and not faults"
+# A module whose tests are all left out by default.
+LEFT_OUT = re.compile(r"^pytestmark = \[?pytest\.mark\.(property|slow|faults)\b", re.MULTILINE)
 
 for _name, _examples in (("short", 15), ("full", 200)):
     settings.register_profile(
@@ -47,6 +52,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if short:
         # None of these tests cuts the power, so thousands of small files need not wait for the disk.
         os.fsync = lambda _: None
+    # Workers and the many commands that tests start would each compile every module again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a module whose tests are all left out by default, unless it is named."""
+    if collection_path.suffix != ".py" or config.getoption("markexpr") != DEFAULT:
+        return None
+    is_named = any(Path(each.partition("::")[0]).resolve() == collection_path for each in config.args)
+    return True if not is_named and LEFT_OUT.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -60,6 +76,13 @@ def pytest_collection(session: pytest.Session) -> None:
         # A fault is reported when it is collected.
         with suppress(Exception, pytest.skip.Exception):
             import_module(".".join(path.relative_to(FOLDER.parent).with_suffix("").parts))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what all tests share out of every collection of garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import pytest
 
 from tests.update import DERIVED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * each.slow) for name, each in DERIVED.items()]

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import groupgt
 from groupgt.cli.help import EXAMPLES
 from groupgt.cli.main import COMMANDS
@@ -14,6 +16,8 @@ from groupgt.evaluation.options import EvaluateOptions
 from groupgt.options import options_of
 from groupgt.report.tellers import TELLERS
 from tests.sources import tree_of
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(groupgt.__file__).parent

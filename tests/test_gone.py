@@ -15,6 +15,8 @@ from groupgt.experiment.config import Config
 from groupgt.gone import GONE, way_out
 from groupgt.options import options_from
 
+pytestmark = pytest.mark.slow
+
 ONE = {"q": [["a"]]}
 
 

@@ -19,6 +19,8 @@ import groupgt
 from groupgt import plugins
 from tests.sources import tree_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(groupgt.__file__).parent
 # Left never imports right; members of one set do not know one another.
 LAYERS = [

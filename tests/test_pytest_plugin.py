@@ -12,6 +12,8 @@ import pytest
 import groupgt
 from tests.docs import blocks
 
+pytestmark = pytest.mark.slow
+
 TRUTH = """
 {"qid": "capital", "query": "Which river?", "retrieval_gt": [["vienna", "austria"], ["danube"]]}
 {"qid": "moons", "query": "Mars and Venus?", "retrieval_gt": [["mars"], ["venus"]]}
@@ -97,7 +99,6 @@ def test_each_query_with_an_answer_or_declared_to_have_none_is_a_test(folder: py
     assert "1.0000" in section(only)
 
 
-@pytest.mark.slow
 def test_a_marker_may_have_the_ground_truth_itself(folder: pytest.Pytester) -> None:
     marker = '@pytest.mark.groupgt({"q": [["a"], ["b"]]}, convention="coverage")'
     body = '    groupgt_query.assert_at_least(["a", "b"], {"recall@2": 1})'
@@ -107,7 +108,6 @@ def test_a_marker_may_have_the_ground_truth_itself(folder: pytest.Pytester) -> N
     assert (folder.path / "pages/ground-truth.html").exists()
 
 
-@pytest.mark.slow
 def test_several_processes_show_the_same(folder: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     folder.makepyfile(RUN + PLAIN + EACH)
@@ -118,7 +118,6 @@ def test_several_processes_show_the_same(folder: pytest.Pytester) -> None:
     assert "truth-2.html" in names
 
 
-@pytest.mark.slow
 def test_what_cannot_be_sent_is_told(folder: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     labeller = """

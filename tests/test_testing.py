@@ -13,6 +13,8 @@ from groupgt import plugins
 from groupgt.metrics.views import covered_groups, relevant_results
 from groupgt.testing import LAWS, check_metric
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +50,6 @@ def fault(metric: Any, **how: Any) -> str:
     return str(error.value)
 
 
-@pytest.mark.slow
 def test_values_beyond_one() -> None:
     text = fault(registered(lambda hits: np.bincount(relevant_results(hits).query, minlength=hits.size) / 1.0))
     assert text.startswith("the law 'bounded' is broken: values lie in [0, 1]\nmine = 2.0 for ")
@@ -78,7 +79,6 @@ def test_repeats_that_earn() -> None:
     assert "'irrelevant'" in text
 
 
-@pytest.mark.slow
 def test_queries_that_depend_on_each_other() -> None:
     def ranked(hits: Any) -> Any:
         return np.arange(hits.size) / max(hits.size, 1)
@@ -100,7 +100,6 @@ def test_what_lies_behind_the_cutoff_cannot_be_seen() -> None:
     check_metric(registered(lambda hits: 1.0 / (1 + hits.length)), laws=["appending"], examples=40)
 
 
-@pytest.mark.slow
 def test_a_metric_that_fails() -> None:
     def failing(hits: Any) -> Any:
         raise ValueError("no\nluck")
@@ -108,7 +107,6 @@ def test_a_metric_that_fails() -> None:
     assert "metric 'mine': ValueError: no (" in fault(registered(failing))
 
 
-@pytest.mark.slow
 def test_laws_that_are_none() -> None:
     with pytest.raises(groupgt.ConfigError, match=r"laws: expected bounded, .*found 'order_' \(did you mean 'order'"):
         check_metric("recall", laws=["order_"])

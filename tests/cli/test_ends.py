@@ -13,6 +13,8 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 posix = pytest.mark.skipif(os.name != "posix", reason="only POSIX shells close streams so")
 FULL = Path("/dev/full")
 EXPERIMENT = """\
@@ -88,7 +90,6 @@ def test_a_stream_that_is_full_is_an_error(file: Path, command: str) -> None:
 
 
 @posix
-@pytest.mark.slow
 def test_messages_that_nobody_reads_change_no_status(file: Path) -> None:
     assert shell("groupgt evaluate no no 2>&1 | true", file.parent).returncode == 0
 
@@ -188,7 +189,6 @@ def test_a_run_that_fails_replaces_its_reports(
 
 
 @posix
-@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 def test_whatever_ends_in_2_is_told_in_the_reports(file: Path) -> None:
     junit, _ = reports(file.parent)

@@ -21,6 +21,8 @@ from groupgt.cli.main import COMMANDS, SECTIONS, cli, main
 from groupgt.comparison.settings import Settings
 from groupgt.experiment.config import Compare
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "examples" / "first"
 PASSAGES = {name: f"Passage {name} says something about the number {at}." for at, name in enumerate("abcdefxyz")}

@@ -22,6 +22,8 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 TRUTH = {"--truth-format", "--where", "--limit", "--policy"}
 RUNS = {"--run-format", "--parts", "--memory"}
 LABELLER = {"--labeller", "--with", "--corpus", "--allow-code"}

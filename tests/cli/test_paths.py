@@ -10,6 +10,8 @@ import pytest
 
 from tests.bad_input import METRICS, TREC, TRUTH, YAML, Cli, fails, put, swap, write
 
+pytestmark = pytest.mark.slow
+
 
 def test_many_results_and_a_high_k(cli: Cli, tmp_path: Path, size: str) -> None:
     truth = put(tmp_path / "truth.jsonl", '{"qid": "q1", "retrieval_gt": [["d0"], ["d49999"]]}\n')

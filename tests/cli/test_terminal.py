@@ -21,6 +21,8 @@ from groupgt.errors import printable
 from groupgt.experiment.starter import write_starter
 from groupgt.render.layout import columns_of
 
+pytestmark = pytest.mark.slow
+
 
 class Terminal(io.StringIO):
     """Standard error that says it is a terminal."""
@@ -118,7 +120,6 @@ def _comes(terminal: Terminal, text: str) -> bool:
     return text in terminal.getvalue()
 
 
-@pytest.mark.slow
 def test_a_run_in_a_pipe_tells_where_results_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_starter(tmp_path)
     main(["run", str(tmp_path / "experiment.yaml"), "--format", "json"])

@@ -24,6 +24,8 @@ from groupgt.report.decision import decide
 from tests.comparison.slowly import NEEDS_SCIPY
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 CORRECTIONS: list[Any] = [None, *get_args(CorrectionName)]
 CUTOFF = "recall.coverage@3"
 

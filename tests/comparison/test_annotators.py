@@ -17,6 +17,8 @@ from groupgt.cli.main import main
 from groupgt.evaluation.estimates import averaged
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 QIDS = [f"q{number}" for number in range(40)]
 NAMES = ("anna", "ben", "cleo", "base", "strong")
 

@@ -18,6 +18,8 @@ from groupgt.model.sample import entry, sample_of
 from groupgt.report.comparison import dataset_of
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 QIDS = [f"q{number}" for number in range(120)]
 SKILL = {"weak": 0.3, "middle": 0.5, "strong": 0.8}
 

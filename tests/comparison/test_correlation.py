@@ -16,6 +16,8 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.comparison.correlation import tau_ap, tau_b
 
+pytestmark = pytest.mark.slow
+
 
 def orders(values: Sequence[float]) -> list[list[int]]:
     """Every order of the systems, best first, that breaks ties in some way."""

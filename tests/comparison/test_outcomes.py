@@ -28,6 +28,8 @@ from groupgt.report.experiment import page_of
 from tests.comparison.slowly import NEEDS_SCIPY
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 # Words that turn an association into something else.
 CAUSAL = r"caus|because|due to|effect|impact|explain|attribut|lead[s]? to|drive|improve|reason|thanks to|owing|so that"
 ANSWERS = Path(__file__).parents[2] / "examples" / "answers"

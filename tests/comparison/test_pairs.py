@@ -18,6 +18,8 @@ from groupgt.metrics.language import parse_metric
 from groupgt.model.hits import Floats
 from tests.comparison.slowly import NEEDS_SCIPY, ndcg_like, step_down_slowly
 
+pytestmark = pytest.mark.slow
+
 METRIC = {"ndcg@5": parse_metric("ndcg@5", "autorag")}
 
 
@@ -79,7 +81,6 @@ def test_steps_by_hand() -> None:
     assert (third.raw_p_value, third.p_value) == (1 / 2, 9 / 16)
 
 
-@pytest.mark.slow
 def test_forty_systems_can_be_told_apart() -> None:
     """780 pairs: p of 10,000 drawn patterns times 780 is never below .078, the maximum of all pairs may be."""
     rng = np.random.default_rng(3)

@@ -20,9 +20,12 @@ import yaml
 from tests.docs.blocks import ROOT
 
 TOOLS = ("bash", "git", "jq")
-pytestmark = pytest.mark.skipif(
-    os.name == "nt" or None in map(shutil.which, TOOLS), reason=f"the steps need {', '.join(TOOLS)}"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        os.name == "nt" or None in map(shutil.which, TOOLS), reason=f"the steps need {', '.join(TOOLS)}"
+    ),
+]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 # BM25 as it should be, with its length normalization broken, and without a difference.
 GOOD, BROKEN = "{k1: 1.2, b: 0.75}", "{k1: 0.01, b: 1.0}"
@@ -257,7 +260,6 @@ def test_a_pull_request_is_compared_with_its_base(tmp_path: Path) -> None:
     assert host.comments == [f"<!-- groupgt: retrieval -->\n{equal.summary}"]
 
 
-@pytest.mark.slow
 def test_better_than_the_base_and_no_comparison(tmp_path: Path) -> None:
     host = Host.at(tmp_path)
     host.commit("main", BROKEN)
@@ -284,7 +286,6 @@ ARGUMENTS = """
 """
 
 
-@pytest.mark.slow
 def test_every_input(tmp_path: Path) -> None:
     """Arguments over several lines, with quotes; an experiment in a folder, and names of one's own."""
     host = Host.at(tmp_path)
@@ -322,7 +323,6 @@ def test_invalid_input_fails_at_once(tmp_path: Path) -> None:
     assert host.artifacts == []
 
 
-@pytest.mark.slow
 def test_a_repository_from_nothing(tmp_path: Path) -> None:
     """A lost id stops the commit, a regression fails its pull request, and an improvement passes."""
     host = Host.at(tmp_path)

@@ -13,6 +13,8 @@ from docs.generate.site import FOLDERS as MADE
 from tests.docs.blocks import ROOT, RUNS, accounts, blocks
 from tests.sources import tree_of
 
+pytestmark = pytest.mark.slow
+
 # A sentence in double quotes, one in emphasis within a line, and a block of quotation.
 QUOTED = re.compile(r"[\"“]([^\"”]+[.!?])[\"”]|(?<=[ (])\*([A-Z][^*\n]+[.!?])\*(?!\*)|((?:^> .*\n?)+)", re.MULTILINE)
 

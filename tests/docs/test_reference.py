@@ -29,6 +29,8 @@ from groupgt.model.policy import CHOICES
 from groupgt.options import options_of
 from tests.docs.blocks import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def reference() -> dict[str, str]:

@@ -7,6 +7,8 @@ import pytest
 from docs.generate import peers, published, same_word
 from docs.generate.peers import EXAMPLES, TOOLS
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_tool_is_recorded_with_version_and_date() -> None:
     recorded = peers.recorded()
@@ -56,7 +58,6 @@ def test_published_formulas_are_those_of_trec_eval_but_for_repeats() -> None:
     assert published.values(EXAMPLES["G"])["NDCG"] == 1
 
 
-@pytest.mark.slow
 def test_printed_figures_that_do_not_follow_are_listed() -> None:
     axion, lesson = published.PRINTED
     assert axion.value("NDCG", 5) == pytest.approx(0.9212, abs=5e-5)

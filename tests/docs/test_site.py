@@ -13,6 +13,8 @@ from docs.generate import DOCS, ROOT, pages
 from docs.generate.project import PROJECT
 from docs.generate.site import FOLDERS, UNLISTED, children, contents, index, llms, within_site
 
+pytestmark = pytest.mark.slow
+
 WRITTEN = sorted(
     path.relative_to(DOCS).as_posix()
     for path in DOCS.rglob("*.md")

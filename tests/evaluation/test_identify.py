@@ -10,6 +10,8 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 # Reciprocal ranks 1, 1/2, 0 and 1/4 of the first relevant document; q3 finds nothing.
 TRUTH = {"q1": {"a": 1, "b": 2}, "q2": {"c": 1}, "q3": {"d": 1}, "q4": {"e": 3, "f": 1}}
 RUN = {"q1": ["a", "x", "b"], "q2": ["x", "c"], "q3": ["x", "y"], "q4": ["x", "y", "z", "e"]}

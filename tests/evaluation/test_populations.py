@@ -26,6 +26,8 @@ from groupgt.report.gates import junit_report
 from groupgt.report.shortfalls import shortfalls
 from tests import browser
 
+pytestmark = pytest.mark.slow
+
 QIDS = {
     "answerable": [f"a{number:02}" for number in range(14)],
     "missing": ["m1", "m2", "m3"],
@@ -541,7 +543,6 @@ def test_the_table_has_every_consumer_once() -> None:
     assert all(len(treatments) == len(POPULATIONS) for treatments in TREATMENTS.values())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("population", POPULATIONS)
 def test_the_page_of_a_query_says_why_it_does_not_count(population: str, tmp_path: Path) -> None:
     if browser.found() is None:

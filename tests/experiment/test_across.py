@@ -19,6 +19,8 @@ from groupgt.report.experiment import summary
 from groupgt.report.run import run_experiment
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 QIDS = [f"q{number:02}" for number in range(12)]
 # At rank 1, and at rank 2.
 HIT, MISS = ["d", "x"], ["x", "d"]

@@ -16,7 +16,7 @@ import groupgt
 from groupgt.report.run import run_experiment
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
-pytestmark = pytest.mark.usefixtures("_own_metrics")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_own_metrics")]
 # Of the two questions with an answer, m1 has its sessions at ranks 2 and 3 (2 of its 8 words each, after 4 of 8), and
 # m2 its only one at rank 1. ndcg_any@2 of m1 is 1 ÷ (1 + 1). The session found for m3_abs has 2 of its 8 words.
 MEMORY = {"recall_any@2": 1, "recall_all@2": 0.5, "ndcg_any@2": 0.75, "abstains": 0, "abstains@0.3score": 1}

@@ -20,6 +20,8 @@ from groupgt.store.cache import Cache
 from tests.retrievers.small import small
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 # Each reads something in its own way, and is then changed: a module, and what changes between two runs.
 PATTERNS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "its own bytes": ("FOUND = False", lambda folder: (folder / "mine.py").write_text(module_of("FOUND = True"))),
@@ -144,7 +146,6 @@ def interrupted(folder: Path) -> Path:
     return file
 
 
-@pytest.mark.slow
 def test_an_interrupted_run_is_gone_on_from_and_that_is_told(tmp_path: Path) -> None:
     file = interrupted(tmp_path)
     (tmp_path / "beside.py").write_text("FIRST = 'd2'\n")  # which nothing examines
@@ -161,7 +162,6 @@ def test_an_interrupted_run_is_gone_on_from_and_that_is_told(tmp_path: Path) -> 
     assert asked(tmp_path) == 3
 
 
-@pytest.mark.slow
 def test_refresh_asks_all_again(tmp_path: Path) -> None:
     file = interrupted(tmp_path)
     assert from_cache(run_experiment(file, allow_code=True, refresh=True)) == ""
@@ -172,7 +172,6 @@ def test_refresh_asks_all_again(tmp_path: Path) -> None:
     assert asked(tmp_path) == 3
 
 
-@pytest.mark.slow
 def test_a_version_keeps_answers_and_reuse_takes_what_there_is(tmp_path: Path, snapshot: Snapshot) -> None:
     file = counting(tmp_path)
     for version, expected in (("1", 3), ("1", 0), ("2", 3), ("1", 0)):
@@ -194,7 +193,6 @@ def test_a_version_stands_beside_use_alone() -> None:
     assert with_one == []
 
 
-@pytest.mark.slow
 def test_a_finished_run_is_not_gone_on_from_where_its_answers_could_not_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
@@ -252,7 +250,6 @@ def judge(pairs):
 """
 
 
-@pytest.mark.slow
 def test_verdicts_are_asked_once_in_each_run_over_all_systems_and_displays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
@@ -291,7 +288,6 @@ def test_verdicts_are_asked_once_in_each_run_over_all_systems_and_displays(
     assert asked(tmp_path) == len(pairs)
 
 
-@pytest.mark.slow
 def test_verdicts_of_a_run_that_failed_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
@@ -313,7 +309,6 @@ def test_verdicts_of_a_run_that_failed_are_kept(
     snapshot(from_cache(outcome))
 
 
-@pytest.mark.slow
 def test_to_look_at_verdicts_takes_none_from_the_next_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:

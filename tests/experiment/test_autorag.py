@@ -17,6 +17,8 @@ from groupgt.report.run import run_experiment
 from groupgt.results.autorag import METRICS, experiment_text, stored_means, survey
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parent / "autorag_project"
 LEXICAL = PROJECT / "0" / "retrieve_node_line" / "lexical_retrieval"
 SYSTEMS = {
@@ -121,7 +123,6 @@ def test_the_file_says_where_everything_came_from(tmp_path: Path) -> None:
     assert f"metrics: [{', '.join(METRICS)}]" in text
 
 
-@pytest.mark.slow
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     project = tmp_path / "my project"
     shutil.copytree(PROJECT, project)
@@ -217,7 +218,6 @@ def test_a_trial_that_was_stopped(tmp_path: Path) -> None:
     ).read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_names_are_readable_and_unique(tmp_path: Path) -> None:
     ids = {"retrieved_ids": [["a"]], "retrieval_recall": [1.0]}
     nodes = {

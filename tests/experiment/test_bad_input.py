@@ -9,6 +9,8 @@ import pytest
 
 from tests.bad_input import TREC, YAML, Cli, fails, names, put, swap
 
+pytestmark = pytest.mark.slow
+
 OLD = "\n  old: {use: results, with: {path: run.trec}}"
 BAD_YAML: list[tuple[str, str | bytes, str, tuple[str, ...]]] = [
     ("key twice", YAML + "name: other\n", "11:1", ("name", "duplicate", "2:1")),

@@ -9,6 +9,8 @@ import pytest
 from groupgt.report.run import run_experiment
 from tests.experiment.folders import contents
 
+pytestmark = pytest.mark.slow
+
 
 def test_nothing_is_retrieved_twice(sweep: Path) -> None:
     first = run_experiment(sweep)
@@ -42,7 +44,6 @@ def test_a_change_retrieves_what_it_determines(swept: Path, change: str, retriev
     assert run_experiment(swept, changes=changes).retrieved == retrieved
 
 
-@pytest.mark.slow
 def test_a_changed_corpus_is_retrieved_from_anew(swept: Path, tmp_path: Path) -> None:
     text = swept.read_text(encoding="utf-8")
     corpus = Path(next(line for line in text.splitlines() if "corpus:" in line).split(": ")[1])
@@ -53,12 +54,10 @@ def test_a_changed_corpus_is_retrieved_from_anew(swept: Path, tmp_path: Path) ->
     assert run_experiment(swept).retrieved == 4
 
 
-@pytest.mark.slow
 def test_refresh_retrieves_everything(swept: Path) -> None:
     assert run_experiment(swept, refresh=True).retrieved == 4
 
 
-@pytest.mark.slow
 def test_without_a_cache_nothing_is_kept(sweep: Path, tmp_path: Path) -> None:
     for _ in range(2):
         assert run_experiment(sweep, changes=["cache=null"]).retrieved == 4

@@ -12,10 +12,11 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.report.run import run_experiment
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 BASE = "bm25[k1=0.9,b=0.4]"
 
 
-@pytest.mark.slow
 def test_every_setting_arrives(swept: Path) -> None:
     outcome = run_experiment(
         swept,

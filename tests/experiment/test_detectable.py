@@ -20,6 +20,8 @@ from groupgt.report.detectable import detected
 from groupgt.report.run import run_experiment
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 RECALL = parse_metric("recall@2", "coverage")
 SURE = Gate("*", "recall@2", max_drop=0.01, unless="not_significant")
 
@@ -39,7 +41,6 @@ def test_a_bound_without_a_test() -> None:
     assert detectable(gate, np.ones(60), RECALL, Settings()).one_way == pytest.approx(0.148, abs=0.008)
 
 
-@pytest.mark.slow
 def test_a_gain_is_the_mirror_of_a_drop() -> None:
     gain = Gate("*", "recall@2", min_gain=0.01, must="significant")
     found = detectable(gain, np.zeros(60), RECALL, Settings())
@@ -145,7 +146,6 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return [line for line in lines if line.startswith("gate")]
 
 
-@pytest.mark.slow
 def test_a_dry_run_says_what_gates_can_detect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, lost=12)
     lines = said(capsys, str(file))
@@ -167,7 +167,6 @@ def test_a_dry_run_says_what_gates_can_detect(tmp_path: Path, capsys: pytest.Cap
     assert lines[5] == f"gate 6 (recall@2, min 0.9), b on d: {fails} gain of 0.1000 on"
 
 
-@pytest.mark.slow
 def test_it_is_told_from_earlier_runs_and_what_changed_between_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: Snapshot
 ) -> None:
@@ -182,7 +181,6 @@ def test_it_is_told_from_earlier_runs_and_what_changed_between_two(
     snapshot(said(capsys, str(file))[0])
 
 
-@pytest.mark.slow
 def test_without_values_it_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, lost=12)
     corpus = '{"doc_id": "x", "contents": "one"}\n{"doc_id": "y", "contents": "two"}\n'

@@ -23,6 +23,8 @@ from tests.experiment.faulty_files import (
     written,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_good_file(folder: Path) -> None:
     assert told(folder, GOOD) == []

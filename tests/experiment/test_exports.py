@@ -21,6 +21,8 @@ from groupgt.cli.main import main
 from groupgt.report.run import run_experiment
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 QIDS = [f"q{number:02d}" for number in range(20)]
 KINDS = ["=cmd|' /C calc'!A0", "a & b_c % $ # {x} ~ ^", "x|y\nz", "naïve – ∞"]
 

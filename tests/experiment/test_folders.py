@@ -17,6 +17,8 @@ from groupgt.results.folder import ResultFolder
 from groupgt.results.merge import merged, settings_of
 from tests.conftest import Cli
 
+pytestmark = pytest.mark.slow
+
 QUERIES = 20
 # How many queries each build of an index loses.
 LOST = (2, 14, 6)

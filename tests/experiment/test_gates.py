@@ -17,6 +17,8 @@ from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import COMPARE, GATES, Fault, changed, check_one, told
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 SWEPT = "bm25[k1=1.2,b=0.75]"
 
 

@@ -18,6 +18,8 @@ from groupgt.results.folder import ResultFolder, folders_of
 from groupgt.results.merge import history, merged
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 FILE = """\
 version: 1
 name: small

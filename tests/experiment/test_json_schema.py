@@ -23,6 +23,8 @@ from tests.experiment.faulty_files import (
 )
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "configs" / "groupgt.schema.json").read_text(encoding="utf-8"))
 

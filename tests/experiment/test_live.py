@@ -20,6 +20,8 @@ from groupgt.report.run import run_experiment
 from groupgt.report.times import from_cache
 from groupgt.retrievers import base
 
+pytestmark = pytest.mark.slow
+
 ASKED: list[list[str]] = []
 
 
@@ -244,7 +246,6 @@ def test_a_gate_on_what_nobody_times_names_the_way(file: Path, system: str) -> N
     run_experiment(file, changes=[gate.replace("latency", "batched")])
 
 
-@pytest.mark.slow
 def test_a_gate_on_a_function_of_lists(file: Path) -> None:
     (file.parent / "listed.py").write_text(
         "def search(queries, k):\n    return [[f'd{at}' for at in range(5)] for _ in queries]\n"
@@ -258,7 +259,6 @@ def test_a_gate_on_a_function_of_lists(file: Path) -> None:
     assert run_experiment(file, changes=[*changes, "evaluate.timed=2"], allow_code=True).passed
 
 
-@pytest.mark.slow
 def test_the_plan_says_how_a_function_is_called(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (file.parent / "single.py").write_text("def search(question, k):\n    return ['d1']\n")
     change = 'systems.api={use: python, with: {target: "single:search"}}'

@@ -15,6 +15,8 @@ from tests.conftest import Cli
 from tests.retrievers.small import small
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_plan_says_what_is_kept(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row[-1] for row in plan(sweep)[1]] == ["retrieve"] * 4 + ["combine"] * 2
@@ -34,7 +36,6 @@ def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.Monkey
 LISTED = "def search(queries, k):\n    return [['d1'] for _ in queries]\n"
 
 
-@pytest.mark.slow
 def test_the_plan_refuses_what_a_run_would(tmp_path: Path, snapshot: Snapshot) -> None:
     """A latency gate on a function of lists: only the function tells that no query is asked alone."""
     file = small(tmp_path, 'mine: {use: python, with: {target: "mine:search"}}')
@@ -68,7 +69,6 @@ def test_without_code_all_else_is_checked_and_what_is_not_is_said(tmp_path: Path
     assert str(error.value).count("allow it with --allow-code") == 3
 
 
-@pytest.mark.slow
 def test_whether_a_function_is_asked_singly_is_refused_only_where_it_is_known(
     tmp_path: Path, snapshot: Snapshot
 ) -> None:

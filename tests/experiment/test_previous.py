@@ -21,6 +21,8 @@ from groupgt.report.gates import junit_report, reason
 from groupgt.report.run import run_experiment
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 QIDS = [f"q{number:02}" for number in range(16)]
 CORPUS = {
     **{f"d{number:02}": f"Passage {number} says what is asked for." for number in range(16)},

@@ -28,6 +28,8 @@ from groupgt.private import Hide
 from groupgt.runtime import zstd
 from tests.render.test_page import read, value
 
+pytestmark = pytest.mark.slow
+
 KeyPath = tuple[str | int, ...]
 SECRET = "s3cr3t-9f27c1d4"
 BASE: dict[str, Any] = {

@@ -17,6 +17,8 @@ from groupgt.report.run import run_experiment
 from groupgt.results.folder import ResultFolder
 from tests.experiment.conftest import MEMBERS
 
+pytestmark = pytest.mark.slow
+
 TRUTH = [
     {"qid": "q1", "query": "ferry?", "retrieval_gt": [["a", "b"], ["c"]], "type": "x"},
     {"qid": "q2", "query": "dogs?", "retrieval_gt": [["d"]], "type": "y"},

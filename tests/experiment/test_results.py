@@ -20,6 +20,8 @@ from tests.experiment.faulty_files import GATES, STORED, changed, written
 from tests.experiment.folders import file_of
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_written(sweep: Path) -> None:
     formats = "[report, table, markdown, latex, json, csv, runs]"
@@ -191,7 +193,6 @@ def test_trec_eval_reads_the_order_that_was_evaluated(sweep: Path) -> None:
     assert tied  # the fusions have equal scores
 
 
-@pytest.mark.slow
 def test_long_values_make_no_long_names_of_files(folder: Path) -> None:
     text = changed(
         ("table, json", "table, runs"), ("  plain: bm25", f"  plain: bm25\n  {'y' * 100}: bm25"), (GATES, "")

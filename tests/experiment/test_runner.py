@@ -19,6 +19,8 @@ from groupgt.store import files
 from tests.experiment.conftest import HANDBOOK, MEMBERS
 from tests.experiment.folders import contents
 
+pytestmark = pytest.mark.slow
+
 
 def test_results_are_the_same_bytes_each_time(experiment: Path) -> None:
     first, second = run_experiment(experiment), run_experiment(experiment)
@@ -34,7 +36,6 @@ def test_results_are_the_same_bytes_each_time(experiment: Path) -> None:
     assert len(manifest["files"]) == 3
 
 
-@pytest.mark.slow
 def test_written_runs_give_the_same_figures(experiment: Path) -> None:
     outcome = run_experiment(experiment)
     assert outcome.folder is not None
@@ -52,7 +53,6 @@ def test_written_runs_give_the_same_figures(experiment: Path) -> None:
     assert means["ndcg.coverage@10"]["mean"] == next(iter(outcome.evaluations["handbook"].values()))["ndcg@10"]
 
 
-@pytest.mark.slow
 def test_results_of_another_system(experiment: Path) -> None:
     outcome = run_experiment(experiment)
     assert outcome.folder is not None
@@ -76,7 +76,6 @@ def test_node_output_follows_the_whole_ground_truth(experiment: Path, tmp_path: 
     assert evaluation.counts["queries"] == 60
 
 
-@pytest.mark.slow
 def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run_experiment(experiment)
     assert first.folder is not None
@@ -144,7 +143,6 @@ def test_several_data_sets_and_the_best_of_all(sweep: Path) -> None:
     assert outcome.overall == max(means, key=lambda name: means[name])
 
 
-@pytest.mark.slow
 def test_the_command_line(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["run", str(sweep), "--dry-run"])
     assert "retrieve" in capsys.readouterr().out

@@ -20,6 +20,8 @@ from tests.experiment.faulty_files import (
 )
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 FAULTS: list[Fault] = [
     # Sweeps.
     (

@@ -420,6 +420,7 @@ def test_a_gate_without_trials_on_either_side_fails(tmp_path: Path) -> None:
     assert (result.passed, result.problem) == (False, "no trials")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("overlooked", "status"), [("0.1", 0), ("0.5", 1)])
 def test_the_example(overlooked: str, status: int, tmp_path: Path, cli: Cli) -> None:
     for name in ("handbook", "trials.yaml", "approximate_search.py"):

@@ -29,6 +29,8 @@ from tests.bad_input import (
     write,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_bad_beir_folder(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "qrels").mkdir()

@@ -6,9 +6,13 @@ import json
 import random
 from pathlib import Path
 
+import pytest
+
 from groupgt.formats.corpus import read_corpus
 from groupgt.judge.audit import questions
 from groupgt.judge.index import Index
+
+pytestmark = pytest.mark.slow
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 Groups = dict[str, list[list[str]]]

@@ -91,6 +91,7 @@ def both_ways(monkeypatch: pytest.MonkeyPatch, function: Callable[[], Any]) -> l
         return [with_module, function()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy", [None, "autorag", {"duplicates": "drop"}, {"duplicates": "error"}, {"ties": "input"}]
 )

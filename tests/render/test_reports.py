@@ -21,6 +21,8 @@ from groupgt.report.experiment import items, page_of
 from groupgt.report.gates import kind
 from tests.render.test_page import Reader, read, value
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(groupgt.__file__).parent.parent
 TRUTH = {f"q{number}": [["a", "b"], [f"c{number}"]] for number in range(12)}
 HALF = {qid: ["a", "x"] for qid in TRUTH}
@@ -131,7 +133,6 @@ evaluate: {metrics: [recall@2, mrr], primary: recall@2}
 """
 
 
-@pytest.mark.slow
 def test_secrets_and_places_of_this_machine_are_nowhere_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +169,6 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return groupgt.run_experiment(config, changes=["compare.resamples=200", "report.max_size=0.54MB"])
 
 
-@pytest.mark.slow
 def test_an_outcome_writes_its_page_and_draws_itself(handbook: Outcome, tmp_path: Path) -> None:
     assert handbook.folder is not None
     handbook.to_html(tmp_path / "page.html")

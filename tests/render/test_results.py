@@ -20,6 +20,8 @@ from groupgt.render.results import Result, Teller
 from groupgt.report.tellers import TELLERS
 from tests.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": [["e"]], "q4": []}
 RUNS = {
     "bm25": {"q1": ["a", "x", "c"], "q2": ["x", "d"], "q3": ["y"]},

@@ -19,6 +19,8 @@ from groupgt.retrievers.base import Corpus, Queries, Setting
 from groupgt.retrievers.command import Command, Options
 from tests.retrievers.small import small
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 # A program that reads queries and writes what `ANSWER`, an expression of query and k, gives for each.

@@ -17,6 +17,8 @@ from groupgt.retrievers.base import Answers
 from groupgt.retrievers.fusion import Convex, Normalization, ReciprocalRank, convex, reciprocal_rank
 from tests.retrievers import reference
 
+pytestmark = pytest.mark.slow
+
 EXACT = 1e-12
 NORMALIZATIONS = get_args(Normalization)
 QIDS = ("q1", "q2", "q3")

@@ -25,6 +25,8 @@ from groupgt.retrievers.base import Corpus, Setting, checked
 from groupgt.retrievers.http import Http, Options
 from tests.retrievers.small import small
 
+pytestmark = pytest.mark.slow
+
 SETTING = Setting(Corpus([], []))
 Answer = tuple[int, dict[str, str], bytes]
 

@@ -21,6 +21,8 @@ from groupgt.retrievers.base import Answers, Corpus, Queries, Setting, ask, chec
 from groupgt.retrievers.python import Options, adapted, made
 from tests.retrievers.small import TEXTS, small
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def clean() -> Iterator[None]:
@@ -372,7 +374,6 @@ def test_code_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
         run_experiment(small(tmp_path, 'mine: {use: python, with: {target: "mine:answer"}}'))
 
 
-@pytest.mark.slow
 def test_what_it_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(groupgt.RetrieverError) as error:
         run(tmp_path, "raises")
@@ -383,7 +384,6 @@ def test_what_it_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_the_lines_of_the_users_files_that_led_there_and_all_where_asked(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,7 +402,6 @@ def test_the_lines_of_the_users_files_that_led_there_and_all_where_asked(
     assert "raw_decode" in capfd.readouterr().err
 
 
-@pytest.mark.slow
 def test_results_that_differ_in_their_address_alone_are_one_fault(tmp_path: Path) -> None:
     code = "def search(queries, k):\n    return [[object() for _ in range(1)] for _ in queries]\n"
     with pytest.raises(groupgt.RetrieverError, match=r"found <object object at 0x…>") as error:
@@ -410,7 +409,6 @@ def test_results_that_differ_in_their_address_alone_are_one_fault(tmp_path: Path
     assert len(error.value.faults) <= 3
 
 
-@pytest.mark.slow
 def test_what_a_build_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(
         groupgt.RetrieverError, match=r"^dataset 'set': system 'mine': KeyError: 'x' \(.*mine.py:2 in build\)$"
@@ -422,7 +420,6 @@ def test_what_a_build_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
 OTHERS = [pytest.param(value, marks=pytest.mark.property) for value in ("'ab'", "[]", "[None] * len(queries)", "None")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("value", ["[[1.5]] * len(queries)", *OTHERS])
 def test_what_it_returns_is_checked(tmp_path: Path, value: str) -> None:
     with pytest.raises(groupgt.RetrieverError, match=r"dataset 'set': system 'mine': .*expected"):
@@ -485,7 +482,6 @@ def test_anything_else_is_of_no_framework() -> None:
     assert adapted(of_module("Prompt", "langchain_core.prompts"), "") is None
 
 
-@pytest.mark.slow
 def test_a_retriever_that_stops_short_is_told(tmp_path: Path) -> None:
     code = "def answer(queries, k):\n    return [['d1', 'd2'] for _ in queries]\n"
     (tmp_path / "mine.py").write_text(code)
@@ -510,7 +506,6 @@ def build(corpus):
 """
 
 
-@pytest.mark.slow
 def test_what_it_prints_is_no_result(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text(PRINTING)
     file = small(tmp_path, 'own: {use: python, with: {target: "mine:build"}}')
@@ -535,7 +530,6 @@ def build(corpus):
 """
 
 
-@pytest.mark.slow
 def test_what_it_does_to_its_lists_reassigns_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SPOILING)
     systems = 'own: {use: python, with: {target: "mine:build"}}\n  bm25: bm25'

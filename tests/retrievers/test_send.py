@@ -22,6 +22,8 @@ from groupgt.report.run import run_experiment
 from groupgt.retrievers import command, http, python
 from groupgt.retrievers.base import Corpus, Queries, Setting
 
+pytestmark = pytest.mark.slow
+
 ASKED = Queries(["one", "two"], ["q1", "q2"], {"tenant": ["acme", None], "turns": [["hi"], []]})
 ROWS = [
     {"qid": "q1", "query": "fares?", "retrieval_gt": [["a1"]], "tenant": "acme", "haystack": ["a1", "b1"], "kind": "x"},
