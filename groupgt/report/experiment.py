@@ -320,24 +320,25 @@ def page_of(outcome: Outcome) -> data.Page:
     }
 
 
-def _overall(outcome: Outcome) -> tuple[str, list[str], list[str]] | None:
-    """Return the badge and the sentence over several data sets, and those whose own sentence it repeats."""
+def _overall(outcome: Outcome) -> tuple[str, list[str], list[str], str] | None:
+    """Return the badge and the sentence over several data sets, those whose own it repeats, and the title of gates."""
     made = decisions(outcome)
     if len(made) < 2:
         return None
     decision, repeated = overall(made, outcome.gates)
-    return decision.badge, decision.sentence, repeated
+    subject = gates.subject_of(outcome.gates, outcome.experiment.config.baseline)
+    title = gates.title(outcome.gates, subject) if outcome.gates else ""
+    return decision.badge, decision.sentence, repeated, title
 
 
 def _times(outcome: Outcome) -> data.Times:
-    baseline = outcome.experiment.config.baseline
     latencies = {name: times.figure(each, times.latencies(outcome, name)) for name, each in outcome.systems.items()}
     return {
         "made": datetime.now().astimezone().isoformat(timespec="seconds"),
         "machine": times.machine_text(outcome.timings),
         "columns": list(times.columns(outcome)),
         "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
-        "gates": {name: gates.page_rows(_gates_on(outcome, name), baseline, timed=True) for name in outcome.systems},
+        "gates": {name: gates.page_rows(outcome, name, timed=True) for name in outcome.systems},
         "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
         "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
     }
@@ -348,7 +349,7 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset["previous"] = previous.page_part(outcome, name)
     dataset["failed"] = list(outcome.failed.get(name, {}).items())
     judged, baseline = _gates_on(outcome, name), outcome.experiment.config.baseline
-    dataset["gates"] = gates.page_rows(judged, baseline, timed=False)
+    dataset["gates"] = gates.page_rows(outcome, name, timed=False)
     dataset["gates_title"] = gates.title(judged, gates.subject_of(judged, baseline))
     decision = decisions(outcome)[name]
     dataset["decision"] = decision.page

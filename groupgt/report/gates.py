@@ -361,13 +361,27 @@ def told_status(result: GateResult) -> str:
     return kind(result).capitalize()
 
 
-def page_rows(gates: Sequence[GateResult], baseline: str | None, *, timed: bool) -> list[data.Gate]:
-    """Convert gate results for the page: latency gates if `timed`, otherwise all other gates."""
-    subject = subject_of(gates, baseline)
-    return [_page_row(gate, subject) for gate in gates if gate.timed == timed]
+def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]:
+    """Convert the gate results of a data set for the page: latency gates if `timed`, otherwise all other gates."""
+    subject = subject_of(outcome.gates, outcome.experiment.config.baseline)
+    own = [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
+    return [_page_row(gate, subject, _shown(outcome, gate)) for gate in own]
 
 
-def _page_row(gate: GateResult, subject: str | None) -> data.Gate:
+def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
+    """Return what the page's list of queries is asked for to show those that fail a gate; None if it cannot tell."""
+    evaluation = outcome.evaluations.get(gate.dataset, {}).get(gate.system)
+    if evaluation is None or gate.value is None or gate.timed:
+        return None
+    text = evaluation.text_of(gate.metric)
+    shown = {"m": text, **{f"by:{column}": str(value) for column, value in gate.asks.slice.items()}}
+    if gate.drop is None:
+        return {**shown, "a": gate.system, "sort": "a:up" if gate.asks.min is not None else "a:down"}
+    baseline = gate.drop.baseline
+    return None if baseline is None else {**shown, "show": "worse", "a": gate.system, "b": baseline}
+
+
+def _page_row(gate: GateResult, subject: str | None, shown: dict[str, str] | None) -> data.Gate:
     parts = shares(gate)
     return {
         "number": gate.gate,
@@ -382,6 +396,7 @@ def _page_row(gate: GateResult, subject: str | None) -> data.Gate:
         "note": remark(gate),
         "value": f"{value(gate)}{unit(gate) if gate.value is not None else ''}",
         "shares": None if parts is None else [round(100 * min(part, 1.0), 2) for part in parts],
+        "shown": shown,
         "over": kind(gate) in ("failed", "allowed") and {gate.asks.max, gate.asks.max_drop} != {None},
     }
 

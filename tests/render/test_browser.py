@@ -21,6 +21,8 @@ from tests.experiment.test_previous import GOOD, ran, some, then
 from tests.render.samples import page
 from tests.render.test_page import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 VIEWS = ("overview", "systems", "comparison", "outcomes", "questions", "question?id=q7")
 # By default a test of every view is content with the one that holds most.
 SOME_VIEWS = [view if view == "comparison" else pytest.param(view, marks=pytest.mark.slow) for view in VIEWS]
@@ -105,7 +107,6 @@ def address(tab: Tab) -> str:
     return str(tab.run("decodeURIComponent(location.hash)"))
 
 
-@pytest.mark.slow
 def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, tmp_path: Path) -> None:
     truth = groupgt.GroundTruth.of({"q": [["a"], [], ["b"]]}, policy={"empty_groups": "unmeetable"})
     found = {"one": {"q": ["x", "a"]}, "other": {"q": ["x"]}}
@@ -126,7 +127,6 @@ def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, t
     assert tab.errors == []
 
 
-@pytest.mark.slow
 def test_the_previous_run_can_be_chosen(tab: Tab, tmp_path: Path) -> None:
     """Even of a single system: `a` lost three queries of sixteen, and its mean fell from 1 to (13 + 3 ÷ 4) ÷ 16."""
     main_run = then(tmp_path, {"a": GOOD})
@@ -152,7 +152,6 @@ def test_the_previous_run_can_be_chosen(tab: Tab, tmp_path: Path) -> None:
     assert tab.errors == []
 
 
-@pytest.mark.slow
 def test_queries_lost_since_the_previous_run_are_linked(tab: Tab, tmp_path: Path) -> None:
     outcome = ran(tmp_path / "now", {"a": some(13)}, against=then(tmp_path, {"a": GOOD}), metrics="recall@1")
     outcome.to_html(path := tmp_path / "report.html")
@@ -170,7 +169,6 @@ def test_queries_lost_since_the_previous_run_are_linked(tab: Tab, tmp_path: Path
     assert tab.errors == []
 
 
-@pytest.mark.slow
 def test_what_is_no_view_shows_the_overview(opened: Tab, report: Path) -> None:
     """Not even where objects of JavaScript have a property of that name."""
     for view in ("constructor", "__proto__", "toString?d=sample", "none"):
@@ -207,7 +205,6 @@ def test_the_overview_says_the_verdict(opened: Tab) -> None:
     assert "150, of which 149 have a group that can be covered" in facts
 
 
-@pytest.mark.slow
 def test_systems_are_sorted_and_filtered_and_keep_an_address(opened: Tab) -> None:
     opened.view("systems")
     names = "table.systems tbody th .name"
@@ -228,7 +225,6 @@ def test_systems_are_sorted_and_filtered_and_keep_an_address(opened: Tab) -> Non
     assert "1 of 3 systems" in opened.text("main")
 
 
-@pytest.mark.slow
 def test_columns_are_chosen(opened: Tab) -> None:
     opened.view("systems")
     assert "recall@5" not in opened.text("table.systems thead")
@@ -238,7 +234,6 @@ def test_columns_are_chosen(opened: Tab) -> None:
     assert opened.run("document.querySelector('#columns').open")
 
 
-@pytest.mark.slow
 def test_any_system_against_any_other(opened: Tab) -> None:
     opened.view("comparison")
     assert opened.text(".verdict").startswith("▲\nboth is significantly better than words: +0.")
@@ -259,7 +254,6 @@ def test_any_system_against_any_other(opened: Tab) -> None:
     assert "type = multi" in opened.text("main")
 
 
-@pytest.mark.slow
 def test_a_bar_leads_to_its_question(opened: Tab) -> None:
     opened.view("comparison")
     box = opened.run(
@@ -274,7 +268,6 @@ def test_a_bar_leads_to_its_question(opened: Tab) -> None:
     assert "s=both" in address(opened)
 
 
-@pytest.mark.slow
 def test_questions_are_filtered_sorted_and_searched(opened: Tab) -> None:
     opened.view("questions")
     assert opened.text("[role=status]").startswith("150 of 150 queries")
@@ -327,7 +320,6 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
     assert opened.count(".ranking") == 3
 
 
-@pytest.mark.slow
 def test_the_queries_behind_an_outcome_are_linked(opened: Tab) -> None:
     opened.view("outcomes")
     assert re.fullmatch(r"Of \d+ wrong answers of both, \d+ had incomplete retrieval\.", opened.text(".says"))
@@ -345,7 +337,6 @@ def test_the_queries_behind_an_outcome_are_linked(opened: Tab) -> None:
     assert address(opened).startswith(f"#question?id={qid}")
 
 
-@pytest.mark.slow
 def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
     opened.view("questions?q=q7")
     opened.click("table.questions tbody tr td:nth-child(4) a")
@@ -359,7 +350,6 @@ def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
     assert "Complete @10 in every system except " in opened.text("main")
 
 
-@pytest.mark.slow
 def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
     opened.view("questions")
     found: set[str] = set()
@@ -374,7 +364,6 @@ def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
     assert found == wanted
 
 
-@pytest.mark.slow
 def test_a_link_opens_what_it_names(opened: Tab, report: Path) -> None:
     opened.open(report, "#question?id=q9&s=words&m=recall%405")
     assert opened.text("h1").startswith("Query q9")
@@ -385,7 +374,6 @@ def test_a_link_opens_what_it_names(opened: Tab, report: Path) -> None:
     assert opened.text(".top [aria-current]") == "Overview"
 
 
-@pytest.mark.slow
 def test_back_returns_to_where_one_was(opened: Tab) -> None:
     opened.view("questions")
     opened.run("scrollTo(0, 900)")
@@ -396,7 +384,6 @@ def test_back_returns_to_where_one_was(opened: Tab) -> None:
     opened.wait("location.hash === '#questions' && scrollY > 600")
 
 
-@pytest.mark.slow
 def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
     opened.settled()
 
@@ -439,7 +426,6 @@ def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
     assert opened.count("figure details table tbody tr") > 100
 
 
-@pytest.mark.slow
 def test_figures_are_hidden_from_readers_and_their_data_is_not(opened: Tab) -> None:
     opened.view("comparison")
     opened.settled()
@@ -525,9 +511,22 @@ def test_several_data_sets_have_one_badge_and_keep_the_subject(tab: Tab, blocked
     assert tab.text(".card .says").endswith(f"{LONG[-1]} fails 4 of its 6 gates: 2 on handbook, 2 on stdlib.")
     assert tab.texts(".per dt") == ["handbook", "stdlib"]
     assert [text.strip() for text in tab.texts(".focus .opener")] == [LONG[-1]]
-    # The gates that it fails or passes are listed; those that others passed are folded.
-    assert tab.count(".gates > ul > li") == 3
-    assert tab.text(".gates summary").strip() == "2 gates on other systems passed"
+    # Gates stand in rows, data sets in columns; what passed on both is folded.
+    assert tab.texts(".gates > table thead th")[1:] == ["handbook", "stdlib"]
+    assert tab.texts(".gates > table td .status") == ["Failed"] * 4
+    assert tab.text(".gates summary").strip() == "3 gates passed on all data sets"
+    # A gate leads to the queries that fail it: on a drop, those that got worse; on a minimum, the lowest first.
+    of = f"&a={LONG[-1]}"
+    assert tab.run(
+        "[...document.querySelectorAll('.gates > table a')].map((each) => decodeURIComponent(each.hash))"
+    ) == [
+        *(f"#questions?d={name}&m=recall.coverage@2&show=worse{of}&b={LONG[0]}" for name in ("handbook", "stdlib")),
+        *(f"#questions?d={name}&m=complete.coverage@2{of}&sort=a:up" for name in ("handbook", "stdlib")),
+    ]
+    tab.view(f"questions?d=stdlib&m=recall.coverage@2&show=worse{of}&b={LONG[0]}")
+    assert tab.text("[role=status]").startswith("18 of 24 queries")
+    tab.view(f"questions?d=stdlib&m=complete.coverage@2{of}&sort=a:up")
+    assert tab.text(".questions tbody tr .name") == "support-2026-0006"
     tab.view("comparison")
     assert tab.text(".verdict").strip().lstrip("▼ \n").startswith(f"{LONG[-1]} is significantly worse than {LONG[0]}")
     assert tab.errors == []
@@ -565,7 +564,6 @@ def test_long_names_and_outcomes_are_whole(tab: Tab, report: Path, blocked: Path
     assert tab.errors == []
 
 
-@pytest.mark.slow
 def test_print_is_light_and_has_no_controls(opened: Tab, report: Path) -> None:
     opened.size(1280, dark=True, media="print")
     opened.open(report, "#comparison")
@@ -577,7 +575,6 @@ def test_print_is_light_and_has_no_controls(opened: Tab, report: Path) -> None:
     assert (report.parent / "print.pdf").read_bytes()[:5] == b"%PDF-"
 
 
-@pytest.mark.slow
 def test_columns_fit_on_paper(opened: Tab, report: Path) -> None:
     """A table with twelve systems and all its columns is no wider than the page; what is wider would be cut off."""
     opened.size(720, media="print")
@@ -621,7 +618,6 @@ def test_a_narrow_row_has_two_lines_and_keeps_its_bar(opened: Tab) -> None:
         assert max(mean[1], delta[1], bar[1]) <= 390
 
 
-@pytest.mark.slow
 def test_the_table_of_queries_fits_or_says_that_it_does_not(tab: Tab, tmp_path: Path) -> None:
     truth, runs, passages = made(30)
     many = {f"system {place}": list(runs.values())[place % 3] for place in range(12)}
@@ -645,7 +641,6 @@ def test_the_table_of_queries_fits_or_says_that_it_does_not(tab: Tab, tmp_path: 
     assert tab.errors == []
 
 
-@pytest.mark.slow
 def test_what_is_not_significant_has_neither_verb_nor_color(tab: Tab, tmp_path: Path) -> None:
     truth, runs, passages = made(30)
     alike = {"one": runs["both"], "other": {**runs["both"], "q1": runs["words"]["q1"], "q2": runs["words"]["q2"]}}
@@ -664,7 +659,6 @@ def test_what_is_not_significant_has_neither_verb_nor_color(tab: Tab, tmp_path: 
     assert tab.errors == []
 
 
-@pytest.mark.slow
 def test_scores_of_a_ranking_have_as_many_decimals(opened: Tab) -> None:
     opened.view("question?id=q7")
     scores = opened.texts(".ranking:first-child td.number:last-child")
@@ -672,7 +666,6 @@ def test_scores_of_a_ranking_have_as_many_decimals(opened: Tab) -> None:
     assert opened.run("getComputedStyle([...document.querySelectorAll('.ranking th')].at(-1)).textAlign") == "right"
 
 
-@pytest.mark.slow
 def test_names_break_between_their_options(opened: Tab) -> None:
     parts = opened.run("[...named('bm25[k1=0.9,b=0.4]').childNodes].map((node) => node.nodeName + node.textContent)")
     assert parts == ["#textbm25[", "WBR", "#textk1=0.9,", "WBR", "#textb=0.4]"]
@@ -696,7 +689,6 @@ def test_axe_finds_nothing_serious(opened: Tab, report: Path, view: str, dark: b
     assert [text for text in found if not text.startswith(("minor", "null"))] == []
 
 
-@pytest.mark.slow
 def test_hostile_texts_run_nothing(tab: Tab, tmp_path: Path) -> None:
     bad = [text for text in HOSTILE if "\ud800" not in text]
     # Ids hold no control characters; texts and columns may hold anything.
@@ -751,7 +743,6 @@ def test_the_policy_holds(opened: Tab) -> None:
     opened.errors.clear()
 
 
-@pytest.mark.slow
 def test_a_figure_opens_as_a_page(tab: Tab, tmp_path: Path) -> None:
     truth, runs, _ = made(30)
     table = groupgt.compare(truth, runs, ["ndcg@10"], convention="coverage", resamples=100)

@@ -147,7 +147,7 @@ class Gate(TypedDict):
 
     `order` sorts the list by `kind`, failures first. `measure` and `rest` say what is measured; `note` says why it has
     no value, or why it is allowed. `shares` are the percentages of a bar that the value and the limit take (None
-    without a value); what is `over` the limit is drawn apart.
+    without a value); what is `over` the limit is drawn apart. `shown` asks the list of queries for those that fail it.
     """
 
     number: int
@@ -162,6 +162,7 @@ class Gate(TypedDict):
     note: str
     value: str
     shares: list[float] | None
+    shown: dict[str, str] | None
     over: bool
 
 
@@ -376,7 +377,7 @@ class Page(TypedDict):
     datasets: list[Dataset]
     facts: list[tuple[str, str]]
     across: list[Sentence]
-    overall: tuple[str, list[str], list[str]] | None
+    overall: tuple[str, list[str], list[str], str] | None
     times: Times
 
 
@@ -393,7 +394,7 @@ class Overview(TypedDict):
     title: str
     facts: list[tuple[str, str]]
     across: list[Sentence]
-    overall: tuple[str, list[str], list[str]] | None
+    overall: tuple[str, list[str], list[str], str] | None
     left_out: list[str]
     config: dict[str, Any]
     themes: dict[str, dict[str, str]]

@@ -47,9 +47,10 @@ async function overview() {
   const main = [
     several && page.across.length ? h("ul", { class: "verdict" }, ...page.across.map(say)) : null,
     page.overall ? overallCard() : card(set),
+    several ? gateTable() : null,
     several ? h("h2", { class: "part" }, "Data set ", named(set.name)) : null,
     notes.length ? h("ul", { class: "verdict notes" }, ...notes.map(say)) : null,
-    gateList(set),
+    several ? null : gateList(set),
     standings(set),
     set.previous ? sincePrevious(set.previous) : null,
   ];
@@ -81,7 +82,7 @@ function card(set) {
 
 /** One decision over several data sets, and a line with the evidence on each. */
 function overallCard() {
-  const [badge, sentence, repeated] = /** @type {[string, string[], string[]]} */ (page.overall);
+  const [badge, sentence, repeated] = /** @type {[string, string[], string[], string]} */ (page.overall);
   const lines = page.datasets.flatMap((/** @type {DatasetOnPage} */ each) => {
     const { sentence: on, evidence, note } = each.decision;
     const more = [...evidence, note].filter(Boolean).join(" · ");
@@ -90,18 +91,63 @@ function overallCard() {
   return h("section", { class: `card ${badge.toLowerCase()}`, "aria-label": "Decision" }, saying(badge, sentence), h("dl", { class: "per" }, ...lines));
 }
 
-/** Gates, failures first, each value on a bar against its limit. @param {DatasetOnPage} set */
+/** The gates on a data set, failures first. @param {DatasetOnPage} set @returns {Gate[]} */
+const gatesOn = (set) => [...set.gates, ...(times.gates[set.name] || [])].sort((one, other) => one.order - other.order || one.number - other.number);
+
+/** What became of a gate, with a sign. @param {Gate} gate */
+const statusOf = (gate) => h("span", { class: "status" }, icon({ failed: "Blocked", allowed: "allowed", passed: "Passed" }[gate.kind] || "allowed"), gate.status);
+
+/** A link to the queries that fail a gate, worst first. @param {DatasetOnPage} set @param {Gate} gate @param {...Child} children */
+const failing = (set, gate, ...children) =>
+  gate.shown && set.metrics.some((/** @type {Plain} */ each) => each.name === gate.shown?.m) ? h("a", { href: link("questions", { d: set.name, ...gate.shown }), title: "Show its queries, worst first" }, ...children) : h("span", null, ...children);
+
+/** What a gate asks for. @param {Gate} gate @returns {Child[]} */
+const asking = (gate) => [h("b", null, visible(gate.measure)), visible(gate.rest)];
+
+/** Gates in rows, data sets in columns, failures first; what passed on all of them is folded. */
+function gateTable() {
+  const sets = page.datasets;
+  /** @type {Map<string, (Gate | null)[]>} */
+  const rows = new Map();
+  sets.forEach((/** @type {DatasetOnPage} */ set, /** @type {number} */ place) => {
+    for (const gate of gatesOn(set)) {
+      const key = [gate.number, gate.system, gate.measure, gate.rest].join("\n");
+      const row = rows.get(key) || sets.map(() => null);
+      row[place] = gate;
+      rows.set(key, row);
+    }
+  });
+  if (!rows.size) return null;
+  const of = (/** @type {(Gate | null)[]} */ row) => row.flatMap((gate) => gate || []);
+  const least = (/** @type {(Gate | null)[]} */ row) => Math.min(...of(row).map((gate) => gate.order));
+  const ordered = [...rows.values()].sort((one, other) => least(one) - least(other) || of(one)[0].number - of(other)[0].number);
+  const passed = ordered.filter((row) => of(row).every((gate) => gate.kind === "passed"));
+  const isFolded = passed.length > 1 && passed.length < ordered.length;
+  const cell = (/** @type {Gate | null} */ gate, /** @type {number} */ place) =>
+    h("td", { class: gate ? gate.kind : "" }, gate ? [h("span", { class: "set" }, named(sets[place].name)), failing(sets[place], gate, statusOf(gate), " ", h("span", { class: "value" }, gate.value)), gate.note ? h("small", null, ` ${visible(gate.note)}`) : null] : "–");
+  const drawn = (/** @type {(Gate | null)[][]} */ some) =>
+    h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, hidden("Gate")), ...sets.map((/** @type {DatasetOnPage} */ set) => h("th", { scope: "col" }, named(set.name))))), h("tbody", null, ...some.map((row) => h("tr", null, h("th", { scope: "row" }, ...asking(of(row)[0])), ...row.map(cell)))));
+  return h(
+    "section",
+    { class: "gates", "aria-label": "Gates" },
+    h("h2", null, visible(/** @type {Plain} */ (page.overall)?.[3] || "Gates")),
+    drawn(isFolded ? ordered.filter((row) => !passed.includes(row)) : ordered),
+    isFolded ? h("details", null, h("summary", null, icon("Passed"), `${passed.length} gates passed on all data sets`), drawn(passed)) : null
+  );
+}
+
+/** Gates, each value on a bar against its limit. @param {DatasetOnPage} set */
 function gateList(set) {
-  const rows = [...set.gates, ...(times.gates[set.name] || [])].sort((one, other) => one.order - other.order || one.number - other.number);
+  const rows = gatesOn(set);
   if (!rows.length) return null;
   const line = (/** @type {Gate} */ each) =>
     h(
       "li",
       { class: each.kind },
-      h("span", { class: "status" }, icon({ failed: "Blocked", allowed: "allowed", passed: "Passed" }[/** @type {string} */ (each.kind)] || "allowed"), each.status),
-      h("span", { class: "what" }, h("b", null, visible(each.measure)), visible(each.rest), each.note ? h("small", null, ` ${visible(each.note)}`) : null),
+      statusOf(each),
+      h("span", { class: "what" }, ...asking(each), each.note ? h("small", null, ` ${visible(each.note)}`) : null),
       each.shares ? limitBar(each.kind, each.shares, each.over) : h("span", null),
-      h("span", { class: "value" }, h("b", null, each.value))
+      h("span", { class: "value" }, failing(set, each, h("b", null, each.value)))
     );
   // What passed on other systems than those with a gate that failed is folded.
   const about = rows.filter((each) => each.kind === "failed").map((each) => each.system);

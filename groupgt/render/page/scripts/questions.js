@@ -23,10 +23,11 @@ const completeIn = (questions, at) => (questions.complete[at] || []).reduce((sum
 
 /** The questions asked for, in the order asked for. @param {DatasetOnPage} set @param {Queries} questions @param {Values} of the values of a metric @param {URLSearchParams} values */
 function chosen(set, questions, of, values) {
-  const [sorted, down] = sorting(values, "none");
+  let [sorted, down] = sorting(values, "none");
   const words = (values.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
   const shown = values.get("show") || "all";
   const [a, b] = [systemAt(set, values.get("a"), set.subject ?? 0), systemAt(set, values.get("b"), set.baseline ?? 0)];
+  if (sorted === "a") sorted = `s${a}`;
   const wanted = Object.keys(questions.slices).map((by) => [by, values.get(`by:${by}`)]).filter(([, value]) => value !== null);
   const kept = [];
   for (let at = 0; at < questions.qids.length; at++) {
@@ -74,7 +75,7 @@ async function questions() {
   const pages = Math.max(1, Math.ceil(kept.length / ROWS));
   const number = Math.min(pages, Math.max(1, Number(values.get("page")) || 1));
   const some = kept.slice((number - 1) * ROWS, number * ROWS);
-  const systems_ = shownSystems(set, values, shown === "better" || shown === "worse" ? [a, b] : []);
+  const systems_ = shownSystems(set, values, shown === "better" || shown === "worse" ? [a, b] : values.has("a") ? [a] : []);
   const others = ["show", "q", "sort", "a", "b", ...Object.keys(all.slices).map((by) => `by:${by}`)];
   const carried = Object.fromEntries(others.map((key) => [key, values.get(key)]));
   const heads = [
