@@ -93,7 +93,7 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
         if relevant:
             place = relevant[0]
             example = f"{display(truth.ids[place])} of query {truth.qids[int(truth.query_of[place])]!r}"
-            what = f"no result can hit {len(relevant):,} of {int(truth.is_relevant.sum()):,} alternatives"
+            what = f"{len(relevant):,} of {int(truth.is_relevant.sum()):,} alternatives cannot be hit by any result"
             warn(f"labeller {labeller}: {what}, such as {example}; {way}", "absent ids")
         return len(relevant)
 

@@ -28,7 +28,7 @@ def schema_text() -> str:
         _add_options(kind, definitions, section, "with" if kind == "retriever" else f"{kind} with")
     evaluate = definitions["Evaluate"]["properties"]
     evaluate["tokenizer"] |= _tokenizers()
-    presets = {"enum": list(PRESETS), "description": "A preset, some fields of which may be changed."}
+    presets = {"enum": list(PRESETS), "description": "A preset; its fields may be overridden."}
     fields = schema_of(Policy)["properties"]
     for field in fields.values():
         field.pop("default", None)  # depends on the preset

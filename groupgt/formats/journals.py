@@ -59,7 +59,7 @@ def act_fault(value: Any) -> str | None:
     """Explain why a value is not a valid act; returns None if it is valid."""
     kind = value.get("act") if isinstance(value, dict) else value
     if not isinstance(value, dict) or not isinstance(kind, str) or kind not in FIELDS:
-        return f"expected an act ({listed(FIELDS)}), found {display(kind)}"
+        return f"expected an action ({listed(FIELDS)}), found {display(kind)}"
     fields: dict[str, tuple[type, ...]] = {"at": (str,), "by": (str,), "seq": (int,)}
     fields |= {"qid": (str,)} if kind != "begin" else {}
     for name, types in (fields | FIELDS[kind]).items():
@@ -141,7 +141,7 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
             if where == lines[-1][0]:
                 warn(f"{where}: the last line is cut off; dropped")
             else:
-                faults.add(where, f"expected an act: {json_fault(error)}")
+                faults.add(where, f"expected an action: {json_fault(error)}")
             continue
         if fault := act_fault(value):
             faults.add(where, fault)

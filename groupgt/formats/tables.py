@@ -421,7 +421,9 @@ def _texts(table: Table, rows: Judged, name: str) -> dict[Any, str]:
             continue
         earlier, known = first.setdefault(qid, (row, text))
         if text != known and normal_text(text) != normal_text(known):
-            what = f"the query has the text {display(text)}, and {display(known)} at {table.place(earlier)}; keep one"
+            what = (
+                f"the query has the text {display(text)} here, but {display(known)} at {table.place(earlier)}; keep one"
+            )
             table.faults.add(f"{table.place(row)}: query {display(qid)}", what)
     return {qid: text for qid, (_, text) in first.items()}
 

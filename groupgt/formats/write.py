@@ -150,7 +150,7 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
     if "named" not in keeps and (columns := named_ids(truth)):
         return f"cannot store {' and '.join(columns)}, which this ground truth has; write jsonl or parquet"
     if "forms" not in keeps and truth.set_of is not None:
-        return "has no sets that are needed together, but this ground truth does; write jsonl"
+        return "cannot store passages that are relevant only together, which this ground truth has; write jsonl"
     if writer.shape not in (None, truth.shape):
         return (
             f"is read back as {writer.shape}, and this ground truth is {truth.shape}: another convention would be its "

@@ -422,7 +422,7 @@ class Session:
         """Write an act from the page to the journal; raises `DataError` if the act is currently invalid."""
         kind, qid = requested.get("act"), requested.get("qid")
         if not isinstance(qid, str) or not isinstance(kind, str) or kind in ("begin", "open"):
-            raise DataError(f"expected an act on a query, found {display(dict(requested))}")
+            raise DataError(f"expected an action on a query, found {display(dict(requested))}")
         state = self.state(qid)
         self._check_order(qid)
         if not self._is_opened(qid):

@@ -358,7 +358,7 @@ DEFINITIONS = (
     ),
     one_meaning(
         "alpha_dcg",
-        "The numerator of alpha_ndcg, as a share of a ranking that hits every group at every rank.",
+        "The numerator of alpha_ndcg, as a fraction of its value for a ranking that hits every group at every rank.",
         alpha_dcg,
         "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
         "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), W the total weight",

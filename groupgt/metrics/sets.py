@@ -384,7 +384,7 @@ HARM = (
         "harmful",
         "Fraction of results that are harmful; null for an empty ranking and for queries that name none.",
         lambda hits, cut: _share_of_top(_count(hits, cut, views.harmful_results(hits)), cut),
-        "results in top that are among the query's harmful_ids, repeats included ÷ len(top)",
+        "results in top (repeats included) that are among the query's harmful_ids ÷ len(top)",
         lambda sheet: over(len(sheet.harmful), sheet.top),
         takes_sets=True,
         takes_level=False,

@@ -382,7 +382,7 @@ def _reading(contrast: Contrast) -> str:
     if contrast.significant and (low > 0 or high < 0):
         return f"{verdict}: the whole interval is {'above' if low > 0 else 'below'} 0."
     if not contrast.significant and low <= 0 <= high:
-        return f"{verdict}: the interval runs from {_words(low)} to {_words(high)}, with 0 inside it."
+        return f"{verdict}: the interval, from {_words(low)} to {_words(high)}, includes 0."
     return f"{verdict}."
 
 

@@ -57,7 +57,9 @@ def blocks(
         if built := [name for name, each in evaluations.items() if each.run.is_build]:
             how = "t with Satterthwaite's degrees of freedom; in slices and among other pairs, of these builds only"
             lines.append(f"p-values and intervals of {shortlist(built)} are for other builds as well ({how})")
-        yield "\n".join([*lines, "lost, gained and complete queries are means over trials, and ranks are medians"])
+        yield "\n".join(
+            [*lines, "counts of lost, gained and complete queries are means over trials; ranks are medians"]
+        )
 
 
 def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:

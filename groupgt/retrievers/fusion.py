@@ -95,9 +95,9 @@ class Convex(_Fusion):
     normalization: Annotated[
         Normalization,
         Doc(
-            "Normalization of the scores of each query and input. min_max: (s − min) ÷ (max − min); "
-            "z_score: (s − mean) ÷ population standard deviation; theoretical: (s − least) ÷ (max − least), with the "
-            "lowest score possible."
+            "How the scores of each input are normalized, query by query. min_max: (s − min) ÷ (max − min); "
+            "z_score: (s − mean) ÷ population standard deviation; theoretical: (s − lowest) ÷ (max − lowest), where "
+            "lowest is the lowest possible score."
         ),
     ] = "min_max"
     least: Annotated[

@@ -79,7 +79,7 @@ def words(**changes: str) -> list[str]:
             "--audit: cannot be combined with --prior",
         ),
         ([*JUDGE, "--export"], "truth.journal: expected journals (*.jsonl), found none"),
-        ([*JUDGE, "--adjudicate", "qa.jsonl", "qa.jsonl"], "qa.jsonl:1: expected an act"),
+        ([*JUDGE, "--adjudicate", "qa.jsonl", "qa.jsonl"], "qa.jsonl:1: expected an action"),
         (words(by="a/b"), "--by: expected a name of letters"),
         (
             ["sample", "queries.tsv", "--size", "2", "--out", "x.csv"],

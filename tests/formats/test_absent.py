@@ -258,7 +258,7 @@ OUTCOMES: dict[str, Row] = {
     "journal": Row(
         [OPENED, FINISHED],
         (without(SKIP, "reason"), "{path}:3: act skip: expected text or null as reason, found nothing"),
-        (renamed(SKIP, "act", "acts"), "{path}:3: expected an act (begin, open, "),
+        (renamed(SKIP, "act", "acts"), "{path}:3: expected an action (begin, open, "),
         (SKIP, UNDEFINED),
         ({**SKIP, "seq": 2}, "{path}:3: a second act 2 by 'a'; journals of two people need two names"),
     ),

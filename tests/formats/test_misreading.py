@@ -276,7 +276,7 @@ def test_a_query_with_two_texts_is_asked_about(tmp_path: Path) -> None:
 
     truth = groupgt.read_ground_truth(written("good.csv", rows))
     assert truth.texts == ["what is  x", "what is y"]
-    with pytest.raises(groupgt.DataError, match=r"bad\.csv:6: query 'q2': .*'what is z', and 'what is y' at .*:5"):
+    with pytest.raises(groupgt.DataError, match=r"bad\.csv:6: query 'q2': .*'what is z' here, but 'what is y' at .*:5"):
         groupgt.read_ground_truth(written("bad.csv", other))
     frame = pl.DataFrame(other, schema=["qid", "query", "doc_id"], orient="row")
     with pytest.raises(groupgt.DataError, match=r"row 5: query 'q2': .*'what is y' at .*row 4; keep one"):

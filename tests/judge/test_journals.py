@@ -231,7 +231,7 @@ def test_a_new_judgment_replaces_what_was_said_of_the_old(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ({"act": "dance"}, "expected an act (begin, open, group"),
+        ({"act": "dance"}, "expected an action (begin, open, group"),
         ({"act": "merge", "group": 1}, "act merge: expected an integer as into, found nothing"),
         ({"act": "merge", "group": True, "into": 1}, "act merge: expected an integer as group, found True"),
         ({"act": "relevant", "doc": "a", "groups": [], "grade": 1, "span": None}, "expected the numbers of groups"),
@@ -248,7 +248,7 @@ def test_a_new_judgment_replaces_what_was_said_of_the_old(tmp_path: Path) -> Non
             {"act": "open", "query": "", "pool": [], "groups": [{"docs": {"a": "1"}}], "nonrelevant": []},
             "expected groups with docs and their grades",
         ),
-        ({"act": ["done"]}, "expected an act (begin, open, group"),
+        ({"act": ["done"]}, "expected an action (begin, open, group"),
         ({"act": "relevant", "doc": "a", "groups": [1], "grade": 1, "span": [3, 3]}, "expected [start, end] as span"),
         ({"act": "done", "rest": "all"}, "expected unjudged or nonrelevant as rest, found 'all'"),
         ({"act": "open", "query": "", "pool": [1], "groups": [], "nonrelevant": []}, "expected ids of passages"),

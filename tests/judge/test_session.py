@@ -102,10 +102,10 @@ def test_what_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
     session.view("q1")
     for act, expected in (
         ({"qid": "q9", "act": "done"}, "expected a query of this session, found 'q9'"),
-        ({"qid": "q1", "act": "begin", "settings": {}}, "expected an act on a query"),
-        ({"qid": "q1", "act": "open"}, "expected an act on a query"),
+        ({"qid": "q1", "act": "begin", "settings": {}}, "expected an action on a query"),
+        ({"qid": "q1", "act": "open"}, "expected an action on a query"),
         ({"qid": "q1", "act": "undo"}, "nothing to undo"),
-        ({"qid": "q1", "act": "dance"}, "expected an act"),
+        ({"qid": "q1", "act": "dance"}, "expected an action"),
         (
             {"qid": "q1", "act": "not_relevant", "doc": "elsewhere"},
             "expected a passage of the corpus, found 'elsewhere'",

@@ -277,7 +277,7 @@ def test_they_are_written_where_they_can_be(tmp_path: Path) -> None:
     assert again.digest == truth.digest
     plain = groupgt.GroundTruth.of({"q": GROUPS})
     for kind in ("csv", "parquet", "trec-subtopics", "qrels-flat"):
-        with pytest.raises(groupgt.DataError, match="needed together"):
+        with pytest.raises(groupgt.DataError, match="relevant only together"):
             write_ground_truth(tmp_path / "other", plain, kind)
     with pytest.raises(groupgt.DataError, match="rechunk does not support sets"):
         groupgt.rechunk(truth, old={"a1": "text"}, new={"n": "text"})
