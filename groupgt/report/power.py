@@ -154,11 +154,15 @@ def _needed_text(row: Power) -> str:
     return f"{row.needed:,}" if row.needed <= MILLION else f">{MILLION:,}"
 
 
+# No power is more than this, whatever the t test promises.
+CAP = "(at most the probability that enough queries differ)"
+
+
 def whose_power(powers: Sequence[Power], settings: Settings) -> str:
     """Names the test behind the reported power."""
     exact = TESTS[settings.test].title
     if not any(row.exact for row in powers):
-        return "paired t test"
+        return f"paired t test {CAP}"
     if all(row.exact for row in powers if row.reached is not None):
         return exact
-    return f"{exact} where all differences have the same size, paired t test otherwise"
+    return f"{exact} where all differences have the same size, elsewhere paired t test {CAP}"

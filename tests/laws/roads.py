@@ -25,6 +25,14 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 
+# A test that runs tests forgets what they import, and SciPy cannot be imported twice.
+try:
+    import scipy.stats  # noqa: F401
+except ImportError:
+    HAS_SCIPY = False
+else:
+    HAS_SCIPY = True
+
 Row = Mapping[str, Any]
 Fact = tuple[str, str, str, str]
 NUMBER = re.compile(r"[-+−]?\d[\d,]*(?:\.\d+)?$")
@@ -346,10 +354,24 @@ def by_shell(book: Book, world: World) -> None:
         read(book, f"compare {style}", out, world)
     if world.annotator:
         return
+    if not world.audit:
+        by_power(book, "power", *world.words(book.dataset), "--baseline", "a")
     _, out = shell("evaluate", *world.words(book.dataset), "--format", "json")
     for run in json.loads(out)["runs"]:
         for metric, row in run["metrics"].items():
             read_row(book, "evaluate json", {"run": run["run"], "metric": metric, **row} | {"queries": None})
+
+
+def by_power(book: Book, medium: str, *words: str) -> None:
+    """Read the differences and pairs that power is computed from, where SciPy is installed."""
+    if not HAS_SCIPY:
+        return
+    for row in json.loads(shell("power", *words, "--format", "json")[1])["rows"]:
+        read_row(book, f"{medium} json", {**row, "pairs": row["queries"], "queries": None})
+    (rows,) = tables_in(shell("power", *words)[1])
+    for row in rows:
+        book.text(medium, row["run"], row["metric"], "pairs", row["queries"])
+        book.text(medium, row["run"], row["metric"], "delta", row["delta"])
 
 
 def by_experiment(book: Book, world: World) -> None:
@@ -368,6 +390,8 @@ def by_experiment(book: Book, world: World) -> None:
     if not world.second:
         _, out = shell("compare", str(first), "--format", "json")
         read_comparison(book, "compare FOLDER", json.loads(out))
+        if not world.audit:  # then power is the width of intervals
+            by_power(book, "power FOLDER", str(first))
 
 
 def run(book: Book, world: World, road: str, *options: str) -> Path:
