@@ -350,6 +350,14 @@ def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
     assert "Complete @10 in every system except " in opened.text("main")
 
 
+def test_a_query_without_groups_is_complete_nowhere(opened: Tab) -> None:
+    opened.view("question?id=q0")
+    opened.wait("document.querySelector('.rankings') !== null")
+    assert opened.count(".whole-met, .missing") == 0
+    opened.view("questions?q=q0")
+    assert opened.text("table.questions tbody tr td:last-child") == "–"
+
+
 def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
     opened.view("questions")
     found: set[str] = set()

@@ -223,7 +223,9 @@ function ranking(set, detail, passages, system) {
     "div",
     { class: "ranking" },
     title,
-    missed.length
+    !detail.groups.length
+      ? null
+      : missed.length
       ? h("p", { class: "missing" }, h("span", { class: "sign", "aria-hidden": "true" }, "✕ "), set.cutoff ? `Missed ${set.cutoff}: ` : "Missed: ", missed.flatMap((/** @type {number} */ number, /** @type {number} */ place) => [place ? "; " : "", `group ${number + 1} `, `(${whereMet(detail, system, number, cutoff)[1].replace(/^[✕△] /, "")})`]))
       : h("p", { class: "whole-met" }, h("span", { class: "sign", "aria-hidden": "true" }, "✓ "), `Complete${set.cutoff ? ` ${set.cutoff}` : ""}.`),
     h("table", null, h("caption", { class: "hidden" }, `Results of ${brief(set.systems[system].name)}`), h("thead", null, head), h("tbody", null, ...rows)),

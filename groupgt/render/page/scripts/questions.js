@@ -96,7 +96,7 @@ async function questions() {
     ...(all.groups.length ? [h("td", { class: "number" }, all.groups[at])] : []),
     ...systems_.map((system) => valueCell(of.steps[of.cells[system][at]] ?? null, openedWith(system, at))),
     ...(set.systems.length > 1 ? [h("td", { class: "number" }, of.spread_texts[at])] : []),
-    ...(all.complete.length && set.systems.length > 1 ? [h("td", { class: "number" }, `${Number(completeIn(all, at).toFixed(1))} of ${set.systems.length}`)] : []),
+    ...(all.complete.length && set.systems.length > 1 ? [h("td", { class: "number" }, at in all.out ? "–" : `${Number(completeIn(all, at).toFixed(1))} of ${set.systems.length}`)] : []),
   ]);
   return [
     h("h1", { tabindex: -1 }, "Queries"),
