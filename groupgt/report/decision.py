@@ -361,9 +361,10 @@ def _undecided(case: Case) -> str:
 
 
 def _largest_evidence(case: Case) -> list[str]:
-    """Return the evidence for the largest change, named if there are several."""
+    """Return the evidence for the largest change; whose it is, if there are several systems."""
     name, contrast = next(iter(case.contrasts.items()))
     lead = f"Largest change: {case.names[name]}, " if len(case.contrasts) > 1 else ""
+    lead = lead or (f"{case.names[name]}: " if len(case.family) > 1 else "")
     return evidence(case.of_family(contrast), lead)
 
 

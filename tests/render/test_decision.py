@@ -273,6 +273,9 @@ def test_evidence_has_the_level_of_its_own_interval() -> None:
         decide(SWEEP).evidence[0] == f"Largest change: bm25 k1=1.2, {SWEEP['bm25[k1=1.2,b=0.4]']['ndcg@3'].delta:.3f}"
     )
     assert decide(SWEEP).evidence[1].endswith("adjusted for 2 comparisons")
+    # Where the gates are about one of several systems, its change says whose it is.
+    of_one = decide(SWEEP, [bound("bm25[k1=0.9,b=0.4]", 0.9, passed=True, min=0.5)])
+    assert of_one.evidence[0].startswith("bm25 k1=0.9: ")
     assert decide(SWEEP).evidence[2].endswith(" (Holm)")
     one = decide(FEWER).evidence
     assert one[1].startswith("95% CI -")
