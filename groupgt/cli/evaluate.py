@@ -126,7 +126,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))
-    show_result(Misses.of(evaluations, k, worst, inputs.texts), style)
+    show_result(Misses.of(evaluations, k, worst, inputs.texts, inputs.shown), style)
 
 
 @command("depth")

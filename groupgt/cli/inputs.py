@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
@@ -88,6 +89,15 @@ class Inputs:
         from groupgt.results.folder import ResultFolder
 
         return ResultFolder.opened(self.truth_path, self.dataset_name, self.systems)
+
+    @property
+    def shown(self) -> str:
+        """The arguments that read the same system again, as a hint shows them."""
+        if self.reopened is None:
+            return "…"
+        options = {"--dataset": self.dataset_name, "--system": next(iter(self.reopened.chosen))}
+        typed = [part for option, value in options.items() if value for part in (option, value)]
+        return shlex.join([str(self.truth_path), *typed])
 
     def import_plugins(self) -> None:
         """Import the modules from --plugin, before anything that they register is named."""

@@ -410,7 +410,7 @@ class Misses(Result):
     """What one or several runs miss within `k`: the worst queries, and the groups that the fewest runs cover.
 
     `worst` limits the number of queries or, for several runs, of groups that are listed. `texts` maps ids to texts that
-    are shown next to the ids. `failures` has the place of every group in every run.
+    are shown next to the ids. `failures` has the place of every group in every run. `given` reads them again.
     """
 
     k: int
@@ -418,10 +418,16 @@ class Misses(Result):
     evaluations: Mapping[str, Evaluation] = field(repr=False)
     failures: Failures = field(repr=False)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    given: str = field(default="…", repr=False)
 
     @classmethod
     def of(
-        cls, evaluations: Sequence[Evaluation], k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None
+        cls,
+        evaluations: Sequence[Evaluation],
+        k: int = 10,
+        worst: int = 20,
+        texts: Mapping[str, str] | None = None,
+        given: str = "…",
     ) -> Misses:
         """Find what runs on one ground truth miss within k."""
         check_misses(k, worst)
@@ -430,7 +436,7 @@ class Misses(Result):
         # Queries that count as 0 without a group miss none.
         counted = found.counted & (found.truth.judgments.groups > 0)
         for_every_run = np.repeat(counted[:, np.newaxis], len(by_name), axis=1)
-        return cls(k, worst, by_name, replace(found, counting=for_every_run), texts or {})
+        return cls(k, worst, by_name, replace(found, counting=for_every_run), texts or {}, given)
 
     @property
     def groups(self) -> list[PlacedGroup]:

@@ -91,7 +91,9 @@ class MissesTeller(Teller[Misses]):
             more = "; --worst N lists more" if most else ""
             title = f"worst queries ({most}lowest coverage first{more})"
             grid = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit, texts)
-            yield Entries(title, entries, Table(*grid), f"see one: groupgt explain … --query {entries[0].name}")
+            yield Entries(
+                title, entries, Table(*grid), f"see one: groupgt explain {misses.given} --query {entries[0].name}"
+            )
         if misses.harmful:
             rows = [[each["qid"], each["rank"], each["id"]] for each in misses.harmful]
             yield Table(["query", "rank", "harmful passage"], rows, keep=3)
