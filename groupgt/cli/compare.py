@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,6 +39,9 @@ from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError
 from groupgt.options import options_of
 from groupgt.store.files import write_text
+
+if TYPE_CHECKING:
+    from groupgt.comparison.correlation import Correlation
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
@@ -253,6 +256,11 @@ def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
     metrics, give one ground truth and the runs. Two result folders are compared by the metric that both name, or by
     their primary metrics; one folder, by two metrics. Without -m, the metric is ndcg@10.
     """
+    show_result(correlated(inputs, **settings), style)
+
+
+def correlated(inputs: Inputs, **settings: Any) -> Correlation:
+    """Correlate two ground truths or two metrics over RUNS, or result folders."""
     from groupgt.comparison.correlation import correlation_of, side_of
     from groupgt.results.correlate import correlate
 
@@ -261,9 +269,7 @@ def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
         if len(inputs.run_paths) > 1:
             raise ConfigError(f"expected one or two result folders, found {1 + len(inputs.run_paths)}")
         other = next(iter(inputs.run_paths), None)
-        result = correlate(inputs.truth_path, other, metrics=metrics, dataset=inputs.dataset_name, **settings)
-        show_result(result, style)
-        return
+        return correlate(inputs.truth_path, other, metrics=metrics, dataset=inputs.dataset_name, **settings)
     inputs = inputs if metrics else replace(inputs, metric_texts=(DEFAULT,))
     metrics = inputs.metrics
     if len(metrics) not in (1, 2):
@@ -283,4 +289,4 @@ def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
             sides.append(side_of(table, table.primary, name))
     if len(sides) != 2:
         raise ConfigError(f"expected two sides to correlate, found {len(sides)}; choose one cutoff with -k")
-    show_result(correlation_of(sides[0], sides[1], Settings(pairs=True, **settings)), style)
+    return correlation_of(sides[0], sides[1], Settings(pairs=True, **settings))

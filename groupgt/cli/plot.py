@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from groupgt.cli.compare import BASELINE, setting_options
+from groupgt.cli.compare import BASELINE, correlated, setting_options
 from groupgt.cli.help import command
 from groupgt.cli.inputs import DECLARED, Inputs, input_options, refuse
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, OF_TRUTH, ONE_CONVENTION
@@ -65,8 +65,8 @@ def plot_command(
     """Draw the figure WHAT for RUNS and the ground truth in TRUTH, or for result folders from `groupgt run`.
 
     A result folder replaces TRUTH and RUNS: groupgt plot means results/sweep/latest -o means.svg. Sweep and latency
-    require a result folder; depth, ecdf, groups and slices accept only one. Figures show the first metric from -m
-    (default: the primary metric of the folder); depth shows all of them.
+    require a result folder; depth, ecdf, groups and slices accept only one; correlation takes what groupgt correlate
+    does. Figures show the first metric from -m (default: the primary metric of the folder); depth shows all of them.
     """
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
@@ -74,8 +74,11 @@ def plot_command(
     request = FigureRequest(
         what, output, dataset, baseline, {k: value for k, value in settings.items() if value is not None}, shown
     )
-    is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
-    figure = (_of_folders if is_folder else _of_runs)(inputs, request)
+    if what == "correlation":
+        figure = _of_correlation(inputs, request)
+    else:
+        is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
+        figure = (_of_folders if is_folder else _of_runs)(inputs, request)
     figure = figure.styled(title=title, width=size[0], height=size[1])
     try:
         figure.save(output)
@@ -94,6 +97,12 @@ class FigureRequest(NamedTuple):
     baseline: str | None
     settings: dict[str, Any]
     shown: Sequence[str]
+
+
+def _of_correlation(inputs: Inputs, request: FigureRequest) -> Figure:
+    """Draw two ground truths or two metrics, which are read as `groupgt correlate` reads them."""
+    refuse(("test", "correction", "baseline", "shown"), "the figure correlation shows all systems; leave this out")
+    return correlated(replace(inputs, dataset_name=request.dataset), **request.settings).plot()
 
 
 def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:

@@ -136,6 +136,40 @@ def deltas(
     )
 
 
+def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
+    """Draw the values of queries in one system against those in another; the diagonal is where both are equal.
+
+    Rows, one for each place: `x` (second system), `y` (first system), `times` (queries there), `qids`, `kind` (better,
+    worse or same) and `name`, empty where nothing is to be named. Names stand on the side with more room.
+    """
+    values = [row[axis] for row in rows for axis in "xy"]
+    ends = [min(values, default=0.0), max(values, default=1.0)]
+    scale = {"zero": False, "nice": False, "padding": 16}
+    place = {"x": numeric("x", title=second, scale=scale), "y": numeric("y", title=first, scale=scale)}
+    color = {**colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"]), "legend": None}
+    size = numeric("times", scale={"zero": True, "range": [0, 300]}, legend=legend("queries"))
+    tooltip = tips(qids="queries", x=second, y=first, times="number")
+    middle = sum(ends) / 2
+    sides = [layer({**points(60), "opacity": 0.8}, {**place, "color": color, "size": size, "tooltip": tooltip})]
+    for side, shift, where in (("left", 10, f"datum.x < {middle}"), ("right", -10, f"datum.x >= {middle}")):
+        mark = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 180}
+        sides.append(layer(mark, {**place, "text": nominal("name")}, f"datum.name && {where}"))
+    line = layer({"type": "line", "color": "$soft", "strokeDash": [5, 3]}, place)
+    diagonal = {"data": {"name": "diagonal", "values": [{"x": end, "y": end} for end in ends]}, **line}
+    counts = {kind: sum(row["times"] for row in rows if row["kind"] == kind) for kind in ("better", "worse", "same")}
+    named = shortlist([row["qids"] for row in rows if row["name"]])
+    return figure_of(
+        "scatter",
+        f"{first} against {second}",
+        replace(about, note="dashed: equal values"),
+        {"layer": [diagonal, *sides], "width": 330, "height": 330},
+        rows,
+        {"qids": "queries", "x": second, "y": first, "times": "number"},
+        f"{about.metric} of {first} against {second}, query by query: {counts['better']:,} better, "
+        f"{counts['worse']:,} worse, {counts['same']:,} the same{f'; furthest apart: {named}' if named else ''}.",
+    )
+
+
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
     """Draw metrics against the number of results, or against a budget of tokens, characters or search calls.
 
@@ -339,6 +373,7 @@ FIGURES: dict[str, str] = {
     "means": "means with confidence intervals",
     "differences": "differences from the baseline with confidence intervals",
     "queries": "per-query differences, sorted, with mean and CI",
+    "scatter": "each query in two systems; those furthest apart are named",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "iprec": "interpolated precision at eleven points of recall",
     "ecdf": "fraction of queries with a first hit, and of complete queries, by rank",

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from groupgt.comparison.across import Beside
 from groupgt.comparison.contrast import Contrast, Row
 from groupgt.comparison.reach import counts_signs, out_of_reach
@@ -21,11 +23,13 @@ from groupgt.render.document import Block, Item, bare
 from groupgt.render.drawing import Figure, template
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import BETTER, MARK, WORSE, Table, counted, fixed, signed, small, span
+from groupgt.render.tables import BETTER, MARK, WORSE, Table, counted, fixed, shortlist, signed, small, span
 from groupgt.report.means import about, parts_of
 
 # --- How differences were tested.
 
+# Places of queries that a scatter names.
+NAMED = 6
 # Tests of differences that are not those of one ground truth.
 ESTIMATED: dict[str, str] = {
     "audit": "t test of differences corrected by the audit",
@@ -259,27 +263,56 @@ def outcomes(systems: Systems) -> Figure:
     return figures.outcomes(rows, about(systems), systems.baseline)
 
 
-def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
-    """Draw sorted per-query differences between two systems (default: the best system and the baseline)."""
+def _two(systems: Systems, first: str | None, second: str | None) -> tuple[str, str]:
+    """Return two systems to compare (default: the best system and the baseline)."""
     against = second or systems.baseline
     others = [name for name in systems.names if name != against]
     chosen = first or (systems.best if systems.best in others else None) or others[0]
     for name in (chosen, against):
         if name not in systems.values:
             raise ConfigError(f"system {name!r} was not compared{near_names(str(name), systems.names)}")
+    return chosen, against
+
+
+def _gain_kind(gain: float) -> str:
+    return "better" if gain > SLACK else "worse" if gain < -SLACK else "same"
+
+
+def scatter(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
+    """Draw each query's values in two systems; the queries furthest apart are named."""
+    chosen, against = _two(systems, first, second)
+    sign = 1 if systems.higher else -1
+    values, other = (systems.values[name][systems.primary] for name in (chosen, against))
+    places: dict[tuple[float, float], list[str]] = {}
+    for place in np.flatnonzero(~np.isnan(values - other)).tolist():
+        places.setdefault((float(other[place]), float(values[place])), []).append(systems.qids[place])
+    gaps = {point: abs(point[1] - point[0]) for point in places}
+    apart = sorted((point for point, gap in gaps.items() if gap > SLACK), key=lambda point: -gaps[point])[:NAMED]
+    rows = [
+        {
+            **{"x": x, "y": y, "times": len(qids), "qids": shortlist(qids), "kind": _gain_kind(sign * (y - x))},
+            "name": shortlist(qids, 1) if (x, y) in apart else "",
+        }
+        for (x, y), qids in places.items()
+    ]
+    return figures.scatter(rows, about(systems), chosen, against)
+
+
+def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
+    """Draw sorted per-query differences between two systems (default: the best system and the baseline)."""
+    chosen, against = _two(systems, first, second)
     sign = 1 if systems.higher else -1
     values, other = (systems.values[name][systems.primary] for name in (chosen, against))
     gains = [(sign * gain, place) for place, gain in enumerate((values - other).tolist()) if not math.isnan(gain)]
     rows = []
     for number, (gain, place) in enumerate(sorted(gains, key=lambda item: (-item[0], item[1])), 1):
-        kind = "better" if gain > SLACK else "worse" if gain < -SLACK else "same"
-        rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": kind})
+        rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": _gain_kind(gain)})
     contrast = systems.between(chosen, against)
     stated = about(systems, level="CI" if contrast is None else level(contrast))
     return figures.deltas(rows, stated, chosen, against, _delta(contrast))
 
 
-FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}
+FIGURES = {"differences": differences, "queries": deltas, "scatter": scatter, "outcomes": outcomes}
 
 
 # --- The page.

@@ -18,7 +18,7 @@ from groupgt.evaluation.options import RequestOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics.language import Metric, parse_metric
-from groupgt.results.folder import ResultFolder
+from groupgt.results.folder import ResultFolder, folders_of
 from groupgt.results.merge import merged
 
 
@@ -95,7 +95,8 @@ def _stored(
         if len(texts) != 2:
             raise ConfigError(f"metrics: expected two metrics of {tables[0][0]}, found {len(texts)}")
         (_, table) = tables[0]
-        one, two = (side_of(table, _text_in(table, str(text)), str(text)) for text in texts)
+        names = [_text_in(table, str(text)) for text in texts]
+        one, two = (side_of(table, name, name) for name in names)
         return one, two
     if len(texts) > 1:
         raise ConfigError(f"metrics: expected one metric for both sides, found {len(texts)}")
@@ -109,7 +110,7 @@ def _table(source: Any, dataset: str | None) -> tuple[str, Systems]:
         return "comparison", source
     if not isinstance(source, (str, os.PathLike)):
         raise ConfigError(f"expected a result folder or a comparison, found {type(source).__name__}; runs: the runs")
-    folder = ResultFolder.read(Path(source))
+    folder = ResultFolder.read(folders_of([Path(source)])[-1])
     tables = merged([folder], Settings())
     if dataset not in tables and (dataset is not None or len(tables) > 1):
         found = "none" if dataset is None else repr(dataset)

@@ -155,3 +155,8 @@ def test_comparisons_and_folders(tmp_path: Path, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     assert main(["correlate", str(folder), "-m", "mrr,map", "--format", "json"]) is None
     assert json.loads(capsys.readouterr().out)["tau_ap"] == direct.tau_ap
+    # The same is drawn, from the file that names the newest run too.
+    drawn = ["plot", "correlation", str(folder.parent / "latest"), "-m", "mrr,map", "-o", str(tmp_path / "c.svg")]
+    assert main(drawn) is None
+    assert capsys.readouterr().out == f"{stored.plot().text}\n"
+    assert "<svg" in (tmp_path / "c.svg").read_text()

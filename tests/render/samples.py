@@ -83,6 +83,19 @@ def samples() -> dict[str, Figure]:
         "differences": figures.forest(means[:3], ABOUT, delta=True),
         "deltas": figures.deltas(_deltas(sorted_deltas), ABOUT, *SYSTEMS[:2], mean),
         "deltas of many": figures.deltas(_deltas(many), ABOUT, *SYSTEMS[:2], mean),
+        "scatter": figures.scatter(
+            [
+                {"x": place / 8, "y": y / 8, "times": 1 + place, "qids": f"q{place}{y}", "kind": kind, "name": name}
+                for place in range(9)
+                for y, kind, name in (
+                    (place, "same", ""),
+                    (8, "better", f"q{place}8"[place:]),
+                    (place / 2, "worse", ""),
+                )
+            ],
+            ABOUT,
+            *SYSTEMS[:2],
+        ),
         "depth": figures.depth(depths, ABOUT),
         "depth in tokens": figures.depth(depths[:12], ABOUT, "tokens"),
         "ecdf": figures.ecdf(steps, ABOUT),
