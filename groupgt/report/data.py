@@ -233,6 +233,8 @@ def why_out(evaluations: Sequence[Evaluation], query: int) -> str:
     if populations.unanswerable[query]:
         return "This query is declared unanswerable: it counts only in the metrics for such queries."
     if populations.undefined[query]:
+        if not evaluations[0].truth.judgments.groups[query]:
+            return "This query has no ground truth, so it counts in no mean; set answerable: false if it has no answer."
         return "No group of this query can be covered; it is excluded from all means."
     if not all(each.populations.counting[query] for each in evaluations):
         return "Systems without results for this query exclude it from their means (policy missing=skip)."

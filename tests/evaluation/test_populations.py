@@ -412,7 +412,7 @@ def check_page_query(world: World, population: str) -> None:
     said = [questions["out"].get(str(questions["qids"].index(qid)), "") for qid in QIDS[population]]
     begins = {
         "unanswerable": "This query is declared unanswerable",
-        "undefined": "No group of this query can be covered",
+        "undefined": "This query has no ground truth",
     }.get(population, "")
     assert all(text.startswith(begins) if begins else not text for text in said)
 
@@ -560,7 +560,7 @@ def test_the_page_of_a_query_says_why_it_does_not_count(population: str, tmp_pat
         "answerable": "Complete @5 in",
         "missing": "Not complete @5 in any system.",
         "unanswerable": "This query is declared unanswerable",
-        "undefined": "No group of this query can be covered; it is excluded from all means.",
+        "undefined": "This query has no ground truth, so it counts in no mean;",
         "extra": f"This page does not contain the query {qid}",
     }
     assert [name for name, text in said.items() if text in shown] == [population]

@@ -261,6 +261,6 @@ function formulas(set, every, detail, systems_, at) {
       return h("td", null, h("b", null, textAt(every[place], system, at)), worked ? h("span", { class: "formula" }, `= ${visible(worked)}`) : null);
     }),
   ]);
-  const without = detail && !detail.worked ? h("p", { class: "note" }, "Worked examples for this query were omitted; see groupgt explain.") : null;
+  const without = detail && detail.groups.length && !detail.worked ? h("p", { class: "note" }, "Worked examples for this query were omitted; see groupgt explain.") : null;
   return h("div", null, table(heads, body, "Metrics of this query", "formulas"), without);
 }
