@@ -12,7 +12,7 @@ import click
 
 from groupgt.cli.compare import BASELINE, correlated, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import DECLARED, Inputs, input_options, refuse
+from groupgt.cli.inputs import DECLARED, Inputs, input_options, is_result_folder, refuse
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, OF_TRUTH, ONE_CONVENTION
 from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
@@ -20,7 +20,6 @@ from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
 from groupgt.render.drawing import Figure, check_picture
 from groupgt.render.figures import FIGURES, check_figure, figure_named
-from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
@@ -77,7 +76,7 @@ def plot_command(
     if what == "correlation":
         figure = _of_correlation(inputs, request)
     else:
-        is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
+        is_folder = not inputs.run_paths or is_result_folder(inputs.truth_path)
         figure = (_of_folders if is_folder else _of_runs)(inputs, request)
     figure = figure.styled(title=title, width=size[0], height=size[1])
     try:

@@ -318,7 +318,7 @@ def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
     assert said.startswith("Means of mrr with 95% CI: ")
 
 
-@pytest.mark.parametrize("what", ["means", "queries", "latency", "depth", "ecdf", "groups", "slices"])
+@pytest.mark.parametrize("what", ["means", "queries", "scatter", "latency", "depth", "ecdf", "groups", "slices"])
 def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tmp_path: Path) -> None:
     assert handbook.folder is not None
     known = handbook.plot(what)
@@ -328,6 +328,14 @@ def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tm
     assert "default policy" in drawn["description"]
     latest = handbook.folder.parent / "latest"
     assert plot(what, latest, "-o", tmp_path / "figure.json").strip() == known.text
+
+
+def test_several_folders_are_drawn_as_one_comparison(handbook: Outcome, tmp_path: Path) -> None:
+    """A folder of result folders is one too, whatever stands behind it."""
+    assert handbook.folder is not None
+    ways = ((handbook.folder, handbook.folder), (handbook.folder.parent, handbook.folder))
+    one, other = (plot("means", *each, "-o", tmp_path / "figure.json") for each in ways)
+    assert one == other
 
 
 def test_some_systems_are_drawn(handbook: Outcome, tmp_path: Path) -> None:
