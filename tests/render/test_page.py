@@ -90,6 +90,14 @@ def test_scripts_are_allowed_by_their_digest_alone() -> None:
     assert len(reader.scripts) == len(SCRIPTS)
 
 
+def test_a_page_holds_code_without_its_comments() -> None:
+    scripts = read(page_bytes(page(dataset()))).scripts
+    for name, script in zip(SCRIPTS, scripts, strict=True):
+        lines = (FOLDER / "scripts" / f"{name}.js").read_text(encoding="utf-8").splitlines()
+        code = [line for line in lines if not line.lstrip().startswith(("//", "/*", "*"))]
+        assert [re.sub(r"/\*.*?\*/ ?", "", line) for line in code] == script.splitlines()
+
+
 def test_nothing_is_referred_to_and_nothing_listens_inline() -> None:
     reader = read(page_bytes(page(dataset())))
     for tag, attributes in reader.tags:

@@ -25,6 +25,8 @@ from groupgt.render.themes import CONFIG, RANK_ENDS, RANKS, THEMES
 FOLDER = Path(__file__).parent
 VIEWS = ("overview", "systems", "previous", "comparison", "outcomes", "questions", "question")
 SCRIPTS = ("base", "address", "figures", *VIEWS, "frame")
+# Comments that take whole lines, and others between asterisks.
+COMMENTS = re.compile(rb"^[ \t]*(?://.*|/\*(?s:.*?)\*/[ \t]*)\n|/\*(?s:.*?)\*/ ?", re.MULTILINE)
 # Maximum size of a page that fits into an e-mail.
 MAX_SIZE = 25_000_000
 # Maximum number of systems in the table that works without scripts.
@@ -115,7 +117,8 @@ def script(name: str) -> str:
 
 @cache
 def _file(name: str) -> bytes:
-    return (FOLDER / name).read_bytes()
+    """Return a file of the page without its comments, which are for those who change it."""
+    return COMMENTS.sub(b"", (FOLDER / name).read_bytes())
 
 
 @cache
