@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
@@ -97,7 +96,7 @@ class Inputs:
             return "…"
         options = {"--dataset": self.dataset_name, "--system": next(iter(self.reopened.chosen))}
         typed = [part for option, value in options.items() if value for part in (option, value)]
-        return shlex.join([str(self.truth_path), *typed])
+        return " ".join(f'"{part}"' if " " in part else part for part in (str(self.truth_path), *typed))
 
     def import_plugins(self) -> None:
         """Import the modules from --plugin, before anything that they register is named."""

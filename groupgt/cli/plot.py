@@ -73,11 +73,11 @@ def plot_command(
     request = FigureRequest(
         what, output, dataset, baseline, {k: value for k, value in settings.items() if value is not None}, shown
     )
-    if what == "correlation":
-        figure = _of_correlation(inputs, request)
-    else:
-        is_folder = not inputs.run_paths or is_result_folder(inputs.truth_path)
-        figure = (_of_folders if is_folder else _of_runs)(inputs, request)
+    is_folder = not inputs.run_paths or is_result_folder(inputs.truth_path)
+    if dataset is not None and not is_folder:
+        raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
+    draw = _of_correlation if what == "correlation" else _of_folders if is_folder else _of_runs
+    figure = draw(inputs, request)
     figure = figure.styled(title=title, width=size[0], height=size[1])
     try:
         figure.save(output)
@@ -107,8 +107,6 @@ def _of_correlation(inputs: Inputs, request: FigureRequest) -> Figure:
 def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.comparison.compare import baseline_of, comparison_of
 
-    if request.dataset is not None:
-        raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
     inputs.check()
     baseline = baseline_of([name for name, _ in inputs.named_runs], request.baseline)
     evaluations = inputs.evaluations_by_name(inputs.request)

@@ -160,3 +160,13 @@ def test_comparisons_and_folders(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(drawn) is None
     assert capsys.readouterr().out == f"{stored.plot().text}\n"
     assert "<svg" in (tmp_path / "c.svg").read_text()
+    for option, value in (("--test", "t"), ("--baseline", "s1"), ("--system", "s1")):
+        with pytest.raises(SystemExit, match="2"):
+            main([*drawn, option, value])
+        assert capsys.readouterr().err.startswith(f"groupgt: {option}: the figure correlation shows all systems")
+    ends = [str(tmp_path / "qa.jsonl"), *(str(tmp_path / f"{name}.jsonl") for name in runs)]
+    with pytest.raises(SystemExit, match="2"):
+        main(["plot", "correlation", *ends, *drawn[3:], "--dataset", "d"])
+    assert "--dataset: TRUTH and RUNS are one data set" in capsys.readouterr().err
+    assert main(["plot", "correlation", *ends, "--convention", "trec", *drawn[3:]]) is None
+    assert capsys.readouterr().out == f"{direct.plot().text}\n"
