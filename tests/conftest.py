@@ -58,11 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import a module whose tests are all left out by default, unless it is named."""
+    """Do not import a module whose tests are all left out by default; pytest asks only for what is not named."""
     if collection_path.suffix != ".py" or config.getoption("markexpr") != DEFAULT:
         return None
-    is_named = any(Path(each.partition("::")[0]).resolve() == collection_path for each in config.args)
-    return True if not is_named and LEFT_OUT.search(collection_path.read_text(encoding="utf-8")) else None
+    return True if LEFT_OUT.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 @pytest.hookimpl(tryfirst=True)

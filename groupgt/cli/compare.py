@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, is_result_folder, typed, typed_parameters
+from groupgt.cli.inputs import Inputs, input_options, is_result_folder, refuse_reading, typed, typed_parameters
 from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, SORT, TRUTH, option_of
 from groupgt.cli.output import (
     PER_QUERY,
@@ -266,6 +266,7 @@ def correlated(inputs: Inputs, **settings: Any) -> Correlation:
 
     metrics = inputs.metrics if inputs.metric_texts else []
     if is_result_folder(inputs.truth_path):
+        refuse_reading("dataset_name")
         if len(inputs.run_paths) > 1:
             raise ConfigError(f"expected one or two result folders, found {1 + len(inputs.run_paths)}")
         other = next(iter(inputs.run_paths), None)
@@ -274,6 +275,8 @@ def correlated(inputs: Inputs, **settings: Any) -> Correlation:
     metrics = inputs.metrics
     if len(metrics) not in (1, 2):
         raise ConfigError(f"-m: expected one metric for two ground truths, or two metrics, found {len(metrics)}")
+    if len(inputs.run_paths) <= 2 - len(metrics):
+        raise ConfigError("RUNS: expected the runs to measure, or a result folder in place of TRUTH; found none")
     if len(metrics) == 2:
         inputs.check()
         table = Systems.of(inputs.evaluations_by_name(inputs.request))

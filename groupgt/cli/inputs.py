@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
@@ -96,7 +97,7 @@ class Inputs:
             return "…"
         options = {"--dataset": self.dataset_name, "--system": next(iter(self.reopened.chosen))}
         typed = [part for option, value in options.items() if value for part in (option, value)]
-        return " ".join(f'"{part}"' if " " in part else part for part in (str(self.truth_path), *typed))
+        return shlex.join([str(self.truth_path), *typed])
 
     def import_plugins(self) -> None:
         """Import the modules from --plugin, before anything that they register is named."""
@@ -379,13 +380,21 @@ def refuse(names: Collection[str], reason: str) -> None:
         raise ConfigError(f"{shown}: {reason}")
 
 
+def refuse_reading(*accepted: str) -> None:
+    """Raise `ConfigError` for options that read or measure, beside a result folder; metrics choose among its own."""
+    reading = {*Inputs.__dataclass_fields__, *DECLARED} - {"truth_path", "run_paths", "metric_texts", *accepted}
+    refuse(reading, "a result folder is already evaluated; drop input and metric options")
+
+
 def is_result_folder(path: Path) -> bool:
     """Return whether a path is a result folder, a folder of result folders, or the file `latest` in one."""
     from groupgt.store.stamped import LAST, LATEST
 
     # URLs are passed as text.
     path = Path(path)
-    return (path.name == LATEST and path.is_file()) or any((path / name).is_file() for name in (LAST, LATEST))
+    if path.name == LATEST and path.is_file():
+        return True
+    return any((path / name).is_file() for name in (LAST, LATEST)) or any(path.glob(f"*/{LAST}"))
 
 
 def name_and_path(run: Path | str) -> tuple[str, Path | str]:

@@ -12,7 +12,7 @@ import click
 
 from groupgt.cli.compare import BASELINE, correlated, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import DECLARED, Inputs, input_options, is_result_folder, refuse
+from groupgt.cli.inputs import Inputs, input_options, is_result_folder, refuse, refuse_reading
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, OF_TRUTH, ONE_CONVENTION
 from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
@@ -100,7 +100,9 @@ class FigureRequest(NamedTuple):
 
 def _of_correlation(inputs: Inputs, request: FigureRequest) -> Figure:
     """Draw two ground truths or two metrics, which are read as `groupgt correlate` reads them."""
-    refuse(("test", "correction", "baseline", "shown"), "the figure correlation shows all systems; leave this out")
+    refuse(
+        ("test", "correction", "baseline", "shown", "by"), "the figure correlation shows all systems; leave this out"
+    )
     return correlated(replace(inputs, dataset_name=request.dataset), **request.settings).plot()
 
 
@@ -133,9 +135,7 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.results.folder import folders_of, read_folders
     from groupgt.results.merge import compared_metrics, merged, settings_of, why_stored
 
-    accepted = {"truth_path", "run_paths", "metric_texts"}
-    reading = {*Inputs.__dataclass_fields__, *DECLARED} - accepted
-    refuse(reading, "a result folder is already evaluated; drop input and metric options")
+    refuse_reading()
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
     metrics, settings = inputs.metrics if inputs.metric_texts else (), replace(settings_of(folders), **request.settings)
     tables = merged(folders, settings, request.baseline, metrics, compared_metrics(folders))

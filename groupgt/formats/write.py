@@ -66,7 +66,7 @@ def _flat(truth: GroundTruth) -> Iterator[Judgment]:
 def flat_fault(truth: GroundTruth) -> str | None:
     """Explain why `write_flat` cannot write this ground truth; returns None if it can."""
     if truth.set_of is not None:
-        return "qrels cannot say which documents are needed together"
+        return "qrels cannot store passages that are relevant only together"
     return trec.judgments_fault(_flat(truth))
 
 

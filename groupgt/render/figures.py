@@ -139,15 +139,18 @@ def deltas(
 def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
     """Draw the values of queries in one system against those in another; the diagonal is where both are equal.
 
-    Rows, one for each place: `x` (second system), `y` (first system), `times` (queries there), `qids`, `kind` (better,
-    worse or same) and `name`, empty where nothing is to be named. Names stand on the side with more room.
+    Rows, one for each place, furthest apart first: `x` (second system), `y` (first system), `times` (queries there),
+    `qids`, `kind` (better, worse or same) and `name`, empty where nothing is to be named. Names stand on the side with
+    more room.
     """
     values = [row[axis] for row in rows for axis in "xy"]
     ends = [min(values, default=0.0), max(values, default=1.0)]
     scale = {"zero": False, "nice": False, "padding": 16}
     place = {"x": numeric("x", title=second, scale=scale), "y": numeric("y", title=first, scale=scale)}
     color = {**colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"]), "legend": None}
-    size = numeric("times", scale={"zero": True, "range": [0, 300]}, legend=legend("queries"))
+    times = sorted({row["times"] for row in rows})
+    key = {**legend("queries"), "values": times if len(times) <= 4 else [times[0], times[len(times) // 2], times[-1]]}
+    size = numeric("times", scale={"zero": True, "range": [0, 300]}, legend=key if times[1:] else None)
     tooltip = tips(qids="queries", x=second, y=first, times="number")
     middle = sum(ends) / 2
     sides = [layer({**points(60), "opacity": 0.8}, {**place, "color": color, "size": size, "tooltip": tooltip})]
@@ -157,7 +160,7 @@ def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
     line = layer({"type": "line", "color": "$soft", "strokeDash": [5, 3]}, place)
     diagonal = {"data": {"name": "diagonal", "values": [{"x": end, "y": end} for end in ends]}, **line}
     counts = {kind: sum(row["times"] for row in rows if row["kind"] == kind) for kind in ("better", "worse", "same")}
-    named = shortlist([row["qids"] for row in rows if row["name"]])
+    named = shortlist([row["name"] for row in rows if row["name"]])
     return figure_of(
         "scatter",
         f"{first} against {second}",

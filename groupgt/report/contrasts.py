@@ -286,14 +286,13 @@ def scatter(systems: Systems, first: str | None = None, second: str | None = Non
     places: dict[tuple[float, float], list[str]] = {}
     for place in np.flatnonzero(~np.isnan(values - other)).tolist():
         places.setdefault((float(other[place]), float(values[place])), []).append(systems.qids[place])
-    gaps = {point: abs(point[1] - point[0]) for point in places}
-    apart = sorted((point for point, gap in gaps.items() if gap > SLACK), key=lambda point: -gaps[point])[:NAMED]
+    apart = sorted(places.items(), key=lambda item: -abs(item[0][1] - item[0][0]))
     rows = [
         {
             **{"x": x, "y": y, "times": len(qids), "qids": shortlist(qids), "kind": _gain_kind(sign * (y - x))},
-            "name": shortlist(qids, 1) if (x, y) in apart else "",
+            "name": shortlist(qids, 1) if number < NAMED and abs(y - x) > SLACK else "",
         }
-        for (x, y), qids in places.items()
+        for number, ((x, y), qids) in enumerate(apart)
     ]
     return figures.scatter(rows, about(systems), chosen, against)
 

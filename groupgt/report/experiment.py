@@ -326,8 +326,8 @@ def _overall(outcome: Outcome) -> tuple[str, list[str], list[str], str] | None:
     if len(made) < 2:
         return None
     decision, repeated = overall(made, outcome.gates)
-    subject = gates.subject_of(outcome.gates, outcome.experiment.config.baseline)
-    title = gates.title(outcome.gates, subject) if outcome.gates else ""
+    listed = [gate for gate in outcome.gates if gate.dataset in outcome.systems]
+    title = gates.title(listed, gates.subject_of(outcome.gates, outcome.experiment.config.baseline)) if listed else ""
     return decision.badge, decision.sentence, repeated, title
 
 

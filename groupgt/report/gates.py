@@ -276,12 +276,11 @@ def subject_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
     return systems.pop() if len(systems) == 1 else None
 
 
-def rest(result: GateResult, subject: str | None) -> str:
+def rest(result: GateResult, subject: str | None, baseline: str | None) -> str:
     """Return what follows the measure: whose it is, its limit, and what a drop or a gain is relative to."""
     words = f" {limit(result)}" if result.system == subject else f" of {result.system} {limit(result)}"
     if result.asks.is_relative:
-        baseline = None if result.drop is None else result.drop.baseline
-        than = baseline or ("the previous run" if result.asks.against == "previous" else "the baseline")
+        than = "the previous run" if result.asks.against == "previous" else baseline or "the baseline"
         words += f" {'over' if result.asks.min_gain is not None else 'from'} {than}"
         words += ", significant" if result.asks.must else ""
     return words
@@ -339,7 +338,7 @@ def table(gates: Sequence[GateResult], baseline: str | None) -> Limits:
         word = "allowed" if kind(gate) == "allowed" else status(gate)
         note = f", {remark(gate)}" if remark(gate) else ""
         found = f"{value(gate)}{unit(gate) if gate.value is not None else ''}"
-        rows.append((word, f"{measure(gate)}{rest(gate, subject)}{note}", shares(gate), found))
+        rows.append((word, f"{measure(gate)}{rest(gate, subject, baseline)}{note}", shares(gate), found))
         cells.append([word, *rows[-1][1:2], found])
     heading = title(gates, subject)
     # What is folded comes last on a terminal alone.
@@ -363,15 +362,16 @@ def told_status(result: GateResult) -> str:
 
 def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]:
     """Convert the gate results of a data set for the page: latency gates if `timed`, otherwise all other gates."""
-    subject = subject_of(outcome.gates, outcome.experiment.config.baseline)
+    baseline = outcome.experiment.config.baseline
+    subject = subject_of(outcome.gates, baseline)
     own = [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
-    return [_page_row(gate, subject, _shown(outcome, gate)) for gate in own]
+    return [{**_page_row(gate), "rest": rest(gate, subject, baseline), "shown": _shown(outcome, gate)} for gate in own]
 
 
 def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
-    """Return what the page's list of queries is asked for to show those that fail a gate; None if it cannot tell."""
+    """Return what the page's list of queries is asked for to show those of a gate, worst first; None if it cannot."""
     evaluation = outcome.evaluations.get(gate.dataset, {}).get(gate.system)
-    if evaluation is None or gate.value is None or gate.timed:
+    if evaluation is None or gate.value is None or gate.timed or not set(gate.asks.slice) <= set(evaluation.slicer.by):
         return None
     text = evaluation.text_of(gate.metric)
     shown = {"m": text, **{f"by:{column}": str(value) for column, value in gate.asks.slice.items()}}
@@ -381,7 +381,7 @@ def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
     return None if baseline is None else {**shown, "show": "worse", "a": gate.system, "b": baseline}
 
 
-def _page_row(gate: GateResult, subject: str | None, shown: dict[str, str] | None) -> data.Gate:
+def _page_row(gate: GateResult) -> data.Gate:
     parts = shares(gate)
     return {
         "number": gate.gate,
@@ -392,11 +392,11 @@ def _page_row(gate: GateResult, subject: str | None, shown: dict[str, str] | Non
         "kind": kind(gate),
         "status": told_status(gate),
         "measure": measure(gate),
-        "rest": rest(gate, subject),
+        "rest": "",
         "note": remark(gate),
         "value": f"{value(gate)}{unit(gate) if gate.value is not None else ''}",
         "shares": None if parts is None else [round(100 * min(part, 1.0), 2) for part in parts],
-        "shown": shown,
+        "shown": None,
         "over": kind(gate) in ("failed", "allowed") and {gate.asks.max, gate.asks.max_drop} != {None},
     }
 

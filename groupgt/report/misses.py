@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -91,9 +92,8 @@ class MissesTeller(Teller[Misses]):
             more = "; --worst N lists more" if most else ""
             title = f"worst queries ({most}lowest coverage first{more})"
             grid = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit, texts)
-            yield Entries(
-                title, entries, Table(*grid), f"see one: groupgt explain {misses.given} --query {entries[0].name}"
-            )
+            one = f"see one: groupgt explain {misses.given} --query {shlex.quote(entries[0].name)}"
+            yield Entries(title, entries, Table(*grid), one)
         if misses.harmful:
             rows = [[each["qid"], each["rank"], each["id"]] for each in misses.harmful]
             yield Table(["query", "rank", "harmful passage"], rows, keep=3)

@@ -20,6 +20,7 @@ from groupgt.evaluation.runs import named_runs
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.results.folder import ResultFolder, folders_of
 from groupgt.results.merge import merged
+from groupgt.store.stamped import LATEST
 
 
 @takes_options(RequestOptions, Settings, alpha="Significance level for the order of two systems.")
@@ -101,7 +102,10 @@ def _stored(
     if len(texts) > 1:
         raise ConfigError(f"metrics: expected one metric for both sides, found {len(texts)}")
     chosen = [_text_in(table, str(texts[0])) if texts else table.primary for _, table in tables]
-    one, two = (side_of(table, text, label) for (label, table), text in zip(tables, chosen))
+    labels = [label for label, _ in tables]
+    if labels[0] == labels[1] and not isinstance(first, Systems):
+        labels = [str(first), str(second)]
+    one, two = (side_of(table, text, label) for label, (_, table), text in zip(labels, tables, chosen))
     return one, two
 
 
@@ -115,7 +119,10 @@ def _table(source: Any, dataset: str | None) -> tuple[str, Systems]:
     if dataset not in tables and (dataset is not None or len(tables) > 1):
         found = "none" if dataset is None else repr(dataset)
         raise ConfigError(f"{source}: dataset: expected one of {', '.join(tables)}, found {found}")
-    return Path(source).name, tables[dataset] if dataset is not None else next(iter(tables.values()))
+    name = Path(source).name
+    return name if name != LATEST else folder.path.parent.name, tables[dataset] if dataset is not None else next(
+        iter(tables.values())
+    )
 
 
 def _text_in(table: Systems, text: str) -> str:

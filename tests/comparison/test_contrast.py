@@ -162,8 +162,8 @@ def test_a_scatter_has_one_place_for_queries_with_the_same_values() -> None:
     runs = {"b": {"q1": ["x"], "q4": ["x"]}, "a": {"q1": ["x"], "q2": ["x"], "q3": ["x"]}}
     figure = groupgt.compare(truth, runs, ["recall@1"], baseline="b", resamples=10).plot("scatter")
     assert figure.headers == ["queries", "b", "a", "number"]
-    assert figure.rows == [["q1", 1.0, 1.0, 1], ["q2, q3", 0.0, 1.0, 2], ["q4", 1.0, 0.0, 1]]
-    assert "2 better, 1 worse, 1 the same; furthest apart: q2, q3, q4." in figure.text
+    assert figure.rows == [["q2, q3", 0.0, 1.0, 2], ["q4", 1.0, 0.0, 1], ["q1", 1.0, 1.0, 1]]
+    assert "2 better, 1 worse, 1 the same; furthest apart: q2 and 1 more, q4." in figure.text
 
 
 def test_lower_is_better_where_it_is() -> None:

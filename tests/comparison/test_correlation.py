@@ -164,6 +164,14 @@ def test_comparisons_and_folders(tmp_path: Path, capsys: pytest.CaptureFixture[s
         with pytest.raises(SystemExit, match="2"):
             main([*drawn, option, value])
         assert capsys.readouterr().err.startswith(f"groupgt: {option}: the figure correlation shows all systems")
+    # Runs are missed before anything is read, and what a folder would leave without effect is refused.
+    for given in (["-m", "mrr,map"], [str(tmp_path / "qa.jsonl"), "-m", "mrr"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["plot", "correlation", str(tmp_path / "qa.jsonl"), *given, *drawn[5:]])
+        assert "RUNS: expected the runs to measure" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([*drawn, "--labeller", "parent"])
+    assert "--labeller: a result folder is already evaluated" in capsys.readouterr().err
     ends = [str(tmp_path / "qa.jsonl"), *(str(tmp_path / f"{name}.jsonl") for name in runs)]
     with pytest.raises(SystemExit, match="2"):
         main(["plot", "correlation", *ends, *drawn[3:], "--dataset", "d"])

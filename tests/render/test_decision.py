@@ -266,6 +266,14 @@ def test_the_shapes_of_badges_differ() -> None:
     assert len(set(SHAPES.values())) == len(SHAPES)
 
 
+def test_a_gate_without_a_value_is_worded_as_one_with_a_value() -> None:
+    gates = (
+        change(WORSE, "bad", passed=False, is_beyond=True, max_drop=0.02),
+        no_value("bad", "no baseline", max_drop=0.02),
+    )
+    assert {told.rest(gate, "bad", "released") for gate in gates} == {" drops at most 0.02 from released"}
+
+
 def test_evidence_has_the_level_of_its_own_interval() -> None:
     # One of two is rejected by none: each has 1 - .05 / 2.
     assert decide(SWEEP).evidence[1].startswith("97.5% CI ")

@@ -147,7 +147,8 @@ class Gate(TypedDict):
 
     `order` sorts the list by `kind`, failures first. `measure` and `rest` say what is measured; `note` says why it has
     no value, or why it is allowed. `shares` are the percentages of a bar that the value and the limit take (None
-    without a value); what is `over` the limit is drawn apart. `shown` asks the list of queries for those that fail it.
+    without a value); what is `over` the limit is drawn apart. `shown` is what the list of queries
+    is asked for to show those of the gate, worst first.
     """
 
     number: int

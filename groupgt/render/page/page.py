@@ -26,7 +26,8 @@ FOLDER = Path(__file__).parent
 VIEWS = ("overview", "systems", "previous", "comparison", "outcomes", "questions", "question")
 SCRIPTS = ("base", "address", "figures", *VIEWS, "frame")
 # Comments that take whole lines, and others between asterisks.
-COMMENTS = re.compile(rb"^[ \t]*(?://.*|/\*(?s:.*?)\*/[ \t]*)\n|/\*(?s:.*?)\*/ ?", re.MULTILINE)
+BLOCK = rb"/\*(?:(?!\*/)(?s:.))*\*/"
+COMMENTS = re.compile(rb"^[ \t]*(?://.*|" + BLOCK + rb"[ \t]*)\n|" + BLOCK + rb" ?", re.MULTILINE)
 # Maximum size of a page that fits into an e-mail.
 MAX_SIZE = 25_000_000
 # Maximum number of systems in the table that works without scripts.

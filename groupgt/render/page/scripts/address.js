@@ -18,7 +18,7 @@ function link(view, changes = {}, whole = false) {
   for (const key of ["d", "m"]) if (now.get(key) !== null) values.set(key, String(now.get(key)));
   for (const [key, value] of Object.entries(changes)) {
     values.delete(key);
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== null && one !== "") values.append(key, String(one));
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== null && (one !== "" || key.startsWith("by:"))) values.append(key, String(one));
   }
   const query = values.toString();
   return `#${view}${query ? `?${query}` : ""}`;

@@ -97,7 +97,7 @@ const gatesOn = (set) => [...set.gates, ...(times.gates[set.name] || [])].sort((
 /** What became of a gate, with a sign. @param {Gate} gate */
 const statusOf = (gate) => h("span", { class: "status" }, icon({ failed: "Blocked", allowed: "allowed", passed: "Passed" }[gate.kind] || "allowed"), gate.status);
 
-/** A link to the queries that fail a gate, worst first. @param {DatasetOnPage} set @param {Gate} gate @param {...Child} children */
+/** A link to the queries of a gate, worst first. @param {DatasetOnPage} set @param {Gate} gate @param {...Child} children */
 const failing = (set, gate, ...children) =>
   gate.shown && set.metrics.some((/** @type {Plain} */ each) => each.name === gate.shown?.m) ? h("a", { href: link("questions", { d: set.name, ...gate.shown }), title: "Show its queries, worst first" }, ...children) : h("span", null, ...children);
 
@@ -111,7 +111,7 @@ function gateTable() {
   const rows = new Map();
   sets.forEach((/** @type {DatasetOnPage} */ set, /** @type {number} */ place) => {
     for (const gate of gatesOn(set)) {
-      const key = [gate.number, gate.system, gate.measure, gate.rest].join("\n");
+      const key = `${gate.number} ${gate.system}`;
       const row = rows.get(key) || sets.map(() => null);
       row[place] = gate;
       rows.set(key, row);
@@ -132,7 +132,7 @@ function gateTable() {
     { class: "gates", "aria-label": "Gates" },
     h("h2", null, visible(/** @type {Plain} */ (page.overall)?.[3] || "Gates")),
     drawn(isFolded ? ordered.filter((row) => !passed.includes(row)) : ordered),
-    isFolded ? h("details", null, h("summary", null, icon("Passed"), `${passed.length} gates passed on all data sets`), drawn(passed)) : null
+    isFolded ? h("details", null, h("summary", null, icon("Passed"), `${passed.length} gates passed`), drawn(passed)) : null
   );
 }
 

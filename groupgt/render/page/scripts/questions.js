@@ -75,7 +75,7 @@ async function questions() {
   const pages = Math.max(1, Math.ceil(kept.length / ROWS));
   const number = Math.min(pages, Math.max(1, Number(values.get("page")) || 1));
   const some = kept.slice((number - 1) * ROWS, number * ROWS);
-  const systems_ = shownSystems(set, values, shown === "better" || shown === "worse" ? [a, b] : values.has("a") ? [a] : []);
+  const systems_ = shownSystems(set, values, shown === "better" || shown === "worse" ? [a, b] : values.has("a") && !values.has("col") ? [a] : []);
   const others = ["show", "q", "sort", "a", "b", ...Object.keys(all.slices).map((by) => `by:${by}`)];
   const carried = Object.fromEntries(others.map((key) => [key, values.get(key)]));
   const heads = [
