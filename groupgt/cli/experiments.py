@@ -162,8 +162,8 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
     experiment = made.experiment
     previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
     show_rows(made.headers, made.rows, style)
-    if any(row[made.headers.index("calls")] for row in made.rows):
-        show_beside("calls: batches of queries, and queries run one by one to be timed", style)
+    if style not in ("json", "csv") and any(row[made.headers.index("calls")] for row in made.rows):
+        show("calls: batches of queries (of pairs for a labeller), and queries run one by one to be timed")
     for text in made.unchecked:
         say(f"not checked without --allow-code: {text}")
     if made.left is not None:
