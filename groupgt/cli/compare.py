@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, is_result_folder, refuse_reading, typed, typed_parameters
+from groupgt.cli.inputs import (
+    NO_RUNS,
+    Inputs,
+    input_options,
+    is_result_folder,
+    refuse_reading,
+    typed,
+    typed_parameters,
+)
 from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, SORT, TRUTH, option_of
 from groupgt.cli.output import (
     PER_QUERY,
@@ -276,7 +284,7 @@ def correlated(inputs: Inputs, **settings: Any) -> Correlation:
     if len(metrics) not in (1, 2):
         raise ConfigError(f"-m: expected one metric for two ground truths, or two metrics, found {len(metrics)}")
     if len(inputs.run_paths) <= 2 - len(metrics):
-        raise ConfigError("RUNS: expected the runs to measure, or a result folder in place of TRUTH; found none")
+        raise ConfigError(NO_RUNS)
     if len(metrics) == 2:
         inputs.check()
         table = Systems.of(inputs.evaluations_by_name(inputs.request))

@@ -116,9 +116,7 @@ class Inputs:
         if self.takes_folder and self.reopened is None:
             if not self.run_paths:
                 require_paths(self.truth_path, ())
-                raise ConfigError(
-                    "RUNS: expected the runs to measure, or a result folder in place of TRUTH; found none"
-                )
+                raise ConfigError(NO_RUNS)
             for option, value in (("--system", self.systems), ("--dataset", self.dataset_name)):
                 if value:
                     raise ConfigError(f"{option}: requires a result folder, but {self.truth_path} is not one")
@@ -380,9 +378,17 @@ def refuse(names: Collection[str], reason: str) -> None:
         raise ConfigError(f"{shown}: {reason}")
 
 
+# Where runs are optional because a result folder has them.
+NO_RUNS = "RUNS: expected the runs to measure, or a result folder in place of TRUTH; found none"
+
+
 def refuse_reading(*accepted: str) -> None:
-    """Raise `ConfigError` for options that read or measure, beside a result folder; metrics choose among its own."""
-    reading = {*Inputs.__dataclass_fields__, *DECLARED} - {"truth_path", "run_paths", "metric_texts", *accepted}
+    """Raise `ConfigError` for options that read or measure, beside a result folder.
+
+    Metrics choose among those of the folder, and a plug-in may have to be imported to name them.
+    """
+    chosen = {"truth_path", "run_paths", "metric_texts", "plugins", "allow_code"}
+    reading = {*Inputs.__dataclass_fields__, *DECLARED} - chosen - {*accepted}
     refuse(reading, "a result folder is already evaluated; drop input and metric options")
 
 

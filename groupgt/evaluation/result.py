@@ -410,7 +410,7 @@ class Misses(Result):
     """What one or several runs miss within `k`: the worst queries, and the groups that the fewest runs cover.
 
     `worst` limits the number of queries or, for several runs, of groups that are listed. `texts` maps ids to texts that
-    are shown next to the ids. `failures` has the place of every group in every run. `given` reads them again.
+    are shown next to the ids. `failures` has the place of every group in every run. `given` names them in a shell.
     """
 
     k: int

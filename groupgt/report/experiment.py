@@ -305,6 +305,7 @@ def page_of(outcome: Outcome) -> data.Page:
         for name in decisions(outcome)
         if name in outcome.systems
     ]
+    shown = [gate for gate in outcome.gates if gate.dataset in outcome.systems]
     return {
         "title": outcome.experiment.title,
         "datasets": datasets,
@@ -316,19 +317,18 @@ def page_of(outcome: Outcome) -> data.Page:
         ],
         "across": list(across.verdict_of(outcome)),
         "overall": _overall(outcome),
+        "gates_title": gates.title(shown, gates.subject_of(shown, outcome.experiment.config.baseline)),
         "times": sure(_times(outcome)),
     }
 
 
-def _overall(outcome: Outcome) -> tuple[str, list[str], list[str], str] | None:
-    """Return the badge and the sentence over several data sets, those whose own it repeats, and the title of gates."""
+def _overall(outcome: Outcome) -> tuple[str, list[str], list[str]] | None:
+    """Return the badge and the sentence over several data sets, and those whose own sentence it repeats."""
     made = decisions(outcome)
     if len(made) < 2:
         return None
     decision, repeated = overall(made, outcome.gates)
-    listed = [gate for gate in outcome.gates if gate.dataset in outcome.systems]
-    title = gates.title(listed, gates.subject_of(outcome.gates, outcome.experiment.config.baseline)) if listed else ""
-    return decision.badge, decision.sentence, repeated, title
+    return decision.badge, decision.sentence, repeated
 
 
 def _times(outcome: Outcome) -> data.Times:

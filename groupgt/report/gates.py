@@ -365,7 +365,7 @@ def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]
     baseline = outcome.experiment.config.baseline
     subject = subject_of(outcome.gates, baseline)
     own = [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
-    return [{**_page_row(gate), "rest": rest(gate, subject, baseline), "shown": _shown(outcome, gate)} for gate in own]
+    return [_page_row(gate, rest(gate, subject, baseline), _shown(outcome, gate)) for gate in own]
 
 
 def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
@@ -381,7 +381,7 @@ def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
     return None if baseline is None else {**shown, "show": "worse", "a": gate.system, "b": baseline}
 
 
-def _page_row(gate: GateResult) -> data.Gate:
+def _page_row(gate: GateResult, words: str, shown: dict[str, str] | None) -> data.Gate:
     parts = shares(gate)
     return {
         "number": gate.gate,
@@ -392,11 +392,11 @@ def _page_row(gate: GateResult) -> data.Gate:
         "kind": kind(gate),
         "status": told_status(gate),
         "measure": measure(gate),
-        "rest": "",
+        "rest": words,
         "note": remark(gate),
         "value": f"{value(gate)}{unit(gate) if gate.value is not None else ''}",
         "shares": None if parts is None else [round(100 * min(part, 1.0), 2) for part in parts],
-        "shown": None,
+        "shown": shown,
         "over": kind(gate) in ("failed", "allowed") and {gate.asks.max, gate.asks.max_drop} != {None},
     }
 

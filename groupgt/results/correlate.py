@@ -119,10 +119,8 @@ def _table(source: Any, dataset: str | None) -> tuple[str, Systems]:
     if dataset not in tables and (dataset is not None or len(tables) > 1):
         found = "none" if dataset is None else repr(dataset)
         raise ConfigError(f"{source}: dataset: expected one of {', '.join(tables)}, found {found}")
-    name = Path(source).name
-    return name if name != LATEST else folder.path.parent.name, tables[dataset] if dataset is not None else next(
-        iter(tables.values())
-    )
+    name = folder.path.parent.name if Path(source).name == LATEST else Path(source).name
+    return name, next(iter(tables.values())) if dataset is None else tables[dataset]
 
 
 def _text_in(table: Systems, text: str) -> str:

@@ -172,6 +172,9 @@ def test_comparisons_and_folders(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit, match="2"):
         main([*drawn, "--labeller", "parent"])
     assert "--labeller: a result folder is already evaluated" in capsys.readouterr().err
+    # What names a metric of the folder may have to be imported.
+    assert main([*drawn, "--plugin", "json", "--allow-code"]) is None
+    assert capsys.readouterr().out == f"{stored.plot().text}\n"
     ends = [str(tmp_path / "qa.jsonl"), *(str(tmp_path / f"{name}.jsonl") for name in runs)]
     with pytest.raises(SystemExit, match="2"):
         main(["plot", "correlation", *ends, *drawn[3:], "--dataset", "d"])

@@ -354,18 +354,17 @@ def by_shell(book: Book, world: World) -> None:
         read(book, f"compare {style}", out, world)
     if world.annotator:
         return
-    if not world.audit:
-        by_power(book, "power", *world.words(book.dataset), "--baseline", "a")
+    by_power(book, world, "power", *world.words(book.dataset), "--baseline", "a")
     _, out = shell("evaluate", *world.words(book.dataset), "--format", "json")
     for run in json.loads(out)["runs"]:
         for metric, row in run["metrics"].items():
             read_row(book, "evaluate json", {"run": run["run"], "metric": metric, **row} | {"queries": None})
 
 
-def by_power(book: Book, medium: str, *words: str) -> None:
+def by_power(book: Book, world: World, medium: str, *words: str) -> None:
     """Read the differences and pairs that power is computed from, where SciPy is installed."""
-    if not HAS_SCIPY:
-        return
+    if world.audit or not HAS_SCIPY:
+        return  # with an audit, it tells the widths of intervals
     for row in json.loads(shell("power", *words, "--format", "json")[1])["rows"]:
         read_row(book, f"{medium} json", {**row, "pairs": row["queries"], "queries": None})
     (rows,) = tables_in(shell("power", *words)[1])
@@ -390,8 +389,7 @@ def by_experiment(book: Book, world: World) -> None:
     if not world.second:
         _, out = shell("compare", str(first), "--format", "json")
         read_comparison(book, "compare FOLDER", json.loads(out))
-        if not world.audit:  # then power is the width of intervals
-            by_power(book, "power FOLDER", str(first))
+        by_power(book, world, "power FOLDER", str(first))
 
 
 def run(book: Book, world: World, road: str, *options: str) -> Path:

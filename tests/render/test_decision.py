@@ -393,7 +393,6 @@ def test_several_data_sets_have_one_badge_and_a_line_each(tmp_path: Path) -> Non
         "Worse",
         ["On ", "bad", ", ", "change", " is significantly worse than ", "main", " in ndcg@3."],
         ["bad"],
-        "",
     )
     assert outcome.folder is not None
     results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))

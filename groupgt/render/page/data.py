@@ -378,7 +378,8 @@ class Page(TypedDict):
     datasets: list[Dataset]
     facts: list[tuple[str, str]]
     across: list[Sentence]
-    overall: tuple[str, list[str], list[str], str] | None
+    overall: tuple[str, list[str], list[str]] | None
+    gates_title: str
     times: Times
 
 
@@ -395,7 +396,8 @@ class Overview(TypedDict):
     title: str
     facts: list[tuple[str, str]]
     across: list[Sentence]
-    overall: tuple[str, list[str], list[str], str] | None
+    overall: tuple[str, list[str], list[str]] | None
+    gates_title: str
     left_out: list[str]
     config: dict[str, Any]
     themes: dict[str, dict[str, str]]

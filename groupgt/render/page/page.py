@@ -26,8 +26,8 @@ FOLDER = Path(__file__).parent
 VIEWS = ("overview", "systems", "previous", "comparison", "outcomes", "questions", "question")
 SCRIPTS = ("base", "address", "figures", *VIEWS, "frame")
 # Comments that take whole lines, and others between asterisks.
-BLOCK = rb"/\*(?:(?!\*/)(?s:.))*\*/"
-COMMENTS = re.compile(rb"^[ \t]*(?://.*|" + BLOCK + rb"[ \t]*)\n|" + BLOCK + rb" ?", re.MULTILINE)
+STARRED = rb"/\*(?:(?!\*/)(?s:.))*\*/"
+COMMENTS = re.compile(rb"^[ \t]*(?://.*|" + STARRED + rb"[ \t]*)\n|" + STARRED + rb" ?", re.MULTILINE)
 # Maximum size of a page that fits into an e-mail.
 MAX_SIZE = 25_000_000
 # Maximum number of systems in the table that works without scripts.
@@ -71,7 +71,15 @@ def untimed_page(title: str, datasets: list[Dataset]) -> Page:
     """Return the data of a page without an experiment: its only time is when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
-    return {"title": title, "datasets": datasets, "facts": [], "across": [], "overall": None, "times": times}
+    return {
+        "title": title,
+        "datasets": datasets,
+        "facts": [],
+        "across": [],
+        "overall": None,
+        "gates_title": "",
+        "times": times,
+    }
 
 
 def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
@@ -144,6 +152,7 @@ def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> Over
         "facts": page["facts"],
         "across": page["across"],
         "overall": page["overall"],
+        "gates_title": page["gates_title"],
         "left_out": left_out,
         "config": CONFIG,
         "themes": THEMES,

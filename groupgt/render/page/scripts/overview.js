@@ -82,7 +82,7 @@ function card(set) {
 
 /** One decision over several data sets, and a line with the evidence on each. */
 function overallCard() {
-  const [badge, sentence, repeated] = /** @type {[string, string[], string[], string]} */ (page.overall);
+  const [badge, sentence, repeated] = /** @type {[string, string[], string[]]} */ (page.overall);
   const lines = page.datasets.flatMap((/** @type {DatasetOnPage} */ each) => {
     const { sentence: on, evidence, note } = each.decision;
     const more = [...evidence, note].filter(Boolean).join(" · ");
@@ -98,7 +98,7 @@ const gatesOn = (set) => [...set.gates, ...(times.gates[set.name] || [])].sort((
 const statusOf = (gate) => h("span", { class: "status" }, icon({ failed: "Blocked", allowed: "allowed", passed: "Passed" }[gate.kind] || "allowed"), gate.status);
 
 /** A link to the queries of a gate, worst first. @param {DatasetOnPage} set @param {Gate} gate @param {...Child} children */
-const failing = (set, gate, ...children) =>
+const toQueries = (set, gate, ...children) =>
   gate.shown && set.metrics.some((/** @type {Plain} */ each) => each.name === gate.shown?.m) ? h("a", { href: link("questions", { d: set.name, ...gate.shown }), title: "Show its queries, worst first" }, ...children) : h("span", null, ...children);
 
 /** What a gate asks for. @param {Gate} gate @returns {Child[]} */
@@ -124,13 +124,13 @@ function gateTable() {
   const passed = ordered.filter((row) => of(row).every((gate) => gate.kind === "passed"));
   const isFolded = passed.length > 1 && passed.length < ordered.length;
   const cell = (/** @type {Gate | null} */ gate, /** @type {number} */ place) =>
-    h("td", { class: gate ? gate.kind : "" }, gate ? [h("span", { class: "set" }, named(sets[place].name)), failing(sets[place], gate, statusOf(gate), " ", h("span", { class: "value" }, gate.value)), gate.note ? h("small", null, ` ${visible(gate.note)}`) : null] : "–");
+    h("td", { class: gate ? gate.kind : "" }, gate ? [h("span", { class: "set" }, named(sets[place].name)), toQueries(sets[place], gate, statusOf(gate), " ", h("span", { class: "value" }, gate.value)), gate.note ? h("small", null, ` ${visible(gate.note)}`) : null] : "–");
   const drawn = (/** @type {(Gate | null)[][]} */ some) =>
     h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, hidden("Gate")), ...sets.map((/** @type {DatasetOnPage} */ set) => h("th", { scope: "col" }, named(set.name))))), h("tbody", null, ...some.map((row) => h("tr", null, h("th", { scope: "row" }, ...asking(of(row)[0])), ...row.map(cell)))));
   return h(
     "section",
     { class: "gates", "aria-label": "Gates" },
-    h("h2", null, visible(/** @type {Plain} */ (page.overall)?.[3] || "Gates")),
+    h("h2", null, visible(page.gates_title)),
     drawn(isFolded ? ordered.filter((row) => !passed.includes(row)) : ordered),
     isFolded ? h("details", null, h("summary", null, icon("Passed"), `${passed.length} gates passed`), drawn(passed)) : null
   );
@@ -147,7 +147,7 @@ function gateList(set) {
       statusOf(each),
       h("span", { class: "what" }, ...asking(each), each.note ? h("small", null, ` ${visible(each.note)}`) : null),
       each.shares ? limitBar(each.kind, each.shares, each.over) : h("span", null),
-      h("span", { class: "value" }, failing(set, each, h("b", null, each.value)))
+      h("span", { class: "value" }, toQueries(set, each, h("b", null, each.value)))
     );
   // What passed on other systems than those with a gate that failed is folded.
   const about = rows.filter((each) => each.kind === "failed").map((each) => each.system);
