@@ -14,6 +14,7 @@ from groupgt.errors import ConfigError, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.outcome import GateResult, Outcome
 from groupgt.render import tables
+from groupgt.render.bars import Axis
 from groupgt.render.document import Detail, Heading, Item, Verdict, document
 from groupgt.render.drawing import Drawable, Figure, drawing
 from groupgt.render.page import data
@@ -300,8 +301,9 @@ def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None
 def page_of(outcome: Outcome) -> data.Page:
     """Build the page data of an outcome: every data set with its systems, gates, times and versions."""
     sure = outcome.experiment.hide.sure
+    axis = standings.shared_axis((each, _gates_on(outcome, name)) for name, each in outcome.systems.items())
     datasets: list[Any] = [
-        {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name).items()}
+        {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name, axis).items()}
         for name in decisions(outcome)
         if name in outcome.systems
     ]
@@ -317,7 +319,7 @@ def page_of(outcome: Outcome) -> data.Page:
         ],
         "across": list(across.verdict_of(outcome)),
         "overall": _overall(outcome),
-        "gates_title": gates.title(shown, gates.subject_of(shown, outcome.experiment.config.baseline)),
+        "gates_title": gates.page_title(shown, outcome.experiment.config.baseline),
         "times": sure(_times(outcome)),
     }
 
@@ -344,13 +346,13 @@ def _times(outcome: Outcome) -> data.Times:
     }
 
 
-def _dataset(outcome: Outcome, name: str) -> data.Dataset:
+def _dataset(outcome: Outcome, name: str, axis: Axis | None) -> data.Dataset:
     dataset = comparison.dataset_of(outcome.systems[name], name)
     dataset["previous"] = previous.page_part(outcome, name)
     dataset["failed"] = list(outcome.failed.get(name, {}).items())
     judged, baseline = _gates_on(outcome, name), outcome.experiment.config.baseline
     dataset["gates"] = gates.page_rows(outcome, name, timed=False)
-    dataset["gates_title"] = gates.title(judged, gates.subject_of(judged, baseline))
+    dataset["gates_title"] = gates.page_title(judged, baseline)
     decision = decisions(outcome)[name]
     dataset["decision"] = decision.page
     dataset["subject"] = decision.place(outcome.systems[name])
@@ -366,7 +368,7 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
         inputs = f" of {', '.join(resolved.inputs)}" if resolved.inputs else ""
         system["about"] = f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")
     about = {system["name"]: system["about"] for system in dataset["systems"]}
-    dataset["standings"] = standings.page_table(outcome.systems[name], judged, about)
+    dataset["standings"] = standings.page_table(outcome.systems[name], judged, about, axis)
     staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
     drawn = {**curves.sweeps(outcome, outcome.systems[name]), **staged}
     dataset["drawings"] |= {key: drawing(each) for key, each in drawn.items()}

@@ -276,6 +276,19 @@ def subject_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
     return systems.pop() if len(systems) == 1 else None
 
 
+def focus_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
+    """Return the system that a page's gates are about: the subject of all, or else the only one that fails any."""
+    failing = {gate.system for gate in gates if not gate.passed}
+    return subject_of(gates, baseline) or (failing.pop() if len(failing) == 1 else None)
+
+
+def page_title(gates: Sequence[GateResult], baseline: str | None) -> str:
+    """Return the heading of a page's gates, which folds those that passed on other systems than the one that fails."""
+    focus = focus_of(gates, baseline)
+    about = [gate for gate in gates if gate.system == focus]
+    return title(about if any(not gate.passed for gate in about) else gates, focus)
+
+
 def rest(result: GateResult, subject: str | None, baseline: str | None) -> str:
     """Return what follows the measure: whose it is, its limit, and what a drop or a gain is relative to."""
     words = f" {limit(result)}" if result.system == subject else f" of {result.system} {limit(result)}"
@@ -363,7 +376,7 @@ def told_status(result: GateResult) -> str:
 def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]:
     """Convert the gate results of a data set for the page: latency gates if `timed`, otherwise all other gates."""
     baseline = outcome.experiment.config.baseline
-    subject = subject_of(outcome.gates, baseline)
+    subject = focus_of(outcome.gates, baseline)
     own = [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
     return [_page_row(gate, rest(gate, subject, baseline), _shown(outcome, gate)) for gate in own]
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -236,10 +236,24 @@ def _p_title(systems: Systems) -> str:
 # --- The page.
 
 
+def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axis | None:
+    """Return one axis for the changes on several data sets; None if some have no changes."""
+    every = [(systems, standings(systems, gates)) for systems, gates in compared]
+    if not all(is_compared(rows) for _, rows in every):
+        return None
+    return Axis.of([bar for systems, rows in every for bar in bars_of(systems, rows) if bar is not None])
+
+
 def page_table(
-    systems: Systems, gates: Sequence[GateResult] = (), about: Mapping[str, str] | None = None
+    systems: Systems,
+    gates: Sequence[GateResult] = (),
+    about: Mapping[str, str] | None = None,
+    axis: Axis | None = None,
 ) -> data.Standings:
-    """Return the table for the page, whose scripts place what they are given; `about` describes each system."""
+    """Return the table for the page, whose scripts place what they are given.
+
+    `about` describes each system, and `axis` is that of several data sets.
+    """
     names, rows = Names(systems.names), standings(systems, gates)
     has_counts = can_complete(systems)
     cutoff = systems.metrics[systems.primary].cutoff
@@ -248,7 +262,7 @@ def page_table(
     others = [text for text in systems.metrics if not has_column[text] and text != systems.primary]
     others = sorted(others, key=lambda text: systems.metrics[text].cutoff != cutoff)[:OTHERS]
     has_changes, bars = is_compared(rows), bars_of(systems, rows)
-    axis = Axis.of([bar for bar in bars if bar is not None], has_zero=has_changes)
+    axis = axis or Axis.of([bar for bar in bars if bar is not None], has_zero=has_changes)
     columns = [("name", "System"), ("mean", systems.label)]
     columns += [("delta", "Change")] if has_changes else []
     columns += [("lost", "Lost / gained")] if has_changes and has_counts else []

@@ -494,7 +494,10 @@ gate:
 @pytest.fixture(scope="module")
 def blocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report on two data sets, where the last of three systems with long names fails gates on both."""
-    folder = tmp_path_factory.mktemp("blocked")
+    return _blocked(tmp_path_factory.mktemp("blocked"), BLOCKED)
+
+
+def _blocked(folder: Path, experiment: str) -> Path:
     qids = [f"support-2026-{number:04}" for number in range(24)]
     rows = [{"qid": qid, "query": f"what about {qid}", "retrieval_gt": [["a"], ["b"]]} for qid in qids]
     (folder / "truth.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -504,7 +507,7 @@ def blocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     systems = ", ".join(f'"{name}": {{use: results, with: {{path: "{name}.jsonl"}}}}' for name in LONG)
-    text = BLOCKED.format(systems=systems, baseline=json.dumps(LONG[0]), subject=json.dumps(LONG[-1]))
+    text = experiment.format(systems=systems, baseline=json.dumps(LONG[0]), subject=json.dumps(LONG[-1]))
     (folder / "e.yaml").write_text(text, encoding="utf-8")
     path = folder / "report.html"
     groupgt.run_experiment(folder / "e.yaml").to_html(path)
@@ -518,11 +521,20 @@ def test_several_data_sets_have_one_badge_and_keep_the_subject(tab: Tab, blocked
     assert tab.texts(".badge") == ["Blocked"]
     assert tab.text(".card .says").endswith(f"{LONG[-1]} fails 4 of its 6 gates: 2 on handbook, 2 on stdlib.")
     assert tab.texts(".per dt") == ["handbook", "stdlib"]
-    assert [text.strip() for text in tab.texts(".focus .opener")] == [LONG[-1]]
-    # Gates stand in rows, data sets in columns; what passed on both is folded.
+    # Systems stand in rows, data sets side by side; the one that fails is marked.
+    assert plain(tab.texts(".beside tbody .name-cell")) == LONG
+    assert plain(tab.texts(".beside .focus .name-cell")) == [LONG[-1]]
+    assert plain(tab.texts(".beside td.mean")) == ["1.000"] * 2 + ["0.833"] * 2 + ["0.625"] * 2
+    assert plain(tab.texts(".beside td.complete")) == ["24/24"] * 2 + ["16/24"] * 2 + ["6/24"] * 2
+    assert tab.count(".beside td.delta.worse") == 4
+    # Queries of both data sets come first.
+    first = ["handbook", "stdlib", "handbook"]
+    assert plain(tab.texts("aside .became")) == [f"{name} · 1.000 → 0.500" for name in first]
+    # Gates stand in rows, data sets in columns; what passed on other systems is folded.
+    assert tab.text(".gates h2") == f"Gates on {LONG[-1]}: 4 of 6 failed"
     assert tab.texts(".gates > table thead th")[1:] == ["handbook", "stdlib"]
-    assert tab.texts(".gates > table td .status") == ["Failed"] * 4
-    assert tab.text(".gates summary").strip() == "3 gates passed"
+    assert tab.texts(".gates > table td .status") == ["Failed"] * 4 + ["Passed"] * 2
+    assert tab.text(".gates summary").strip() == "2 gates on other systems passed on every data set"
     # A gate leads to its queries, worst first: on a drop, those that got worse; on a minimum, the lowest first.
     of = f"&a={LONG[-1]}"
     assert tab.run(
@@ -530,6 +542,7 @@ def test_several_data_sets_have_one_badge_and_keep_the_subject(tab: Tab, blocked
     ) == [
         *(f"#questions?d={name}&m=recall.coverage@2&show=worse{of}&b={LONG[0]}" for name in ("handbook", "stdlib")),
         *(f"#questions?d={name}&m=complete.coverage@2{of}&sort=a:up" for name in ("handbook", "stdlib")),
+        *(f"#questions?d={name}&m=recall.coverage@2{of}&sort=a:up" for name in ("handbook", "stdlib")),
     ]
     tab.view(f"questions?d=stdlib&m=recall.coverage@2&show=worse{of}&b={LONG[0]}")
     assert tab.text("[role=status]").startswith("18 of 24 queries")
@@ -540,6 +553,16 @@ def test_several_data_sets_have_one_badge_and_keep_the_subject(tab: Tab, blocked
     assert tab.errors == []
 
 
+def plain(texts: list[str]) -> list[str]:
+    """Return texts without the spaces around and the signs after them."""
+    return [" ".join(text.split()) for text in texts]
+
+
+# Cells of the table of systems side by side that are narrower than what they show.
+WIDER = (
+    "[...document.querySelectorAll('.beside :is(th, td)')].filter((each) => each.clientWidth && each.scrollWidth >"
+    " each.clientWidth + 1).map((each) => each.innerText)"
+)
 WIDTHS = (320, 390, 768, 820, 900, 1024, 1280, 1440, 1920)
 
 
@@ -549,7 +572,9 @@ def test_long_names_and_outcomes_are_whole(tab: Tab, report: Path, blocked: Path
     """No name is cut or covers its neighbour, no word of a cell breaks, and nothing scrolls sideways."""
     tab.size(width, dark=dark)
     tab.open(blocked)
+    tab.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     tab.settled()
+    assert tab.run(WIDER) == []
     assert [text.strip() for text in tab.texts(".standings .opener")] == LONG
     cut = "[...document.querySelectorAll('.opener')].filter((each) => each.scrollWidth > each.clientWidth + 1).length"
     assert tab.run(cut) == 0
@@ -570,6 +595,24 @@ def test_long_names_and_outcomes_are_whole(tab: Tab, report: Path, blocked: Path
     )
     assert tab.run(over) == []
     assert tab.errors == []
+
+
+@pytest.mark.parametrize("width", [320, pytest.param(820, marks=pytest.mark.slow), 1440])
+def test_systems_of_three_data_sets_stand_side_by_side_and_of_four_do_not(tab: Tab, tmp_path: Path, width: int) -> None:
+    sets = ["handbook", "stdlib", "release-notes-and-changes", "faq"]
+    for count in (3, 4):
+        named = ", ".join(f"{name}: {{{{ground_truth: truth.jsonl}}}}" for name in sets[:count])
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        path = _blocked(folder, re.sub(r"datasets: .*", f"datasets: {{{{{named}}}}}", BLOCKED))
+        tab.size(width)
+        tab.open(path)
+        tab.settled()
+        assert tab.count(".beside td.mean") == (9 if count == 3 else 0)
+        assert tab.run(WIDER) == []
+        assert tab.run("document.documentElement.scrollWidth") <= width
+        assert tab.errors == []
+    assert tab.count(".standings tbody") >= 3
 
 
 def test_print_is_light_and_has_no_controls(opened: Tab, report: Path) -> None:

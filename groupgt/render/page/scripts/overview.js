@@ -48,13 +48,14 @@ async function overview() {
     several && page.across.length ? h("ul", { class: "verdict" }, ...page.across.map(say)) : null,
     page.overall ? overallCard() : card(set),
     several ? gateTable() : null,
-    several ? h("h2", { class: "part" }, "Data set ", named(set.name)) : null,
+    isBeside() ? beside() : null,
+    several && (notes.length || set.previous || !isBeside()) ? h("h2", { class: "part" }, "Data set ", named(set.name)) : null,
     notes.length ? h("ul", { class: "verdict notes" }, ...notes.map(say)) : null,
     several ? null : gateList(set),
-    standings(set),
+    isBeside() ? null : standings(set),
     set.previous ? sincePrevious(set.previous) : null,
   ];
-  const rail = looked(set);
+  const rail = looked();
   return [
     h("h1", { class: "hidden", tabindex: -1 }, named(page.title)),
     h("div", { class: rail ? "grid" : "" }, h("div", { class: "first" }, ...main), rail, h("div", { class: "below" }, ...below(set))),
@@ -121,8 +122,9 @@ function gateTable() {
   const of = (/** @type {(Gate | null)[]} */ row) => row.flatMap((gate) => gate || []);
   const least = (/** @type {(Gate | null)[]} */ row) => Math.min(...of(row).map((gate) => gate.order));
   const ordered = [...rows.values()].sort((one, other) => least(one) - least(other) || of(one)[0].number - of(other)[0].number);
-  const passed = ordered.filter((row) => of(row).every((gate) => gate.kind === "passed"));
-  const isFolded = passed.length > 1 && passed.length < ordered.length;
+  // What passed on other systems than those with a gate that failed is folded.
+  const about = ordered.flatMap(of).filter((gate) => gate.kind === "failed").map((gate) => gate.system);
+  const passed = about.length ? ordered.filter((row) => of(row).every((gate) => gate.kind === "passed" && !about.includes(gate.system))) : [];
   const cell = (/** @type {Gate | null} */ gate, /** @type {number} */ place) =>
     h("td", { class: gate ? gate.kind : "" }, gate ? [h("span", { class: "set" }, named(sets[place].name)), toQueries(sets[place], gate, statusOf(gate), " ", h("span", { class: "value" }, gate.value)), gate.note ? h("small", null, ` ${visible(gate.note)}`) : null] : "–");
   const drawn = (/** @type {(Gate | null)[][]} */ some) =>
@@ -131,8 +133,8 @@ function gateTable() {
     "section",
     { class: "gates", "aria-label": "Gates" },
     h("h2", null, visible(page.gates_title)),
-    drawn(isFolded ? ordered.filter((row) => !passed.includes(row)) : ordered),
-    isFolded ? h("details", null, h("summary", null, icon("Passed"), `${passed.length} gates passed`), drawn(passed)) : null
+    drawn(ordered.filter((row) => !passed.includes(row))),
+    passed.length ? h("details", null, h("summary", null, icon("Passed"), `${onOthers(passed.length)} on every data set`), drawn(passed)) : null
   );
 }
 
@@ -152,15 +154,18 @@ function gateList(set) {
   // What passed on other systems than those with a gate that failed is folded.
   const about = rows.filter((each) => each.kind === "failed").map((each) => each.system);
   const folded = rows.filter((each) => about.length && each.kind === "passed" && !about.includes(each.system));
-  const shown = folded.length > 1 ? rows.filter((each) => !folded.includes(each)) : rows;
+  const shown = rows.filter((each) => !folded.includes(each));
   return h(
     "section",
     { class: "gates", "aria-label": "Gates" },
     h("h2", null, visible(set.gates_title)),
     h("ul", null, ...shown.map(line)),
-    shown.length < rows.length ? h("details", null, h("summary", null, icon("Passed"), `${folded.length} gates on other systems passed`), h("ul", null, ...folded.map(line))) : null
+    folded.length ? h("details", null, h("summary", null, icon("Passed"), onOthers(folded.length)), h("ul", null, ...folded.map(line))) : null
   );
 }
+
+/** What is folded below the gates. @param {number} count */
+const onOthers = (count) => `${count} ${count === 1 ? "gate" : "gates"} on other systems passed`;
 
 /** @param {string} kind @param {number[]} shares @param {boolean} over */
 function limitBar(kind, [value, limit], over) {
@@ -174,6 +179,53 @@ function limitBar(kind, [value, limit], over) {
     svg("line", { class: "limit", x1: `${limit}%`, x2: `${limit}%`, y1: 0, y2: 14 })
   );
 }
+
+// The most data sets in one table of systems; with this many there is no room for complete queries.
+const MOST_BESIDE = 3;
+
+const isBeside = () => page.datasets.length > 1 && page.datasets.length <= MOST_BESIDE;
+
+/** Systems in rows, data sets side by side, their changes on one axis. */
+function beside() {
+  const sets = page.datasets;
+  const tables = sets.map((/** @type {DatasetOnPage} */ set) => set.standings);
+  /** @type {Map<string, (StandingRow | undefined)[]>} */
+  const rows = new Map();
+  tables.forEach((/** @type {Standings} */ each, /** @type {number} */ place) => {
+    for (const row of each.rows) rows.set(row.name, Object.assign(rows.get(row.name) || sets.map(() => undefined), { [place]: row }));
+  });
+  const keys = ["mean", "place", "delta", "complete"].filter((key) => key === "place" || (key !== "complete" || sets.length < MOST_BESIDE) && tables.some((/** @type {Standings} */ each) => each.columns.some(([name]) => name === key)));
+  const label = (/** @type {Standings} */ each, /** @type {string} */ key) => (each.columns.find(([name]) => name === key) || ["", ""])[1];
+  const heads = tables.flatMap((/** @type {Standings} */ each) => keys.map((key) => h("th", { scope: "col", class: key }, key === "place" ? [hidden(each.interval), axis(sparse(each.ticks))] : visible(label(each, key)))));
+  const cells = (/** @type {StandingRow | undefined} */ row, /** @type {number} */ place) => [
+    h("td", { class: "set" }, named(sets[place].name)),
+    ...keys.map((key) => h("td", { class: `${key} ${row ? row.kind.replace(" ", "-") : ""}` }, row ? (key === "place" ? changeBar(row, tables[place].ticks) : [row.cells[key] ?? "–", signOf(row.marks[key])]) : key === "mean" ? "–" : "")),
+  ];
+  const first = [...rows.values()].map((row) => /** @type {StandingRow} */ (row.find(Boolean)));
+  const focus = sets.filter((/** @type {DatasetOnPage} */ set) => ["Blocked", "Worse"].includes(set.decision.badge)).map((/** @type {DatasetOnPage} */ set) => set.decision.system);
+  const body = first.map((/** @type {StandingRow} */ row) =>
+    h("tr", { class: focus.includes(row.name) ? "focus" : row.kind === "baseline" ? "baseline" : "" }, h("th", { scope: "row", class: "name-cell" }, named(row.base), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null), ...(rows.get(row.name) || []).flatMap(cells))
+  );
+  const { title, baseline, interval } = tables[0];
+  const legend = new Map(tables.flatMap((/** @type {Standings} */ each) => each.legend));
+  return h(
+    "section",
+    { class: "board" },
+    h("div", { class: "board-head" }, h("h2", null, title, baseline ? h("span", { class: "unbroken" }, named(baseline)) : null)),
+    h(
+      "table",
+      { class: "beside" },
+      h("caption", { class: "hidden" }, "Systems on each data set"),
+      h("colgroup", null, h("col", { class: "name-cell" }), ...sets.flatMap(() => keys.map((key) => h("col", { class: key })))),
+      h("thead", null, h("tr", null, h("th", { rowspan: 2, scope: "col", class: "name-cell" }, "System"), ...sets.map((/** @type {DatasetOnPage} */ set) => h("th", { scope: "colgroup", colspan: keys.length, class: "over" }, h("a", { href: link("overview", { d: set.name }) }, named(set.name)), " ", h("span", { class: "small" }, visible(set.population))))), h("tr", null, ...heads)),
+      h("tbody", null, ...body)
+    ),
+    h("p", { class: "small foot" }, ...[...legend].map(([kind, words]) => h("span", { class: "sign-of" }, legendSign(kind), words)), h("span", { class: "sign-of" }, `whiskers: ${interval}`))
+  );
+}
+
+/** What follows a value that differs significantly. @param {string | undefined} sign */
+const signOf = (sign) => (sign ? h("i", { class: "mark-sign" }, sign, hidden(sign === "▲" ? " significantly better" : " significantly worse")) : null);
 
 /** Leaderboard and paired differences in one table. @param {DatasetOnPage} set */
 function standings(set) {
@@ -213,10 +265,7 @@ function standingRow(row, columns, ticks, isFocus) {
     opener.setAttribute("aria-expanded", String(!details.hidden));
   };
   const opener = h("button", { type: "button", class: "opener", "aria-expanded": "false", "aria-controls": id }, named(row.base), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null);
-  const cells = columns.slice(1).map(([key]) => {
-    const sign = row.marks[key];
-    return h("td", { class: `col ${key.replace(/\d/, "")}` }, row.cells[key] ?? "–", sign ? h("i", { class: "mark-sign" }, sign, hidden(sign === "▲" ? " significantly better" : " significantly worse")) : null);
-  });
+  const cells = columns.slice(1).map(([key]) => h("td", { class: `col ${key.replace(/\d/, "")}` }, row.cells[key] ?? "–", signOf(row.marks[key])));
   cells.splice(1, 0, h("td", { class: "col place" }, changeBar(row, ticks)));
   const line = h("tr", { onclick: (/** @type {any} */ event) => event.target.closest("a") || open() }, h("th", { scope: "row", class: "name-cell" }, opener), ...cells);
   return h("tbody", { class: `${row.kind.replace(" ", "-")}${isFocus ? " focus" : ""}` }, line, details);
@@ -228,9 +277,18 @@ const fact = ([term, text]) => [h("div", null, h("dt", null, visible(term)), h("
 /** @param {string} title @param {string[]} qids */
 const queriesOf = (title, qids) => (qids.length ? [h("div", null, h("dt", null, title), h("dd", null, ...qids.flatMap((qid) => [h("a", { href: link("question", { id: qid }) }, visible(qid)), " "])))] : []);
 
+// How far from 0 the label of a tick stands on a short axis, in percent.
+const APART = 28;
+
+/** The ticks of a short axis, without the labels between its ends and 0. @param {[number, string, boolean][]} ticks @returns {[number, string, boolean][]} */
+function sparse(ticks) {
+  const zero = ticks.find(([, , isZero]) => isZero);
+  return ticks.map(([at, text, isZero], place) => [at, isZero || ((place === 0 || place === ticks.length - 1) && (!zero || Math.abs(at - zero[0]) >= APART)) ? text : "", isZero]);
+}
+
 /** Ticks above the bars. @param {[number, string, boolean][]} ticks */
 function axis(ticks) {
-  return svg("svg", { class: "axis", height: 20, "aria-hidden": "true" }, ...ticks.flatMap(([at, text, isZero]) => [svg("line", { class: isZero ? "zero" : "tick", x1: `${at}%`, x2: `${at}%`, y1: 14, y2: 20 }), svg("text", { x: `${at}%`, y: 10, "text-anchor": at < 20 ? "start" : at > 90 ? "end" : "middle" }, text)]));
+  return svg("svg", { class: "axis", height: 20, "aria-hidden": "true" }, ...ticks.flatMap(([at, text, isZero]) => [svg("line", { class: isZero ? "zero" : "tick", x1: `${at}%`, x2: `${at}%`, y1: 14, y2: 20 }), svg("text", { class: isZero ? null : "end", x: `${at}%`, y: 10, "text-anchor": at < 20 ? "start" : at > 90 ? "end" : "middle" }, text)]));
 }
 
 /** A difference with its CI, on the axis of all rows. @param {StandingRow} row @param {[number, string, boolean][]} ticks */
@@ -258,19 +316,25 @@ function dotOf(kind) {
 /** A sign in the legend. @param {string} kind */
 const legendSign = (kind) => svg("svg", { class: "icon legend-sign", viewBox: "-8 -8 16 16", "aria-hidden": "true" }, dotOf(kind));
 
-/** The queries to look at first, with what they lack. @param {DatasetOnPage} set */
-function looked(set) {
-  const { why, queries, all } = set.first;
-  if (!queries.length) return null;
+// Queries to look at first.
+const LOOKED = 3;
+
+/** The queries to look at first, with what they lack: those of each data set in turn. */
+function looked() {
+  const sets = isBeside() ? page.datasets.filter((/** @type {DatasetOnPage} */ set) => set.first.queries.length) : [current().set].filter((set) => set.first.queries.length);
+  if (!sets.length) return null;
+  const why = [...new Set(sets.map((/** @type {DatasetOnPage} */ set) => set.first.why))].join(" ");
+  const places = Array.from({ length: LOOKED }, (_, place) => place);
+  const queries = places.flatMap((place) => sets.flatMap((/** @type {DatasetOnPage} */ set) => set.first.queries.slice(place, place + 1).map((query) => ({ ...query, set })))).slice(0, LOOKED);
   const one = (/** @type {Plain} */ each) =>
     h(
       "li",
       null,
-      h("p", { class: "query-head" }, h("a", { href: link("question", { id: each.qid }) }, named(each.qid)), h("span", { class: "small became" }, each.became)),
+      h("p", { class: "query-head" }, h("a", { href: link("question", { id: each.qid, d: each.set.name }) }, named(each.qid)), h("span", { class: "small became" }, isBeside() ? [named(each.set.name), " · "] : null, h("span", { class: "unbroken" }, each.became))),
       each.text ? h("p", { class: "query-text" }, brief(each.text, 200)) : null,
       ...each.missing.map((/** @type {[string, string]} */ [names, where]) => h("p", { class: "small lacks" }, icon("missing"), h("span", null, h("b", null, "Missing "), visible(names), " ", h("span", { class: "soft-text" }, where))))
     );
-  return h("aside", { "aria-label": "Queries to look at first" }, h("h2", null, "Look at these first"), h("p", { class: "small" }, visible(why)), h("ol", null, ...queries.map(one)), h("p", null, h("a", { href: link("questions") }, all)));
+  return h("aside", { "aria-label": "Queries to look at first" }, h("h2", null, "Look at these first"), h("p", { class: "small" }, visible(why)), h("ol", null, ...queries.map(one)), ...sets.map((/** @type {DatasetOnPage} */ set) => h("p", null, h("a", { href: link("questions", { d: set.name }) }, set.first.all, isBeside() ? [" of ", named(set.name)] : null))));
 }
 
 /** What is looked at on request. @param {DatasetOnPage} set */
@@ -278,7 +342,8 @@ function below(set) {
   const folded = (/** @type {string} */ title, /** @type {(Child | Child[])[]} */ ...inside) => h("details", { class: "folded", ontoggle: redraw }, h("summary", null, title), ...inside);
   const drawn = (/** @type {RegExp} */ pattern) => Object.entries(set.drawings).filter(([key]) => pattern.test(key)).map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing));
   const parts = [];
-  if (page.datasets.length > 1) parts.push(folded("Data sets side by side", across()));
+  if (isBeside()) parts.push(folded(`Systems on ${visible(set.name)} in full`, standings(set)));
+  else if (page.datasets.length > 1) parts.push(folded("Data sets side by side", across()));
   const latency = (times.drawings[set.name] || {}).latency;
   const took = Object.entries(times.systems[set.name] || {});
   if (took.length) {
