@@ -1,4 +1,6 @@
-"""Release a version: `python -m tests.release 0.2.0` sets it, `python -m tests.release --check v0.2.0` checks a tag.
+"""Release a version: `python -m tests.release 0.2.0` sets it.
+
+`--check v0.2.0` checks a tag, and `--recipe FILE` the requirements of a recipe for conda.
 
 The version stands in `groupgt/__init__.py`, its date in `CHANGELOG.md`, and who and where in `pyproject.toml`. What
 names them elsewhere derives from there.
@@ -109,17 +111,36 @@ class Release:
         return faults
 
 
+def recipe_faults(text: str, dependencies: list[str]) -> list[str]:
+    """Return how the requirements of a recipe, as grayskull writes it for conda, differ from those of the package."""
+    listed = re.search(r"^  run:\n((?:    - .*\n)+)", text, re.MULTILINE)
+    stated = set() if listed is None else set(map(_normal, listed[1].replace("    - ", "").splitlines()))
+    needed = set(map(_normal, dependencies))
+    return [
+        *(f"recipe: {each} is missing" for each in sorted(needed - stated)),
+        *(f"recipe: {each} is not needed" for each in sorted(stated - needed) if not each.startswith("python>")),
+    ]
+
+
+def _normal(requirement: str) -> str:
+    """Return a requirement without blanks, markers and the case and separators of names."""
+    return re.sub(r"[\s]|[;#].*", "", requirement).lower().replace("_", "-")
+
+
 def main(words: list[str]) -> int:
     """Set a version, or check a tag; 1 if it cannot be released."""
     release = Release()
     match words:
         case ["--check", *tag] if len(tag) < 2:
             faults = list(release.faults(*tag))
+        case ["--recipe", path]:
+            dependencies = tomllib.loads(release.text("pyproject.toml"))["project"]["dependencies"]
+            faults = recipe_faults(Path(path).read_text(encoding="utf-8"), dependencies)
         case [version] if not version.startswith("-"):
             faults = release.set(version, date.today())
         case _:
-            faults = ["usage: python -m tests.release VERSION, or --check [TAG]"]
-    print("\n".join(faults) or f"groupgt {release.version} can be released")
+            faults = ["usage: python -m tests.release VERSION, --check [TAG], or --recipe FILE"]
+    print("\n".join(faults) or f"groupgt {release.version}: no fault")
     return 1 if faults else 0
 
 

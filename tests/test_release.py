@@ -14,7 +14,7 @@ import yaml
 
 from hatch_build import LINK, metadata_of
 from tests.docs.test_action import filled, value_of
-from tests.release import ROOT, Release
+from tests.release import ROOT, Release, recipe_faults
 
 FILLED = {"repository": "https://github.com/ferries/groupgt", "author": "Solveig Marr", "email": "s@example.org"}
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -129,7 +129,22 @@ def test_the_command_says_what_it_expects() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.release"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (1, "usage: python -m tests.release VERSION, or --check [TAG]\n")
+    assert (done.returncode, done.stdout) == (
+        1,
+        "usage: python -m tests.release VERSION, --check [TAG], or --recipe FILE\n",
+    )
+
+
+def test_a_recipe_needs_what_the_package_needs() -> None:
+    needs = ["numpy>=2.0", "PyYAML>=6.0.1", "typing-extensions>=4.12", "backports.zstd>=1.0; python_version < '3.14'"]
+    rest = ["numpy >=2.0", "pyyaml >=6.0.1", "typing_extensions >=4.12", "backports.zstd >=1.0  # [py<314]"]
+    recipe = "".join(f"    - {each}\n" for each in ["python >=3.11", *rest])
+    assert recipe_faults(f"requirements:\n  run:\n{recipe}\ntest:\n", needs) == []
+    wrong = recipe.replace("numpy >=2.0", "numba")
+    assert recipe_faults(f"requirements:\n  run:\n{wrong}\ntest:\n", needs) == [
+        "recipe: numpy>=2.0 is missing",
+        "recipe: numba is not needed",
+    ]
 
 
 def test_only_a_checked_tag_is_published() -> None:
