@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.render.page import data
 from groupgt.render.tables import fixed, shortlist
 from groupgt.report.sentences import NAMED, appended, enumerated, every, sentence_of
+
+if TYPE_CHECKING:
+    from groupgt.render.page.data import Sentence
 
 
 def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
@@ -22,7 +25,7 @@ def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     return sorted(evaluations, key=key)
 
 
-def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[data.Sentence]:
+def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sentence]:
     """Name the runs with the best mean on most metrics, then those of the others, without any significance test.
 
     `lead` precedes them.

@@ -17,7 +17,6 @@ from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table
 from groupgt.report.best import best_runs, ranked
-from groupgt.report.events import events
 from groupgt.report.means import (
     as_requested,
     call_tables,
@@ -136,6 +135,8 @@ class EvaluationTeller(Teller[Evaluation]):
 
     def events(self) -> Grid:
         """Return the events of each query."""
+        from groupgt.report.events import events
+
         return events([self.result])
 
     def footer(self) -> list[str]:

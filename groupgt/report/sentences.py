@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -11,8 +11,10 @@ from groupgt.engines.order import WAY_OUT
 from groupgt.evaluation.misses import Failures
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import noise_of
-from groupgt.render.page import data
 from groupgt.render.tables import counted, minus, p_text, shortlist
+
+if TYPE_CHECKING:
+    from groupgt.render.page.data import Sentence
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -126,12 +128,12 @@ def subject(name: str) -> list[str]:
     return ["The run", ""] if name in ("", "results") else ["", name]
 
 
-def sentence_of(kind: str, *parts: str) -> data.Sentence:
+def sentence_of(kind: str, *parts: str) -> Sentence:
     """Return a sentence of a kind; every second part is a name."""
     return {"kind": kind, "parts": list(parts)}
 
 
-def typeset(sentences: Iterable[data.Sentence]) -> list[data.Sentence]:
+def typeset(sentences: Iterable[Sentence]) -> list[Sentence]:
     """Return sentences with real minus signs, names apart."""
     return [
         {**each, "parts": [part if place % 2 else minus(part) for place, part in enumerate(each["parts"])]}
@@ -139,7 +141,7 @@ def typeset(sentences: Iterable[data.Sentence]) -> list[data.Sentence]:
     ]
 
 
-def warning(text: str) -> data.Sentence:
+def warning(text: str) -> Sentence:
     """Turn a warning into a sentence without changing its capitalization."""
     return sentence_of("doubt", text if text.endswith("?") else f"{text}.")
 
