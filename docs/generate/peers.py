@@ -60,7 +60,7 @@ TWO = [["a", "b"], ["c"]]
 EXAMPLES = {
     "A": Example("everything needed, in two results", TWO, _ranked("a", "c")),
     "B": Example("the second result adds nothing", TWO, _ranked("a", "b", "c")),
-    "C": Example("half of what is needed, in a list of one", TWO, _ranked("a")),
+    "C": Example("half of what is needed, in a single result", TWO, _ranked("a")),
     "D": Example("the second group is covered only below the cutoff", TWO, _ranked("x", "a", "y", "c")),
     "E": Example("the better document comes second", [["a", {"id": "b", "grade": 3}]], _ranked("a", "b")),
     "F": Example("all three scores are equal", [["c"]], [("b", 1.0), ("c", 1.0), ("a", 1.0)]),

@@ -21,40 +21,41 @@ WORDS: dict[str, tuple[str, list[str]]] = {
         ["precision.trec@3", "precision.autorag@3", "precision.coverage@3", "p_ia@3"],
     ),
     "recall": (
-        "Without groups, recall requires every document, so a search that finds everything scores only two thirds "
-        "(A). With groups, it requires every piece of information.",
+        "Without groups, recall requires every document, so a search that finds every piece scores only two thirds "
+        "(A). With groups, recall requires every piece of information.",
         ["recall.trec@3", "recall.coverage@3", "recall.autorag@3"],
     ),
     "F1": (
-        "F1 is the harmonic mean of precision and recall, so it differs where they do.",
+        "F1 is the harmonic mean of precision and recall, so it differs wherever they do.",
         ["f1.trec@3", "f1.autorag@3", "f1.coverage@3"],
     ),
     "hit rate": (
-        "Hit rate is 1 if anything relevant was found. It is also called success. All tools agree.",
+        "Hit rate, also called success, is 1 if the search finds anything relevant. All tools agree.",
         ["hit_rate.trec@3", "hit_rate.coverage@3"],
     ),
     "full recall": (
-        "Full recall is 1 if *everything* needed was found. Without groups, that means every document, so A fails.",
+        "Full recall is 1 if the search finds *everything* that is needed. Without groups, that means every "
+        "document, so A fails.",
         ["complete.coverage@3", "complete.trec@3", "complete.autorag@3"],
     ),
     "MRR": (
-        "Most tools look only at the first relevant result. AutoRAG averages over groups, so even a perfect ranking of "
-        "two groups scores 0.75 (A). Equal scores are ordered differently: trec_eval sorts ties by descending id, "
-        "ir_measures by ascending id for MRR and by descending id for MAP and NDCG, and ranx keeps the input order "
-        "(F).",
+        "Most tools look only at the first relevant result. AutoRAG averages over groups, so even a perfect ranking "
+        "of two groups scores 0.75 (A). Tools also order equal scores differently (F). trec_eval sorts them by "
+        "descending id, ir_measures by ascending id for MRR and by descending id for MAP and NDCG, and ranx keeps "
+        "the input order.",
         ["mrr.trec@3", "mrr.trec", "mrr.autorag@3", "mrr.coverage@3"],
     ),
     "MAP": (
-        "trec_eval divides by the number of relevant documents. AutoRAG divides by the hits it *found*, so losing a "
-        "late hit can raise the score. ndeval averages over groups, has no cutoff (D), and sorts ties by ascending id "
-        "(F).",
+        "trec_eval divides by the number of relevant documents. AutoRAG divides by the number of hits *found*, so "
+        "losing a late hit can raise the score. ndeval averages over groups, has no cutoff (D), and sorts equal "
+        "scores by ascending id (F).",
         ["map.trec@3", "map.autorag@3", "map.coverage@3", "map_ia"],
     ),
     "NDCG": (
-        "Four things differ: what a second hit on the same group earns (B), whether the ideal ranking is cut to the "
-        "length of the list (C), whether grades count, linearly or exponentially (E), and the order of equal scores "
-        "(F). FreshStack and ndeval compute alpha-nDCG. In AutoRAG and in the published formulas, a repeated id earns "
-        "credit twice (G).",
+        "Tools differ in the credit for a second hit on the same group (B), in whether they cut the ideal ranking to "
+        "the length of the list (C), in whether grades count and whether their gain is linear or exponential (E), "
+        "and in the order of equal scores (F). FreshStack and ndeval compute alpha-nDCG. In AutoRAG and in the "
+        "published formulas, a repeated id earns credit twice (G).",
         ["ndcg.trec@3", "ndcg.trec(gain=exp)@3", "ndcg.autorag@3", "ndcg.coverage@3", "novelty_ndcg@3", "alpha_ndcg@3"],
     ),
 }
@@ -159,18 +160,19 @@ def text() -> str:
     ]
     return page(
         "Same name, different number",
-        "Tools agree on the names of metrics, but not on the numbers. This page shows what eight tools and two "
-        f"published sets of formulas compute for {_count(len(EXAMPLES))} small examples at a cutoff of {K}. The last "
-        "column of each table names the groupgt metric with the same numbers, and *except* lists the examples for "
-        "which even the closest metric differs.",
+        "Tools agree on the names of metrics, but not on the numbers. This page shows the values that eight tools "
+        f"and two published sets of formulas give for {_count(len(EXAMPLES))} small examples at a cutoff of {K}. The "
+        "last column of each table names the groupgt metric with the same values. After *except*, it lists the "
+        "examples for which even the closest metric differs.",
         table(["example", "results", "ground truth", "what it shows"], examples),
-        "Tools without groups get all alternatives as one list of relevant documents. AutoRAG and AutoRAG-Research "
-        f"have no cutoff, so they get the first {K} results. Tools that read a score for each id cannot read G.",
+        "Tools without groups get all alternatives as a single list of relevant documents. AutoRAG and "
+        f"AutoRAG-Research have no cutoff, so they get the first {K} results. Tools that need one score per id "
+        "cannot read G.",
         *(part for word in WORDS for part in _section(word)),
         "## Published formulas",
         *_published(),
         "## Versions",
-        "Every value was computed by the tool itself, and the tests compute it again if the tool is installed.",
+        "Each tool computed its own values. If the tool is installed, the tests compute them again.",
         table(["tool", "package", "version", "recorded"], versions),
     )
 
@@ -202,7 +204,7 @@ def _published() -> list[str]:
     return [
         "The documentation of [Axion](https://github.com/ax-foundry/axion) (*Retrieval Metrics*) and a lesson called "
         "*Retrieval Quality Metrics* print the formulas of the `trec` convention, except that a repeated id earns "
-        "credit twice in NDCG. The numbers they print do not always follow from their formulas:",
+        "credit twice in NDCG. Some of their printed numbers do not follow from these formulas:",
         table(["source", "metric", "printed", "by its own formula", "groupgt"], rows),
-        f"The other {agreed} do. To check a number, let `groupgt explain` fill in the formula.",
+        f"The other {agreed} numbers do. To check a number, use `groupgt explain`, which fills in the formula.",
     ]
