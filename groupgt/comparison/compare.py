@@ -185,6 +185,9 @@ def comparison_of(
     check_aggregates(needed, "a comparison")
     if settings.these_queries and not any(each.trials for each in evaluations.values()):
         raise ConfigError("these_queries: needs a system with trials; a single run says nothing of other runs")
+    if settings.these_queries and (first.audit or first.annotators):
+        what = "an audit" if first.audit else "several annotators"
+        raise ConfigError(f"these_queries: intervals with {what} are always for other queries; leave one out")
     texts = tested
     return Comparison(
         first.truth.qids,

@@ -262,7 +262,7 @@ def contrasts_of(
     for places, _, inference in blocks:
         raw[places] = inference.p_values
         ranks[places] = np.nan if inference.ranks is None else inference.ranks
-    moved = {} if is_estimated else _over_builds(keys, columns, builds)
+    moved = _over_builds(keys, columns, builds)
     for place, each in moved.items():
         raw[place], ranks[place] = each.p_value, np.nan
     ends, alphas = np.full((len(columns), 2), np.nan), np.full(len(columns), settings.alpha)
@@ -290,7 +290,7 @@ def contrasts_of(
             block, limits, inference, alphas[places], is_significant[places], settings.resamples, settings.seed
         )
     for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
-        if estimate is not None:
+        if estimate is not None and place not in moved:
             ends[place] = estimate.at(1 - alpha, bounds[place])
     for place, each in moved.items():
         ends[place] = each.at(1 - alphas[place], bounds[place])
@@ -333,7 +333,7 @@ def _over_builds(
     moved = {}
     for place, (first, second, text) in enumerate(keys if builds else ()):
         sides = [side for name in (first, second) for side in builds.get(name, {}).get(text, ())]
-        estimate = over_builds(columns[place], sides) if sides else None
+        estimate = over_builds(columns[place], sides, delta=True) if sides else None
         if estimate is not None:
             moved[place] = estimate
     return moved

@@ -312,7 +312,7 @@ class Systems:
         """The values in trials of systems whose trials are builds, by metric."""
         unknown = [np.full((1, len(self.qids)), math.nan)]
         means = {name: dict.fromkeys(self.metrics, unknown) for name in self.means_of_builds}
-        return means if self.basis else {**means, **all_builds(self.evaluations)}
+        return {**means, **all_builds(self.evaluations)}
 
     def _for_queries(self, rows: Sequence[Row], queries: Bools | None = None) -> list[Row]:
         """Return rows whose intervals of means are for these queries and other trials, if the settings say so."""
@@ -322,7 +322,7 @@ class Systems:
 
     def _over_builds(self, row: Row) -> Interval:
         sides = self.builds[row.system][row.metric]
-        estimate = over_builds(self.values[row.system][row.metric], sides) if sides else None
+        estimate = over_builds(self.tested[row.system][row.metric], sides) if sides else None
         bounds = (0.0, 1.0) if self.metrics[row.metric].definition.bounded else (-math.inf, math.inf)
         return row.interval if estimate is None else estimate.at(self.settings.confidence, bounds)
 

@@ -5,8 +5,8 @@ queries is within noise if it is at most
 
     t · √(W ÷ r  +  the same of the other side) ÷ n
 
-with W and the degrees of freedom of t as in `groupgt.evaluation.trials`, those of both sides together. A side with a
-single run borrows W of the other.
+with W and the degrees of freedom of t as in `groupgt.evaluation.trials`, those of both sides together, or of the sides
+with builds if there are any. A side with a single run borrows W of the other.
 
 If trials are declared to be builds, which move all queries together, the variance of a difference of means D_q is
 
@@ -25,26 +25,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groupgt.evaluation.estimates import student_quantile, student_within
+from groupgt.evaluation.estimates import estimate_of, plain_of, student_quantile, student_within
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.trials import Spread, mean_squares, values_in_trials
 from groupgt.model.hits import Floats
 
 
-def noise_of_difference(sides: Sequence[Floats], level: float = 0.95, *, bounded: bool = True) -> float | None:
+def noise_of_difference(
+    sides: Sequence[Floats], level: float = 0.95, *, bounded: bool = True, are_builds: Sequence[bool] = (False, False)
+) -> float | None:
     """Return how far the means of two sides, shape (r, n) each, may differ by noise alone; None without trials.
 
-    >>> noise_of_difference([np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0]])])
+    `are_builds` says of each side whether its trials are builds.
+
+    >>> noise_of_difference([np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0]])], bounded=False)
     2.6348259320698357
     """
     counting = np.all([~np.isnan(side).all(axis=0) for side in sides], axis=0)
-    spreads = [Spread.of(side[:, counting], bounded=bounded) for side in sides]
+    spreads = [
+        Spread.of(side[:, counting], bounded=bounded, is_build=is_build) for side, is_build in zip(sides, are_builds)
+    ]
     borrowed = next((spread.of_run for spread in spreads if spread is not None), None)
     if borrowed is None:
         return None
     variance = sum(borrowed if spread is None else spread.of_mean for spread in spreads)
-    degrees = sum(spread.degrees for spread in spreads if spread is not None)
-    return student_quantile(level, degrees) * math.sqrt(variance) / int(counting.sum())
+    measured = [(spread, is_build) for spread, is_build in zip(spreads, are_builds) if spread is not None]
+    decisive = [spread for spread, is_build in measured if is_build] or [spread for spread, _ in measured]
+    degrees = sum(spread.degrees for spread in decisive)
+    noise = student_quantile(level, degrees) * math.sqrt(variance) / int(counting.sum())
+    return min(noise, 1.0) if bounded else noise
 
 
 @dataclass(frozen=True)
@@ -66,22 +75,27 @@ class OverBuilds:
         return max(self.mean - reach, bounds[0]), min(self.mean + reach, bounds[1])
 
 
-def over_builds(column: Floats, sides: Sequence[Floats]) -> OverBuilds | None:
-    """Return the mean of a column, shape (Q,), over builds: `sides` are the values in trials, shape (r, Q) each.
+def over_builds(column: Floats, sides: Sequence[Floats], *, delta: bool = False) -> OverBuilds | None:
+    """Return the mean of a column over builds: `sides` are the values in trials, shape (r, Q) each.
 
-    None if nothing varies, or if there are too few queries. The error is NaN if a side has a single
-    row: the mean over builds whose values are not known says nothing of other builds.
+    The column has shape (Q,), or more values per query from an audit or annotators, whose estimate then takes the
+    place of the variance over queries. None if nothing varies, or if there are too few queries. The error is NaN if a
+    side has a single row: the mean over builds whose values are not known says nothing of other builds.
     """
-    counting = ~np.isnan(column)
+    counting = ~np.isnan(plain_of(column))
     count = int(counting.sum())
-    if count < 2:
+    estimate = estimate_of(column, delta=delta) if column.ndim > 1 else None
+    if count < 2 or (column.ndim > 1 and estimate is None):
         return None
+    mean = mean_of(column) if estimate is None else estimate.mean
     if any(len(side) < 2 for side in sides):
-        return OverBuilds(mean_of(column), math.nan, 1)
+        return OverBuilds(mean, math.nan, 1)
     squares = [(len(side), *mean_squares(side[:, counting])) for side in sides]
-    of_queries = float(column[counting].var(ddof=1)) / count
+    of_queries, degrees = float(plain_of(column)[counting].var(ddof=1)) / count, count - 1
+    if estimate is not None:
+        of_queries, degrees = estimate.error**2, estimate.degrees
     of_builds = sum((between - rest) / (count * trials) for trials, between, rest in squares)
-    spread = of_queries**2 / (count - 1)
+    spread = of_queries**2 / degrees
     if of_builds > 0:
         for trials, between, rest in squares:
             terms = between**2 + rest**2 / (count - 1)
@@ -89,7 +103,7 @@ def over_builds(column: Floats, sides: Sequence[Floats]) -> OverBuilds | None:
     variance = of_queries + max(0.0, of_builds)
     if not variance > 0:
         return None
-    return OverBuilds(mean_of(column), math.sqrt(variance), max(1, int(variance**2 / spread)))
+    return OverBuilds(mean, math.sqrt(variance), max(1, int(variance**2 / spread)))
 
 
 def builds_of(evaluation: Evaluation, text: str) -> list[Floats]:

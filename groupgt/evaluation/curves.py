@@ -9,7 +9,7 @@ import numpy as np
 
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
-from groupgt.model.hits import Hits, Ints
+from groupgt.model.hits import Floats, Hits, Ints
 
 # Depths at which curves are drawn, as far as there are results.
 DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
@@ -33,13 +33,18 @@ def precision_by_recall(evaluation: Evaluation) -> Iterator[tuple[float, float]]
         yield step / 10, mean_at(evaluation, Metric("iprec", parameters=(("recall", step / 10),) if step else ()))
 
 
-def ranks_reached(evaluation: Evaluation) -> dict[str, Ints]:
-    """Return, for each query that counts, in each trial, the ranks of its first hit and of its completion, or 0."""
-    counts, every = evaluation.counting, evaluation.hits_in_trials
-    return {
-        "first hit": np.concatenate([_first_ranks(hits)[counts] for hits in every]),
-        "complete": np.concatenate([hits.completion_ranks[counts] for hits in every]),
+def ranks_reached(evaluation: Evaluation) -> tuple[dict[str, Ints], Floats]:
+    """Return the ranks of the first hit and of the completion, or 0, of each query in each trial in which it counts.
+
+    The weights, one of each, give all trials of a query the weight of one query.
+    """
+    every = [(each.labelled.hits, each.counting) for each in evaluation.each]
+    times = np.maximum(np.sum([counts for _, counts in every], axis=0), 1)
+    ranks = {
+        "first hit": np.concatenate([_first_ranks(hits)[counts] for hits, counts in every]),
+        "complete": np.concatenate([hits.completion_ranks[counts] for hits, counts in every]),
     }
+    return ranks, np.concatenate([1 / times[counts] for _, counts in every])
 
 
 def _first_ranks(hits: Hits) -> Ints:
@@ -49,14 +54,15 @@ def _first_ranks(hits: Hits) -> Ints:
     return np.where(first == never, 0, first)
 
 
-def cumulative(ranks: Ints) -> list[tuple[int, float]]:
+def cumulative(ranks: Ints, weights: Floats) -> list[tuple[int, float]]:
     """Return the cumulative share of queries by rank; a rank of 0 means never.
 
-    >>> cumulative(np.array([2, 0, 2, 5]))
+    >>> cumulative(np.array([2, 0, 2, 5]), np.ones(4))
     [(1, 0.0), (2, 0.5), (5, 0.75)]
     """
     if not len(ranks):
         return []
-    distinct, counts = np.unique(ranks[ranks > 0], return_counts=True)
-    points = list(zip(distinct.tolist(), (np.cumsum(counts) / len(ranks)).tolist()))
+    distinct, places = np.unique(ranks[ranks > 0], return_inverse=True)
+    counts = np.bincount(places, weights[ranks > 0], minlength=len(distinct))
+    points = list(zip(distinct.tolist(), (np.cumsum(counts) / weights.sum()).tolist()))
     return points if points and points[0][0] == 1 else [(1, 0.0), *points]

@@ -16,7 +16,7 @@ from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.model.hits import Ints
+from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import SCORE, UNITS, Lengths
 from groupgt.render.results import ResultRows
@@ -122,13 +122,17 @@ def _of_run(
     """Yield a `Depth` for each share, first over all queries, then for each slice."""
     truth, populations = evaluation.truth, evaluation.populations
     needed = np.stack([_needed(each, unit, lengths) for each in evaluation.each])
+    counting = np.stack([each.counting for each in evaluation.each])
+    # All trials of a query have the weight of one query.
+    weights = counting / np.maximum(counting.sum(axis=0), 1)
     all_queries = np.ones(len(truth), dtype=np.bool_)
     for column, value, mask in [("", "", all_queries), *evaluation.slicer]:
-        counted = populations.counting & mask
-        ordered = np.sort(needed[:, counted], axis=None)
-        reached = float((ordered < NEVER).mean()) if len(ordered) else math.nan
+        counted, inside = populations.counting & mask, counting & mask
+        order = np.argsort(needed[inside], kind="stable")
+        ordered, below = needed[inside][order], np.cumsum(weights[inside][order])
+        reached = float(weights[inside & (needed < NEVER)].sum() / counted.sum()) if len(ordered) else math.nan
         for share in shares:
-            quantile, interval = _quantile(ordered, share, confidence, len(needed))
+            quantile, interval = _quantile(ordered, below, int(counted.sum()), share, confidence)
             yield Depth(
                 run=evaluation.name,
                 share=share,
@@ -173,21 +177,23 @@ def check_depth(shares: Sequence[float], unit: str, confidence: float) -> None:
 
 
 def _quantile(
-    ordered: Ints, share: float, confidence: float, trials: int
+    ordered: Ints, below: Floats, count: int, share: float, confidence: float
 ) -> tuple[int | None, tuple[int | None, int | None]]:
-    """Return the quantile of the depths of all queries in all trials, and its interval, whose n is that of queries."""
-    count = len(ordered) // trials
+    """Return the quantile of the depths of all queries in all trials, and its interval, whose n is that of queries.
+
+    `below` are the weights of the depths up to each, in queries.
+    """
     if not count:
         return None, (None, None)
 
-    def at(rank: int) -> int | None:
-        value = int(ordered[rank - 1]) if 1 <= rank <= len(ordered) else NEVER
+    def at(queries: float) -> int | None:
+        # 0.9 · 10 is 9, but the product of doubles may be slightly above.
+        place = int(np.searchsorted(below, queries - 1e-9))
+        value = int(ordered[place]) if queries > 0 and place < len(ordered) else NEVER
         return None if value == NEVER else value
 
-    # 0.9 · 10 is 9, but the product of doubles may be slightly above.
-    place = min(max(math.ceil(share * len(ordered) - 1e-9), 1), len(ordered))
     low, high = _ranks(count, share, confidence)
-    return at(place), (at((low - 1) * trials + 1), at(high * trials))
+    return at(share * count), (at(low - 1 + 2e-9) if low else None, at(high))
 
 
 def _ranks(count: int, share: float, confidence: float) -> tuple[int, int]:

@@ -112,19 +112,32 @@ class Averaged:
     differing: int
 
     @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the standard error."""
+        return self.queries - 1
+
+    @property
     def p_value(self) -> float:
         """Two-sided p-value for the hypothesis that the mean is 0."""
         least = min(1.0, 2.0 ** (1 - self.differing))
         if self.error < SLACK:
             return least
-        return max(least, 1 - student_within(abs(self.mean) / self.error, self.queries - 1))
+        return max(least, 1 - student_within(abs(self.mean) / self.error, self.degrees))
 
     def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
         """Return the confidence interval, clipped to bounds; the interval for a difference agrees with the p-value."""
-        reach = student_quantile(level, self.queries - 1) * self.error
+        error = self.error
+        if error < SLACK and np.isfinite(bounds).all():
+            # Nothing varies, but the next query may: as if one more had been at either bound.
+            error = math.sqrt(sum((self.mean - bound) ** 2 for bound in bounds) / (self.queries + 1) / self.queries)
+        reach = student_quantile(level, self.degrees) * error
         low, high = max(self.mean - reach, bounds[0]), min(self.mean + reach, bounds[1])
-        is_open = bounds[0] < 0 and self.p_value > 1 - level
-        return (min(low, 0.0), max(high, 0.0)) if is_open else (low, high)
+        if bounds[0] < 0 and self.p_value > 1 - level:
+            return min(low, 0.0), max(high, 0.0)
+        if bounds[0] < 0 and self.error < SLACK and low <= 0 <= high:
+            smallest = math.nextafter(0.0, self.mean)
+            return (smallest, high) if self.mean > 0 else (low, smallest)
+        return low, high
 
 
 def averaged(column: Floats) -> Averaged | None:
@@ -170,16 +183,21 @@ class Corrected:
     queries: int
     error: float
 
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the standard error."""
+        return self.sample - 1
+
     def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
         """Return the confidence interval at this level, clipped to the bounds."""
-        reach = student_quantile(level, self.sample - 1) * self.error
+        reach = student_quantile(level, self.degrees) * self.error
         low, high = (min(max(end, bounds[0]), bounds[1]) for end in (self.mean - reach, self.mean + reach))
         return low, high
 
     @property
     def p_value(self) -> float:
         """Two-sided p-value for the hypothesis that the mean is 0."""
-        return 1 - student_within(abs(self.mean) / self.error, self.sample - 1)
+        return 1 - student_within(abs(self.mean) / self.error, self.degrees)
 
     @property
     def saved(self) -> float:

@@ -116,6 +116,13 @@ class Failures:
         return self._names((self.solved[:, place] > 0) & ((self.solved > 0).sum(axis=1) == 1))
 
     @property
+    def only_counts(self) -> dict[str, float]:
+        """The number of queries that are complete only for each system, a mean over all combinations of trials."""
+        missed = 1 - self.solved[self.counted]
+        of_others = [np.delete(missed, at, axis=1).prod(axis=1) for at in range(len(self.systems))]
+        return {name: summed((1 - missed[:, at]) * of_others[at]) for at, name in enumerate(self.systems)}
+
+    @property
     def nobody(self) -> list[str]:
         """The queries that are complete for no system."""
         return self._names(self.solved.sum(axis=1) == 0)
@@ -309,41 +316,42 @@ def check_misses(k: int, worst: int) -> None:
     faults.stop(ConfigError)
 
 
-def worst_first(trials: Sequence[Hits], counts: Bools, k: int) -> tuple[Ints, Floats]:
-    """Return the queries in `counts` that are not complete within k in every trial, and the coverage of every query.
+def worst_first(trials: Sequence[Hits], counting: Sequence[Bools], k: int) -> tuple[Ints, Floats]:
+    """Return the queries that are not complete within k in every trial, and the coverage of every query.
 
-    The queries are sorted by covered weight, then by how late their groups are hit, both averaged over trials.
+    The queries are sorted by covered weight, then by how late their groups are hit, both averaged over the trials in
+    which they count.
     """
     judgments, size = trials[0].judgments, trials[0].size
     rank, covered = np.stack([hits.first_ranks for hits in trials]), np.stack([hits.covered(k) for hits in trials])
-    weight = total(judgments.group_query, judgments.weight * covered.mean(axis=0), size)
+    counts = np.stack(counting)
+    times = np.maximum(counts.sum(axis=0), 1)
+    inside = counts[:, judgments.group_query]
+    weight = total(judgments.group_query, judgments.weight * (covered & inside).sum(axis=0), size) / times
     coverage = np.divide(weight, judgments.total_weight, out=np.ones(size), where=judgments.total_weight > 0)
-    earliness = total(judgments.group_query, ((rank > 0) / np.maximum(rank, 1)).mean(axis=0), size)
-    complete = np.bincount(judgments.group_query[covered.all(axis=0)], minlength=size) == judgments.groups
-    incomplete = np.flatnonzero(counts & ~complete)
+    early = np.where(inside & (rank > 0), 1 / np.maximum(rank, 1), 0.0).sum(axis=0)
+    earliness = total(judgments.group_query, early, size) / times
+    complete = np.bincount(judgments.group_query[(covered | ~inside).all(axis=0)], minlength=size) == judgments.groups
+    incomplete = np.flatnonzero(counts.any(axis=0) & ~complete)
     return incomplete[np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))], coverage
 
 
-def coverage_by_number(trials: Sequence[Hits], counts: Bools, k: int) -> list[dict[str, Any]]:
+def coverage_by_number(trials: Sequence[Hits], counting: Sequence[Bools], k: int) -> list[dict[str, Any]]:
     """Return, for each group number within a query, the share of groups covered within k and at any rank.
 
-    With several trials, it is averaged over them.
+    With several trials, it is averaged over those in which a query counts.
     """
-    number = views.nth(trials[0].judgments.group_query)
-    of_counted = counts[trials[0].judgments.group_query]
-    most = int(number.max(initial=0)) + 1
+    of_group = trials[0].judgments.group_query
+    number, inside = views.nth(of_group), np.stack(counting)[:, of_group]
+    most, times = int(number.max(initial=0)) + 1, np.maximum(inside.sum(axis=0), 1)
     covered, anywhere = (
-        np.sum(masks, axis=0) for masks in zip(*((hits.covered(k), hits.first_ranks > 0) for hits in trials))
+        (np.stack(masks) & inside).sum(axis=0) / times
+        for masks in zip(*((hits.covered(k), hits.first_ranks > 0) for hits in trials))
     )
-    weights = (np.ones(len(number)), covered, anywhere)
-    columns = [np.bincount(number, of_counted * weight, minlength=most).tolist() for weight in weights]
+    weights = (inside.any(axis=0), covered, anywhere)
+    columns = [np.bincount(number, weight, minlength=most).tolist() for weight in weights]
     return [
-        {
-            "number": nth,
-            "groups": int(size),
-            "covered": within / size / len(trials),
-            "anywhere": anywhere / size / len(trials),
-        }
+        {"number": nth, "groups": int(size), "covered": within / size, "anywhere": anywhere / size}
         for nth, (size, within, anywhere) in enumerate(zip(*columns))
         if size
     ]

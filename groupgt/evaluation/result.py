@@ -116,9 +116,14 @@ class Evaluation(Result):
         return [each.labelled.hits for each in self.each]
 
     def averaged(self, read: Callable[[Hits], Any]) -> Floats:
-        """Return the mean over trials of what is read from the hits of each; NaN in some trials is left out."""
-        found = [np.asarray(read(hits), dtype=np.float64) for hits in self.hits_in_trials]
-        return found[0] if len(found) == 1 else means_over_trials(np.stack(found))
+        """Return the mean over trials of what is read from the hits of each, shape (Q,).
+
+        What is NaN in some trials is left out, and trials in which a query does not count.
+        """
+        if not self.trials:
+            return np.asarray(read(self.labelled.hits), dtype=np.float64)
+        found = [np.where(each.counting, read(each.labelled.hits), np.nan) for each in self.trials]
+        return means_over_trials(np.stack(found))
 
     @cached_property
     def populations(self) -> Populations:
@@ -482,7 +487,7 @@ class Misses(Result):
     @property
     def by_group(self) -> list[dict[str, Any]]:
         """Coverage by group number within a query, for a single run: `number`, `groups`, `covered` and `anywhere`."""
-        return coverage_by_number(self._trials, self.failures.counted, self.k)
+        return coverage_by_number(self._trials, self._counting, self.k)
 
     @property
     def harmful(self) -> list[dict[str, Any]] | None:
@@ -498,9 +503,13 @@ class Misses(Result):
     def _trials(self) -> Sequence[Hits]:
         return self.evaluations[self.run].hits_in_trials
 
+    @property
+    def _counting(self) -> list[Bools]:
+        return [each.counting for each in self.evaluations[self.run].each]
+
     @cached_property
     def _worst_first(self) -> tuple[Ints, Floats]:
-        return worst_first(self._trials, self.failures.counted, self.k)
+        return worst_first(self._trials, self._counting, self.k)
 
     def plot(self) -> Figure:
         """Plot the listed groups by the rank of their first hit."""

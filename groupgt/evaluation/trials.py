@@ -11,10 +11,12 @@ trials, over n queries:
     noise floor, by which two runs on these queries may differ: t · √(2 W) ÷ n, at most the metric's range
     queries that change: the mean number of queries whose values differ in two trials
 
-t has n (r − 1) degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷ 4r for others between 0 and 1, otherwise
-0. It stands for one flip that was not seen: trials that agree do not prove that others would. Wilson's interval takes
-the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m is 0 or 1. Trials that differ as a whole are found
-by an F test, of the variance between trials and of what is left after the means of queries and trials.
+t has n (r − 1) degrees of freedom. Builds move all queries together: W is then n² times the variance of their means,
+unless that is smaller, and t has r − 1 degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷ 4r for others
+between 0 and 1, otherwise 0. It stands for one flip that was not seen: trials that agree do not prove that others
+would. Wilson's interval takes the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m is 0 or 1. Trials
+that differ as a whole are found by an F test, of the variance between trials and of what is left after the means of
+queries and trials.
 
 Sources: Cochran 1977 and Wilson 1927 (the intervals); Chen et al. 2021, arXiv 2107.03374 (pass_at); Yao et al. 2024,
 arXiv 2406.12045 (pass_all); Paulson, Annals of Mathematical Statistics 1942 (quantiles of F).
@@ -109,15 +111,15 @@ def noise_of(evaluation: Evaluation, text: str, confidence: float = 0.95, among:
     values = values_in_trials(evaluation, text)
     if values is None:
         return None
-    bounded = evaluation.metrics[text].definition.bounded
-    return noise_in(values if among is None else values[:, among], confidence, bounded=bounded)
+    bounded, is_build = evaluation.metrics[text].definition.bounded, evaluation.run.is_build
+    return noise_in(values if among is None else values[:, among], confidence, bounded=bounded, is_build=is_build)
 
 
-def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True) -> Noise | None:
+def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, is_build: bool = False) -> Noise | None:
     """Return the noise of values of shape (r, Q), of a metric that may be `bounded` by 0 and 1."""
     values = values[:, ~np.isnan(values).all(axis=0)]
     values = values[np.lexsort(values.T)]  # trials have no order, not even in the last bit
-    spread, queries = Spread.of(values, bounded=bounded), values.shape[1]
+    spread, queries = Spread.of(values, bounded=bounded, is_build=is_build), values.shape[1]
     if spread is None or queries < 2:
         return None
     mean, trials = mean_of(means_over_trials(values)), len(values)
@@ -169,10 +171,10 @@ class Spread:
     is_binary: bool
 
     @classmethod
-    def of(cls, values: Floats, *, bounded: bool) -> Spread | None:
+    def of(cls, values: Floats, *, bounded: bool, is_build: bool = False) -> Spread | None:
         """Return the spread of values of shape (r, n); None if no query has two values.
 
-        A query with a value in only one trial borrows the variance of the others.
+        A query with a value in only one trial borrows the variance of the others. Builds vary as a whole.
         """
         counts = (~np.isnan(values)).sum(axis=0)
         several = counts > 1
@@ -185,7 +187,12 @@ class Spread:
         is_binary = bool(((given == 0) | (given == 1)).all())
         unseen = (1.0 if is_binary else 0.25 if bounded else 0.0) / len(values)
         of_mean = math.fsum((variances / counts).tolist()) + unseen / len(values)
-        return cls(math.fsum(variances.tolist()) + unseen, of_mean, int((counts - 1).clip(min=0).sum()), is_binary)
+        of_run = math.fsum(variances.tolist()) + unseen
+        if is_build:
+            of_builds = values.shape[1] ** 2 * float(np.var([mean_of(build) for build in values], ddof=1))
+            of_run = max(of_run, of_builds)
+            return cls(of_run, of_run / len(values), len(values) - 1, is_binary=False)
+        return cls(of_run, of_mean, int((counts - 1).clip(min=0).sum()), is_binary)
 
 
 def mean_squares(values: Floats) -> tuple[float, float]:

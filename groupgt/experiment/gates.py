@@ -107,11 +107,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome
     values = {name: {text: _values(gate, each)} for name, each in {**compared, baseline.name: baseline}.items()}
     twos = [(name, baseline.name) for name in compared]
     inside = members(gate, evaluation.truth)
-    builds = {
-        name: {text: [side[:, inside] for side in builds_of(by_name[name], text)]}
-        for name in values
-        if evaluation.audit is None
-    }
+    builds = {name: {text: [side[:, inside] for side in builds_of(by_name[name], text)]} for name in values}
     contrasts = contrasts_of(values, {text: evaluation.metrics[text]}, twos, settings, builds=builds)
     return _relative(blank, baseline.name, evaluation, list(contrasts.values()), settings, baseline)
 
@@ -157,9 +153,9 @@ def _relative(
     is_sure, noise = contrast.standing == ("worse" if gate.min_gain is None else "better"), None
     if gate.unless == "within_noise":
         noise = None if other is None else _noise(gate, evaluation, other)
-        if noise is None:
+        if noise is None and bool(decided(gate, np.array([lost]), np.array([True]))[0][0]):
             return replace(blank, problem="no trials")
-        is_sure = lost > noise + SLACK
+        is_sure = noise is not None and lost > noise + SLACK
     is_beyond, passed = (bool(each[0]) for each in decided(gate, np.array([lost]), np.array([is_sure])))
     if gate.reads_test(is_beyond=is_beyond) and is_unknown:
         return replace(blank, problem="no builds")
@@ -174,7 +170,8 @@ def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | Non
     qids = [qid for place, qid in enumerate(evaluation.truth.qids) if inside[place] and qid in other.truth.index]
     text = evaluation.text_of(gate.metric)
     sides = [in_trials(each, each.text_of(gate.metric), qids) for each in (evaluation, other)]
-    return noise_of_difference(sides, bounded=evaluation.metrics[text].definition.bounded)
+    are_builds = [each.run.is_build for each in (evaluation, other)]
+    return noise_of_difference(sides, bounded=evaluation.metrics[text].definition.bounded, are_builds=are_builds)
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:

@@ -78,8 +78,9 @@ def ecdf(systems: Systems) -> Figure:
     rows = [
         {"system": name, "kind": kind, "rank": rank, "share": share}
         for name, each in shown.items()
-        for kind, ranks in ranks_reached(each).items()
-        for rank, share in cumulative(ranks)
+        for reached, weights in [ranks_reached(each)]
+        for kind, ranks in reached.items()
+        for rank, share in cumulative(ranks, weights)
     ]
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
 

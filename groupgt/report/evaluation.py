@@ -123,6 +123,9 @@ class EvaluationTeller(Teller[Evaluation]):
             from groupgt.report.trials import noises
 
             plain["trials"] = {text: jsonable(noise) for text, noise in noises(evaluation).items()}
+            if evaluation.audit is not None or evaluation.annotators:
+                for noise in plain["trials"].values():
+                    noise |= {f"{key}_by_labels": noise.pop(key) for key in ("mean", "interval")}
         if evaluation.slicer.by:
             plain["slices"] = nulls(evaluation.slices)
         if calls := calls_of_run(evaluation):

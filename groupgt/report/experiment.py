@@ -34,6 +34,7 @@ from groupgt.report import (
     priorities,
     standings,
     times,
+    trials,
 )
 from groupgt.report.decision import Decision, decisions
 from groupgt.report.overall import overall, overall_card
@@ -235,6 +236,8 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     elif not is_compared:
         yield standings.table(outcome.systems[dataset])
         yield from map(Detail, contrasts.leaderboards(outcome.systems[dataset]))
+    if not is_compared:
+        yield from trials.blocks(outcome.evaluations[dataset], [evaluations[0].text_of(primary)])
     if len(evaluations) > means.MOST_COLUMNS:
         yield from map(Detail, means.slices_of(evaluations, primary))
     else:

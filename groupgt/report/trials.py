@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.comparison.contrast import mean_intervals
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
-from groupgt.comparison.trials import all_in_trials
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import Noise, noise_of, values_in_trials
 from groupgt.model.values import means_over_trials
@@ -44,13 +42,11 @@ def blocks(
     for name, evaluation in evaluations.items():
         of_metrics = noises(evaluation, settings.confidence)
         chosen = {text: of_metrics[text] for text in metrics if text in of_metrics}
-        values = {name: {text: evaluation.values[text] for text in chosen}}
-        of_chosen = {text: evaluation.metrics[text] for text in chosen}
-        intervals = mean_intervals(values, of_chosen, settings, all_in_trials({name: evaluation}))
+        row_of = _alone(evaluation, list(chosen), settings).row_of if chosen else {}
         for text, noise in chosen.items():
-            ends = noise.interval if settings.these_queries else intervals[name, text]
-            changing = f"{noise.changing:.1f} of {noise.queries:,}"
-            rows.append([name, evaluation.label_of(text), fixed(noise.mean), span(ends), fixed(noise.floor), changing])
+            row, changing = row_of[evaluation.name, text], f"{noise.changing:.1f} of {noise.queries:,}"
+            cells = [fixed(row.mean), span(row.interval), fixed(noise.floor), changing]
+            rows.append([name, evaluation.label_of(text), *cells])
         lines += [_in_words(evaluation, text, noise, settings) for text, noise in [*chosen.items()][:1]]
     if rows:
         yield Table(headers, rows)
@@ -60,6 +56,22 @@ def blocks(
         yield "\n".join(
             [*lines, "counts of lost, gained and complete queries are means over trials; ranks are medians"]
         )
+
+
+def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> Systems:
+    """Return a table of one system and some metrics, whose means and intervals are those of every other table."""
+    name, metrics = evaluation.name, {text: evaluation.metrics[text] for text in texts}
+    values = {name: {text: evaluation.values[text] for text in texts}}
+    return Systems(
+        evaluation.truth.qids,
+        metrics,
+        evaluation.convention,
+        values,
+        texts[0],
+        {name: evaluation},
+        baseline=name,
+        settings=settings,
+    )
 
 
 def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def manifest_of(outcome: Outcome) -> Any:
             for dataset, by_system in outcome.evaluations.items()
         },
         convention=experiment.convention,
-        warnings={dataset: [each.text for each in kept] for dataset, kept in outcome.warnings.items() if kept},
+        warnings={dataset: kept for dataset in outcome.evaluations if (kept := list(_warned(outcome, dataset)))},
         own_metrics={
             metric.name: facts_of(metric.definition)
             for metric in experiment.metrics.values()
@@ -79,6 +79,13 @@ def manifest_of(outcome: Outcome) -> Any:
         },
     )
     return experiment.hide.sure(vars(manifest))
+
+
+def _warned(outcome: Outcome, dataset: str) -> Iterator[str]:
+    """Yield what a reader of the folder is warned of: systems that failed, and the warnings of the others."""
+    for name, why in outcome.failed.get(dataset, {}).items():
+        yield f"{name} failed and has no results: {why}"
+    yield from (each.text for each in outcome.warnings.get(dataset, ()))
 
 
 def per_query_grid(outcome: Outcome) -> Grid:

@@ -60,6 +60,18 @@ def test_by_hand() -> None:
     assert low < 0
 
 
+def test_an_interval_of_equal_values_has_a_width() -> None:
+    """Twenty queries of 1: as if one more had been at either bound, (0 + 1) ÷ 21 ÷ 20; t of 19 is 2.093024."""
+    found = averaged(np.ones((20, 1, 2)))
+    assert found is not None
+    assert found.at(0.95, (0.0, 1.0)) == pytest.approx((1 - 2.093024 / math.sqrt(420), 1.0))
+    # A difference that is significant excludes 0, however few queries there are.
+    few = averaged(np.full((7, 1, 2), -0.1))
+    assert few is not None
+    assert few.p_value < 0.05
+    assert few.at(0.95, (-1.0, 1.0))[1] < 0
+
+
 @given(st.integers(2, 12), st.integers(2, 4), st.integers(0, 10**6))
 def test_laws(queries: int, annotators: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -44,6 +44,19 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "ferry.yaml"
 
 
+def test_a_folder_remembers_a_system_that_failed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = FILE.replace("live: {use: bm25}", "live: {use: python, with: {target: 'live:search'}, on_error: skip}")
+    file.write_text(text, encoding="utf-8")
+    (file.parent / "live.py").write_text("def search(query, top_k):\n    raise RuntimeError('closed')\n")
+    with pytest.warns(GroupgtWarning):
+        outcome = run_experiment(file, allow_code=True)
+    assert list(outcome.failed["d"]) == ["live"]
+    capsys.readouterr()
+    for command in ("report", "compare"):
+        assert main([command, str(outcome.folder)]) == 0
+        assert "warning: live failed and has no results" in " ".join("".join(capsys.readouterr()).split())
+
+
 def test_they_stand_wherever_the_numbers_do(file: Path) -> None:
     with pytest.warns(GroupgtWarning):
         outcome = run_experiment(file)

@@ -19,12 +19,12 @@ import pytest
 
 import groupgt
 from groupgt.comparison.trials import in_trials, noise_of_difference
-from groupgt.errors import DataError, MetricError
+from groupgt.errors import ConfigError, DataError, MetricError
 from groupgt.evaluation.estimates import student_quantile
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.trials import noise_of
+from groupgt.evaluation.trials import noise_in, noise_of
 from groupgt.metrics.language import parse_metric
 from groupgt.model.run import Run
 from groupgt.report.gates import remark
@@ -412,12 +412,36 @@ cache: null
 
 
 def test_a_gate_without_trials_on_either_side_fails(tmp_path: Path) -> None:
-    for name in ("base", "new"):
-        lines(tmp_path / f"{name}.jsonl", [{"qid": "q", "retrieved_ids": ["a"]}, {"qid": "p", "retrieved_ids": ["b"]}])
+    """But only where there is a drop that might be noise."""
     lines(tmp_path / "truth.jsonl", [{"qid": qid, "retrieval_gt": [["a"]]} for qid in "pq"])
     (tmp_path / "gate.yaml").write_text(GATE)
-    (result,) = run_experiment(tmp_path / "gate.yaml").gates
-    assert (result.passed, result.problem) == (False, "no trials")
+    for found, judged in (("b", (False, "no trials")), ("a", (True, None))):
+        for name, ids in (("base", "a"), ("new", found)):
+            lines(tmp_path / f"{name}.jsonl", [{"qid": qid, "retrieved_ids": [ids]} for qid in "pq"])
+        (result,) = run_experiment(tmp_path / "gate.yaml").gates
+        assert (result.passed, result.problem) == judged
+
+
+def test_the_noise_of_builds_is_that_of_their_means() -> None:
+    """Three builds whose queries all move together."""
+    values = np.array([[0.75] * 4, [1.0] * 4, [0.5] * 4])
+    noise = noise_in(values, is_build=True)
+    assert noise is not None
+    # The means are .75, 1 and .5: a variance of 1/16. t of 2 degrees of freedom: 4.302653.
+    assert noise.floor == 1.0  # 4.302653 · √2 ÷ 4 = 1.52
+    assert noise.interval == pytest.approx((0.75 - 4.302653 / 4 / math.sqrt(3), 1.0))
+    unbounded = noise_in(values, bounded=False, is_build=True)
+    assert unbounded is not None
+    assert unbounded.floor == pytest.approx(4.302653 * math.sqrt(2) / 4)
+    # Of a difference from one other run, which borrows the variance: t · √((1/3 + 1) / 16).
+    of_two = noise_of_difference([values, values[:1]], bounded=False, are_builds=(True, False))
+    assert of_two == pytest.approx(4.302653 * math.sqrt((1 / 3 + 1) / 16))
+
+
+def test_intervals_for_these_queries_have_one_ground_truth() -> None:
+    truth, runs = by_hand()
+    with pytest.raises(ConfigError, match="these_queries: intervals with several annotators are always for other"):
+        groupgt.compare(truth, {"a": runs, "b": runs[0]}, ["complete@1"], these_queries=True, annotators=[truth])
 
 
 @pytest.mark.slow

@@ -246,6 +246,9 @@ def read_tables(book: Book, medium: str, text: str, cutoff: int) -> None:
                 book.text(medium, system, "", "of", of)
                 book.text(medium, system, "", "gained", row["gained over baseline"])
                 book.text(medium, system, "", "lost", row["lost to baseline"])
+                book.text(medium, system, "", "only", row["only this run"])
+            elif first == "trials of":
+                read_interval(book, medium, system, row["metric"], row)
             elif "wins/ties/losses" in row:
                 read_detail(book, medium, system, first, row)
             elif first == "System" and "Complete" in row:
@@ -260,15 +263,20 @@ def read_tables(book: Book, medium: str, text: str, cutoff: int) -> None:
                     book.text(medium, system, metric, "mean", row[metric])
 
 
-def read_detail(book: Book, medium: str, system: str, metric: str, row: Mapping[str, str]) -> None:
-    """Read a row of all that is known of a difference."""
+def read_interval(book: Book, medium: str, system: str, metric: str, row: Mapping[str, str]) -> None:
+    """Read a mean, and the intervals that a row has."""
     book.text(medium, system, metric, "mean", row["mean"])
-    book.text(medium, system, metric, "n", row["queries"])
     for header, (low, high) in {"95% CI": ("low", "high"), "95% CI of delta": ("delta low", "delta high")}.items():
         ends = row.get(header, "").split(" to ")
         if len(ends) == 2:
             book.text(medium, system, metric, low, ends[0])
             book.text(medium, system, metric, high, ends[1])
+
+
+def read_detail(book: Book, medium: str, system: str, metric: str, row: Mapping[str, str]) -> None:
+    """Read a row of all that is known of a difference."""
+    book.text(medium, system, metric, "n", row["queries"])
+    read_interval(book, medium, system, metric, row)
     if row["delta"] != "baseline":
         book.text(medium, system, metric, "delta", row["delta"])
         wins, _, losses = row["wins/ties/losses"].split("/")

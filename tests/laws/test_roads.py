@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections import defaultdict
 from collections.abc import Callable
@@ -101,21 +102,50 @@ def builds() -> World:
     return World(truth, systems, ["recall@3", "complete@3"])
 
 
-def audited() -> World:
-    truth = truth_of(30)
-    human = [
-        {**row, "retrieval_gt": row["retrieval_gt"][: 1 + (n % 3 > 0)], "sample": {"seed": 7, "of": 30, "position": n}}
+def gaps() -> World:
+    """Trials in which other queries have results than in the rest, left out of the means."""
+    truth = truth_of(20)
+    systems = {name: system_of(name, truth, 0.6, trials=3) for name in "ab"}
+    systems["b"] = [row for n, row in enumerate(systems["b"]) if n % 7]
+    return World(truth, systems, ["recall@3", "complete@3"], policy="missing=skip")
+
+
+def human_of(truth: list[Row]) -> list[Row]:
+    """A sample in which some queries need less."""
+    of = len(truth)
+    return [
+        {**row, "retrieval_gt": row["retrieval_gt"][: 1 + (n % 3 > 0)], "sample": {"seed": 7, "of": of, "position": n}}
         for n, row in enumerate(truth[:16])
     ]
-    return World(truth, {name: system_of(name, truth, 0.5) for name in "ab"}, ["recall@3", "complete@3"], audit=human)
+
+
+def other_of(truth: list[Row]) -> list[Row]:
+    """A second opinion, which needs one group of each query."""
+    return [{**row, "retrieval_gt": [row["retrieval_gt"][n % 2]]} for n, row in enumerate(truth)]
+
+
+def audited() -> World:
+    truth = truth_of(30)
+    systems = {name: system_of(name, truth, 0.5) for name in "ab"}
+    return World(truth, systems, ["recall@3", "complete@3"], audit=human_of(truth))
 
 
 def annotated() -> World:
     truth = truth_of(20)
-    other = [{**row, "retrieval_gt": [row["retrieval_gt"][n % 2]]} for n, row in enumerate(truth)]
-    return World(
-        truth, {name: system_of(name, truth, 0.5) for name in "ab"}, ["recall@3", "complete@3"], annotator=other
-    )
+    systems = {name: system_of(name, truth, 0.5) for name in "ab"}
+    return World(truth, systems, ["recall@3", "complete@3"], annotator=other_of(truth))
+
+
+def builds_audited() -> World:
+    truth = truth_of(30)
+    systems = {"a": system_of("a", truth, 0.5), "b": system_of("b", truth, 0.4, trials=3, build=True)}
+    return World(truth, systems, ["recall@3", "complete@3"], audit=human_of(truth))
+
+
+def builds_annotated() -> World:
+    truth = truth_of(20)
+    systems = {"a": system_of("a", truth, 0.5), "b": system_of("b", truth, 0.4, trials=3, build=True)}
+    return World(truth, systems, ["recall@3", "complete@3"], annotator=other_of(truth))
 
 
 def several() -> World:
@@ -125,7 +155,10 @@ def several() -> World:
     return World(truth, systems, ["recall@3", "complete@3"], second=truth[::2])
 
 
-WORLDS = (plain, missing, unanswerable, harmful, undefined, trials, builds, audited, annotated, several)
+WORLDS = (
+    *(plain, missing, unanswerable, harmful, undefined, several),
+    *(trials, gaps, builds, audited, annotated, builds_audited, builds_annotated),
+)
 
 
 def value_of(metric: str, query: Row, ids: list[str], cutoff: int) -> float | None:
@@ -167,6 +200,16 @@ def by_loops(book: Book, world: World, truth: list[Row]) -> None:
                 found = [sum(each) / len(each) for each in values(name, metric, int(cutoff)).values()]
                 book.put("loops", name, text, "mean", sum(found) / len(found) if found else None)
     complete = {name: values(name, "complete", world.cutoff) for name in world.systems}
+    for name in complete:
+        only = [
+            math.prod(
+                sum(each[qid]) / len(each[qid]) if system == name else 1 - sum(each[qid]) / len(each[qid])
+                for system, each in complete.items()
+            )
+            for qid in queries
+            if all(qid in each for each in complete.values())
+        ]
+        book.put("loops", name, "", "only", sum(only))
     for name, mine in complete.items():
         book.put("loops", name, "", "done", sum(sum(each) / len(each) for each in mine.values()))
         book.put("loops", name, "", "of", len(mine))
