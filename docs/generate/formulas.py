@@ -86,8 +86,8 @@ TEX: dict[str, tuple[str, str]] = {
         r"1 - (1 - p) \sum_{r=1}^{n} p^{r-1} \, [\, y_r \ge 0 \,]",
     ),
     "bpref": (
-        "(1/R) Σ over relevant results of 1 − min(judged non-relevant results above it, R) ÷ min(N, R), where a term "
-        "without any above it is 1",
+        "(1/R) Σ over relevant results of 1 − min(judged non-relevant results above it, R) ÷ min(N, R) (1 for a "
+        "result with none above it)",
         r"\frac{1}{R} \sum_{r} \mathrm{rel}_r \left( 1 - \frac{\min(N_r, R)}{\min(N, R)} \right)",
     ),
     "infap": (

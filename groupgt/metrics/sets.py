@@ -334,8 +334,8 @@ DEFINITIONS = (
         "bpref",
         "Binary preference: penalizes judged non-relevant results above relevant ones, and ignores unjudged results.",
         bpref,
-        "(1/R) Σ over relevant results of 1 − min(judged non-relevant results above it, R) ÷ min(N, R), where a term "
-        "without any above it is 1",
+        "(1/R) Σ over relevant results of 1 − min(judged non-relevant results above it, R) ÷ min(N, R) (1 for a "
+        "result with none above it)",
         _explain_bpref,
         "trec_eval; Buckley & Voorhees, SIGIR 2004",
         takes_cutoff=False,

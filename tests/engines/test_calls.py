@@ -87,7 +87,7 @@ def test_a_run_without_results_needs_no_calls() -> None:
 @pytest.mark.parametrize(
     ("ranking", "what"),
     [
-        ([{"id": "a", "call": 2}, {"id": "b", "call": 1}], "rank 2 is of call 1, and the one before it of call 2"),
+        ([{"id": "a", "call": 2}, {"id": "b", "call": 1}], "rank 2 is of call 1, but the one before it from call 2"),
         ([{"id": "a", "call": 1}, {"id": "b"}], "for each of 2 results, found 1"),
         ([{"id": "a"}, {"id": "b", "call": 1}], "for each of 2 results, found 1"),
         (["a", {"id": "b", "call": 1}], "for each of 2 results, found 1"),
@@ -567,7 +567,7 @@ def test_explain_leaves_calls_out_where_results_were_dropped_by_other_names() ->
     options: dict[str, Any] = {"labeller": "parents", "policy": {"duplicates": "drop"}}
     found = groupgt.evaluate(TRUTH, run, ["mrr"], **options)
     assert [sorted(row) for row in found.explain_dict("q")["results"]] == [["hits", "id", "rank"]]
-    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes them by other names"):
+    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes results by their new names"):
         groupgt.evaluate(TRUTH, run, ["recall@2calls"], **options)
 
 

@@ -299,7 +299,7 @@ def test_a_name_that_nobody_registered() -> None:
         groupgt.MetricError, match=r"there is no metric named 'half_lif'.*did you mean|groupgt list metrics"
     ):
         groupgt.parse_metric("half_lif")
-    with pytest.raises(groupgt.MetricError, match="it is not registered in this process; import the module"):
+    with pytest.raises(groupgt.MetricError, match="not registered in this process; import the module"):
         groupgt.evaluate(TRUTH, RUN, [pickle.loads(carried)])
 
 
