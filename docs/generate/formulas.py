@@ -1,20 +1,20 @@
 """Formulas of the catalogue as TeX.
 
-Each stands beside the text of the formula that it was written for: where the catalogue's text has changed since, the
-page shows the text alone, and a test names the formula.
+Each TeX formula is stored with the text it was written for. If the catalogue's text has changed since then, the page
+shows only the text, and a test names the formula.
 """
 
 from __future__ import annotations
 
 NOTATION = r"""$m$ is the number of groups, $w_g$ the weight of group $g$, $G_g$ the set of its alternatives, and
-$r_g$ the rank of the first result that meets it ($1/r_g = 0$ where none does). $n$ is the number of results in *top*,
-which are the first $k$ where there is a cutoff; without one $k = n$. $\mathrm{rel}_r$ is 1 where the result at rank
-$r$ is relevant and no repeat, else 0, and $y_r$ is its grade; $R$ counts the relevant documents. $\mathrm{new}_r$ is
-1 where the result meets a group that no result before it met, $\mathrm{harm}_r$ where it is harmful. $g \ni r$ and $r
-\in g$ say that the result at rank $r$ hits group $g$; $c_g(r)$ counts the hits of that group before $r$, $h_g$ all of
-them in top, and $b_g(r)$ is the best gain before $r$. In bpref, $N$ counts the documents judged non-relevant, and
-$N_r$ those above rank $r$. A condition in brackets is 1 where it holds, else 0. A sum behind max, and an asterisk,
-belong to an ideal ranking. 0 ÷ 0 is 0."""
+$r_g$ the rank of the first result that hits it ($1/r_g = 0$ if none does). *Top* contains the first $k$ results, and
+$n$ is their number; without a cutoff, $k = n$. $\mathrm{rel}_r$ is 1 if the result at rank $r$ is relevant and not a
+repeat, else 0, and $y_r$ is its grade. $R$ is the number of relevant documents. $\mathrm{new}_r$ is 1 if the result
+covers a group that no earlier result covers, and $\mathrm{harm}_r$ is 1 if it is harmful. $g \ni r$ and $r \in g$ mean
+that the result at rank $r$ hits group $g$. $c_g(r)$ is the number of hits of that group before $r$, $h_g$ the number of
+all its hits in top, and $b_g(r)$ its best gain before $r$. In bpref, $N$ is the number of documents judged
+non-relevant, and $N_r$ the number of them above rank $r$. A condition in brackets is 1 if it is true, else 0. A sum
+after max, and an asterisk, refer to an ideal ranking. 0 ÷ 0 is 0."""
 
 _AND_ALPHA = r"\sum_{r \le k} \frac{1}{\log_2(r+1)} \sum_{g \ni r} w_g (1-\alpha)^{c_g(r)}"
 _ERR_ALPHA = r"\sum_{r \le k} \frac{1}{r} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"
@@ -205,6 +205,6 @@ TEX: dict[str, tuple[str, str]] = {
 
 
 def tex_of(metric: str, text: str) -> str:
-    """The formula as TeX; nothing where there is none for this text."""
+    """Return the formula as TeX, or an empty string if there is none for this text."""
     written_for, tex = TEX.get(metric, ("", ""))
     return tex if written_for == text else ""

@@ -62,21 +62,21 @@ Bucket = Annotated[
 
 @dataclass(frozen=True)
 class Auto:
-    """Label lists in memory, files and frames as a stream, and frames of Spark, Ray and Dask in place."""
+    """Options for results on a cluster."""
 
     bucket: Bucket = BUCKET
 
 
 @dataclass(frozen=True)
 class Streaming:
-    """Read all files as columns, however small."""
+    """Options for reading files as columns, however small."""
 
     memory: Annotated[Ceiling, Doc("Memory limit of the process, such as 2GB (default: none).")] = ""
 
 
 @dataclass(frozen=True)
 class Spark:
-    """Let Spark read parquet and JSON Lines, in the current session or a new one."""
+    """Options for the Spark session, which is the current one or a new one."""
 
     master: Annotated[str, Doc("Master of a new Spark session.")] = ""
     bucket: Bucket = BUCKET
@@ -85,7 +85,7 @@ class Spark:
 
 AUTO = Plugin(
     Auto,
-    summary="Depends on the input: lists are labelled in memory, files and frames as a stream, clusters in place.",
+    summary="Labels lists in memory, files and frames as a stream, and results on a cluster in place.",
 )
 STREAMING = Plugin(Streaming, summary="Streams all files by column within a memory limit.")
 SPARK = Plugin(

@@ -137,7 +137,7 @@ def measured_there(
     budgets: Collection[Budget] = (),
     contents: Texts | None = None,
 ) -> Labelled:
-    """Do what `groupgt.engines.measure.measured` does on the workers of a cluster, bucket by bucket."""
+    """Run `groupgt.engines.measure.measured` on the workers of a cluster, bucket by bucket."""
     cluster: Any = run.contents
     frame, lengths = frame_of(cluster.frame), lengths or Lengths()
     counted = {budget.unit for budget in budgets if budget.unit in LENGTH_UNITS and not lengths.has(budget.unit)}

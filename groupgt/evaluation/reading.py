@@ -33,7 +33,7 @@ RANGED = frozenset(name for name, option in options_of(EvaluateOptions).items() 
 
 @dataclass(frozen=True)
 class Reading:
-    """How ground truth and runs are read, for all who read them: `options` by name, as given.
+    """The way to read ground truth and runs: `options` by name, as given.
 
     The shell, experiment files and the pytest plug-in only fill in the options, from their declaration.
     """

@@ -116,7 +116,7 @@ class Evaluation(Result):
         return [each.labelled.hits for each in self.each]
 
     def averaged(self, read: Callable[[Hits], Any]) -> Floats:
-        """Return the mean over trials of what is read from the hits of each; NaN in some trials is left out."""
+        """Return the mean over trials of a value read from the hits of each, without NaN."""
         found = [np.asarray(read(hits), dtype=np.float64) for hits in self.hits_in_trials]
         return found[0] if len(found) == 1 else means_over_trials(np.stack(found))
 
@@ -407,7 +407,7 @@ class Evaluation(Result):
 
 @dataclass(frozen=True, eq=False)
 class Misses(Result):
-    """What one or several runs miss within `k`: the worst queries, and the groups that the fewest runs cover.
+    """The misses of one or several runs within `k`: the worst queries, and the groups that the fewest runs cover.
 
     `worst` limits the number of queries or, for several runs, of groups that are listed. `texts` maps ids to texts that
     are shown next to the ids. `failures` has the place of every group in every run. `given` names them in a shell.
@@ -429,7 +429,7 @@ class Misses(Result):
         texts: Mapping[str, str] | None = None,
         given: str = "…",
     ) -> Misses:
-        """Find what runs on one ground truth miss within k."""
+        """Find the misses of runs on one ground truth within k."""
         check_misses(k, worst)
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         found = failures_of(by_name, k)

@@ -1,4 +1,4 @@
-"""The table of names: the role of a column by its name, for each kind of file, and what to say where a role is missing.
+"""The table of names: the role of a column by its name, for each kind of file, and the messages for missing roles.
 
 Every reader asks this module, so a name means the same in CSV, JSON, parquet and frames.
 """

@@ -1,4 +1,4 @@
-"""The one road from columns to ground truth: what every format yields, and how it becomes a `GroundTruth`.
+"""Turns the columns that every format yields into a `GroundTruth`.
 
 A reader yields a `Table`. Names become roles by `groupgt.formats.roles`, values become arrays, and faults are found on
 arrays. Only if something is invalid, or may be, do the rows pass one by one, to say where and why.

@@ -47,7 +47,7 @@ def _is_target(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """Decision function and text sources; runs user code, which requires --allow-code.
+    """Decision function and text sources; the function is your code and requires --allow-code.
 
     Results with the same text are judged only once per run.
     """
@@ -79,7 +79,7 @@ class Options:
 
 
 class Code(Reader):
-    """A result hits an alternative if the user's function says so; exceptions and missing answers are errors.
+    """A result hits an alternative if your function says so; exceptions and missing answers are errors.
 
     >>> import groupgt
     >>> same_colour = lambda pairs: [pair.result[0] == pair.alternative[0] for pair in pairs]

@@ -129,7 +129,7 @@ def _joined(parts: Sequence[IdealGains]) -> IdealGains:
 
 
 def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None) -> IdealGains:
-    """Sorts the gains for queries without shared documents, where a gain depends only on the position in the group."""
+    """Sort the gains for queries without shared documents, where a gain depends only on the position in the group."""
     query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
     before = views.nth(group) - 1
     if weight is not None:
@@ -176,7 +176,7 @@ def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
 def _greedy_all(
     query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool
 ) -> Iterator[IdealGains]:
-    """Ranks the documents of all queries together, and yields the gains at each rank."""
+    """Rank the documents of all queries together, and yield the gains at each rank."""
     hits_so_far = np.zeros(len(weight), dtype=np.int64)
     rank = 0
     several = bool(len(document)) and int(np.bincount(document).max()) > 2

@@ -126,9 +126,7 @@ def test_alternatives_without_a_text_are_named() -> None:
         "query 'q': no text for the alternative 'a'; do this",
         "query 'q': no text for the alternative 'c'; do this",
     ]
-    assert unknown(GroundTruth.of({"q": [["a"]]}), {}) == [
-        "query 'q': no text for the alternative 'a'; do this"
-    ]
+    assert unknown(GroundTruth.of({"q": [["a"]]}), {}) == ["query 'q': no text for the alternative 'a'; do this"]
 
 
 def test_blank_alternatives_where_they_are_allowed() -> None:
