@@ -10,10 +10,10 @@ from groupgt.metrics.views import covered_groups
 from groupgt.testing import check_metric
 
 
-@groupgt.metric("half_life", formula="Σ over groups covered of 2^((1 − rank) ÷ h) ÷ m")
+@groupgt.metric("half_life", formula="(Σ over covered groups of 2^((1 − rank) ÷ h)) ÷ m")
 def half_life(hits, h: Annotated[float, Gt(0)] = 5.0):
-    """How early each group is covered: its gain halves every h results."""
-    groups = covered_groups(hits)  # a row for each group covered: its query, and the rank that first covers it
+    """Gain of the covered groups, halved every h results."""
+    groups = covered_groups(hits)  # one row per covered group, with its query and the rank of its first hit
     worth = np.bincount(groups.query, 2.0 ** ((1 - groups.rank) / h), minlength=hits.size)
     return worth / np.maximum(hits.judgments.groups, 1)
 

@@ -743,7 +743,7 @@ def alpha_ndcg(q: Query) -> float:
 
 
 def alpha_dcg(q: Query) -> float:
-    """The same numerator over the sum for r <= k of W (1 - alpha)^(r-1) / log2(r + 1), W the total weight."""
+    """The same numerator over the sum for r <= k of W (1 - alpha)^(r-1) / log2(r + 1), where W is the total weight."""
     weight = sum(group.weight for group in q.groups)
     return divide(by_log2(novelty_gains(q, q.top, weighted=True)), by_log2(every_group_gains(q, weight)))
 

@@ -1,6 +1,6 @@
-"""The pages that are made from the code: the reference, and what the project says of itself.
+"""The pages generated from the code and the project's files: the reference, and the pages about the project.
 
-`python -m docs.generate FOLDER` writes them as plain Markdown; `docs/conf.py` has them written when the site is built.
+`python -m docs.generate FOLDER` writes them as plain Markdown; `docs/conf.py` writes them when the site is built.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if str(ROOT) not in sys.path:
 
 @cache
 def pages() -> dict[str, str]:
-    """Every generated page: its path below `docs`, and its Markdown."""
+    """Return every generated page: its path below `docs`, and its Markdown."""
     from docs.generate import choices, commands, formats, keys, metrics, outcomes, project, python
 
     made: dict[str, str] = {}
@@ -27,7 +27,7 @@ def pages() -> dict[str, str]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write them below a folder and return their paths."""
+    """Write the pages below a folder and return their paths."""
     paths = []
     for name, text in pages().items():
         path = folder / name

@@ -1,4 +1,4 @@
-"""Writes the generated pages: `python -m docs.generate FOLDER`."""
+"""Write the generated pages: `python -m docs.generate FOLDER`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is chosen by name: labellers, retrievers, tokenizers and engines with their options, and the policies."""
+"""Labellers, retrievers, tokenizers and engines with their options, and the policies."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from groupgt.options import choices, options_of
 from groupgt.plugins import KINDS, OURS, Plugin, find
 
 SAYS = {
-    "labeller": "A labeller decides which result hits which alternative. "
-    "[Labellers](../labellers.md) shows them at work.",
+    "labeller": "A labeller decides which result hits which alternative. [Labellers](../labellers.md) shows examples.",
     "retriever": "Retrievers that an experiment can use, under `systems.NAME.use`. "
-    "[Experiments](../experiments.md) shows them at work.",
+    "[Experiments](../experiments.md) shows examples.",
     "tokenizer": "A tokenizer counts the tokens of results, for budgets such as `@2000tokens`.",
     "engine": "An engine labels results: in memory, as a stream of files, or on a cluster. "
-    "[Very large runs and clusters](../how-to/large.md) says which to choose.",
+    "[Very large runs and clusters](../how-to/large.md) helps you choose.",
 }
 
 
@@ -41,7 +40,7 @@ def _plugin(plugin: Plugin) -> list[str]:
     ]
     told = any(row[-1] for row in rows)
     facts = [f"Needs {code(f'groupgt[{extra}]')}." for extra in plugin.extras]
-    facts += ["Runs your code: needs `--allow-code`."] if plugin.runs_code else []
+    facts += ["Runs your code, so it needs `--allow-code`."] if plugin.runs_code else []
     headers = ["option", "expected", "default", "meaning"]
     return [
         f"## {plugin.name}",
@@ -66,9 +65,8 @@ def _policies() -> str:
     presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
     return page(
         "Policies",
-        "How undefined, missing and doubtful data is treated. A line below the table names what differs from the "
-        "default. "
-        "[Policies](../metrics.md#policies) says why.",
+        "How groupgt handles undefined, missing and ambiguous data. A line below the table of results shows where the "
+        "policy differs from the default. [Policies](../metrics.md#policies) shows examples.",
         docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
         table(["field", "choices", "default", "meaning"], rows),
         "## Presets",
@@ -78,7 +76,7 @@ def _policies() -> str:
 
 
 def _of(preset: str) -> list[str]:
-    """What a preset sets other than the default."""
+    """Return the fields that a preset changes."""
     chosen, default = groupgt.Policy.of(preset), groupgt.Policy()
     values = [(each.name, getattr(chosen, each.name)) for each in fields(chosen)]
     return [f"{name}={value}" for name, value in values if value != getattr(default, name)]

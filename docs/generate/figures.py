@@ -1,6 +1,6 @@
 """The figures of the pages, drawn by the report's own functions, on light and on dark ground.
 
-Beside them stands what they show, so that a test can tell whether they still show it.
+A file next to them lists what they show, so that a test can check it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIRST = ROOT / "examples" / "first"
 
 
 def figures() -> dict[str, Figure]:
-    """Every figure by name."""
+    """Return every figure by name."""
     from bm25s import BM25, tokenize
 
     rows = [json.loads(line) for line in (HANDBOOK / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -52,7 +52,7 @@ def figures() -> dict[str, Figure]:
 
 
 def shown(made: dict[str, Figure]) -> dict[str, Any]:
-    """What the figures show, as their tables."""
+    """Return what the figures show, as their tables."""
     told = {name: {"text": figure.text, "rows": figure.rows} for name, figure in made.items()}
     held: dict[str, Any] = json.loads(json.dumps(told))
     return held

@@ -1,4 +1,4 @@
-"""Every format: what is read, what is written, and what each can hold."""
+"""Every format: what groupgt reads and writes, and what each format can store."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def pages() -> dict[str, str]:
     return {
         "reference/formats.md": page(
             "Formats by name",
-            "The names that `--truth-format`, `--run-format` and `groupgt convert --to` take, and what each format can "
-            "hold. [Formats](../formats.md) shows what the files look like.",
+            "The format names for `--truth-format`, `--run-format` and `groupgt convert --to`, and the data that each "
+            "format can store. [Formats](../formats.md) shows what the files look like.",
             table(headers, rows),
-            "A *recognized* format is detected and need not be named. URLs, frames and folders can be read too.",
-            "## What each format keeps when ground truth is written",
+            "groupgt detects *recognized* formats, so you need not name them. It also reads URLs, frames and folders.",
+            "## Ground truth that each format can store",
             table(["format", *(CALLED.get(part, part) for part in EVERYTHING)], written),
-            f"{code(FLAT)} writes qrels without groups, as other tools read them.",
+            f"{code(FLAT)} writes qrels without groups, for other tools.",
             "## Readers",
             *readers,
         )

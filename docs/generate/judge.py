@@ -1,4 +1,4 @@
-"""The picture of the judge page: `python -m docs.generate.judge` takes it again."""
+"""The screenshot of the judge page: `python -m docs.generate.judge` takes it again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEYS = {"bicycles": "n", "faq-bike": "1", "ev-onboard-charging": "n"}
 
 
 def main() -> None:
-    """Judges three passages of a query of the handbook."""
+    """Judge three passages of a query of the handbook."""
     with tempfile.TemporaryDirectory() as folder, running() as browser:
         (Path(folder) / "queries.tsv").write_text(QUERY, encoding="utf-8")
         corpus = str(HANDBOOK / "corpus.jsonl")

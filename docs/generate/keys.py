@@ -21,7 +21,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Key:
-    """One key: the way to it, its schema, and whether a file must have it."""
+    """One key: its path, its schema, and whether a file must have it."""
 
     path: Path
     schema: Mapping[str, Any]
@@ -29,7 +29,7 @@ class Key:
 
     @property
     def name(self) -> str:
-        """As it is written here: `evaluate.depth`, `systems.NAME.use`, `gate[].min`."""
+        """The name on the page, such as `evaluate.depth`, `systems.NAME.use` or `gate[].min`."""
         return ".".join(self.path).replace(f".{ITEM}", ITEM)
 
 
@@ -45,14 +45,14 @@ def _resolved(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parts(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A schema, or those of which it is any."""
+    """Return a schema, or its alternatives if it has any."""
     part = _resolved(part)
     branches = part.get("anyOf") or ([part["then"], part["else"]] if "else" in part else [])
     return [one for each in branches for one in _parts(each)] or [part]
 
 
 def keys_of(part: Mapping[str, Any] | None = None, path: Path = ()) -> Iterator[Key]:
-    """Every key of a section and of the sections below it."""
+    """Yield every key of a section and of the sections below it."""
     section = _resolved(schema() if part is None else part)
     for name, held in section.get("properties", {}).items():
         key = Key((*path, name), held, name in section.get("required", ()))
@@ -75,7 +75,7 @@ def _below(part: Mapping[str, Any], path: Path) -> Iterator[Key]:
 
 
 def type_of(part: Mapping[str, Any]) -> str:
-    """What a value may be, in words."""
+    """Return the types of a value in words."""
     names = [_type(one) for one in _parts(part)]
     return " or ".join(dict.fromkeys(names))
 
@@ -111,13 +111,13 @@ def _type(part: Mapping[str, Any]) -> str:
 
 @cache
 def files() -> list[tuple[str, Any]]:
-    """The experiment files that the project ships, all of which are run by its tests."""
+    """Return the experiment files that the project ships, which its tests run."""
     places = [ROOT / "groupgt/experiment/starter_files/experiment.yaml", *sorted((ROOT / "configs").glob("*.yaml"))]
     return [(path.name, yaml.safe_load(path.read_text(encoding="utf-8"))) for path in places]
 
 
 def example(key: Key) -> tuple[str, str]:
-    """The key as a file has it, and the file; else with its default, or a value of its type."""
+    """Return the key as in some file, and that file, or else the key with its default or a value of its type."""
     for name, held in files():
         for value in _held(held, key.path):
             return _yaml(key, value), name
@@ -138,7 +138,7 @@ def _held(held: Any, path: Path) -> Iterator[Any]:
 
 
 def _value(key: Key) -> Any:
-    """A value to show: the default where it says something, else the least of its kind."""
+    """Return a value to show: the default if it is informative, otherwise the smallest value of its type."""
     default = key.schema.get("default")
     if default not in (None, [], {}, ""):
         return default
@@ -159,7 +159,7 @@ def _value(key: Key) -> Any:
 
 
 def _yaml(key: Key, value: Any) -> str:
-    """The value below its key, below the last section that the way leads through."""
+    """Return the value below its key and the last section on the path, as YAML."""
     section = next((place for place in reversed(range(len(key.path) - 1)) if key.path[place] not in (NAME, ITEM)), None)
     whole: Any = {key.path[-1]: value}
     if section is not None:
@@ -170,7 +170,7 @@ def _yaml(key: Key, value: Any) -> str:
 
 
 def description_of(key: Key) -> str:
-    """What the key is for: its own description, or that of the section it holds."""
+    """Return the description of the key or of its section."""
     told = [one.get("description", "") for one in (_resolved(key.schema), *_parts(key.schema))]
     return next(filter(None, told), "")
 
@@ -198,10 +198,10 @@ def pages() -> dict[str, str]:
     return {
         "reference/experiment-file.md": page(
             "Keys of an experiment file",
-            f"All {len(every)} keys, each with its type, its default and an example. {code(NAME)} stands for a name "
-            f"you choose, {code(ITEM)} for each item of a list.",
-            "The keys under `with` depend on what is used: see the options of [retrievers](retrievers.md), "
-            "[labellers](labellers.md) and [engines](engines.md). `groupgt schema` prints everything as JSON Schema. "
+            f"All {len(every)} keys, each with its type, its default and an example. {code(NAME)} is a name that you "
+            f"choose, and {code(ITEM)} is any item of a list.",
+            "The keys under `with` are the options of the [retriever](retrievers.md), [labeller](labellers.md) or "
+            "[engine](engines.md) that you use. `groupgt schema` prints everything as JSON Schema. "
             "[Experiments](../experiments.md) explains how the parts work together.",
             *parts,
         )

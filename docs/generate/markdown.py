@@ -11,7 +11,7 @@ TERM = re.compile(r"(?:^|(?<=\.) )(?=`\w+`: )")
 
 
 def cell(value: object) -> str:
-    """A text in a cell of a table.
+    """Return a text for a cell of a table.
 
     >>> cell("a|b")
     'a\\\\|b'
@@ -20,7 +20,7 @@ def cell(value: object) -> str:
 
 
 def plain(text: str) -> str:
-    """A text in which, outside code, nothing is markup: no emphasis, no HTML, no mathematics.
+    """Escape a text so that nothing outside code is markup: no emphasis, no HTML, no mathematics.
 
     >>> plain("Σ_groups <k> of `a_b`")
     'Σ\\\\_groups \\\\<k> of `a_b`'
@@ -30,35 +30,35 @@ def plain(text: str) -> str:
 
 
 def code(text: object) -> str:
-    """A text as code within a line, in a table too."""
+    """Return a text as inline code, in a table too."""
     escaped = str(text).replace("|", "\\|")
     fence = "``" if "`" in escaped else "`"
     return f"{fence}{escaped}{fence}" if escaped else ""
 
 
 def block(text: str, language: str = "text") -> str:
-    """A text as a block of code."""
+    """Return a text as a block of code."""
     return f"```{language}\n{text.rstrip()}\n```"
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; its cells are Markdown."""
+    """Return a table; its cells are Markdown."""
     lines = ["| " + " | ".join(headers) + " |", "|" + "---|" * len(headers)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def bullets(items: Iterable[str]) -> str:
-    """A list."""
+    """Return a list."""
     return "\n".join(f"- {item}" for item in items)
 
 
 def page(title: str, *parts: str) -> str:
-    """A page of its title and its parts, without those that are empty."""
+    """Return a page with a title and its nonempty parts."""
     return "\n\n".join([f"# {title}", *(part for part in parts if part)]) + "\n"
 
 
 def docstring(text: str) -> str:
-    """A docstring: paragraphs, examples as code, and its arguments as a list."""
+    """Return a docstring as Markdown: paragraphs, examples as code, and arguments as a list."""
     before, _, arguments = text.partition("\nArgs:\n")
     # Paragraphs that are not indented stand behind the arguments.
     arguments, _, after = re.sub(r"\n{2,}(?=\S)", "\n\0", arguments, count=1).partition("\0")
@@ -71,7 +71,7 @@ def docstring(text: str) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Paragraphs, and examples and what is indented as code."""
+    """Return paragraphs, with examples and indented text as code."""
     parts = []
     for paragraph in filter(None, re.split(r"\n{2,}", text.strip("\n"))):
         if paragraph.startswith(">>>"):

@@ -43,8 +43,8 @@ def pages() -> dict[str, str]:
         "## Notation",
         NOTATION,
         "## The examples",
-        f"Every page works out {code(RESULTS)} against the ground truth {code(PLAIN['q'])}; where grades or weights "
-        "make a difference, also against this one:",
+        f"Every page evaluates {code(RESULTS)} against the ground truth {code(PLAIN['q'])}. If grades or weights make "
+        "a difference, it also evaluates them against this one:",
         block(f"{GRADED['q']}", "python"),
     )
     return {"reference/metrics/index.md": index} | {
@@ -53,7 +53,7 @@ def pages() -> dict[str, str]:
 
 
 def _registered() -> list[str]:
-    """Metrics of other packages, or of this process: no part of this reference."""
+    """Return the metrics of other packages or of this process, which this reference leaves out."""
     from groupgt import plugins
 
     return [name for name in plugins.names("metric") if name not in plugins.ours("metric")]
@@ -63,11 +63,11 @@ def _page(definition: Definition) -> str:
     told = as_dict(definition)
     facts = [
         f"{'Higher' if told['higher_is_better'] else 'Lower'} is better"
-        + ("; values lie between 0 and 1." if definition.bounded else "; values may exceed 1."),
+        + (", and values are between 0 and 1." if definition.bounded else ", and values may exceed 1."),
         "Takes a cutoff, such as " + code(f"{definition.name}@5") + "."
         if told["takes_cutoff"]
-        else "Uses the whole ranking; takes no cutoff.",
-        "Reads the texts of results and alternatives." if definition.reads_texts else "",
+        else "Uses the entire ranking and takes no cutoff.",
+        "Compares the text of results and alternatives." if definition.reads_texts else "",
         "Also written " + ", ".join(map(code, told["aliases"])) + "." if told["aliases"] else "",
     ]
     parts = [f"{plain(told['summary']).rstrip('.')}.", bullets(filter(None, facts))]
@@ -82,7 +82,7 @@ def _page(definition: Definition) -> str:
 def _formula(definition: Definition, formula: dict[str, Any]) -> list[str]:
     name = formula["metric"]
     tex = tex_of(name, formula["formula"])
-    parts = [f"## {name}", f"$$\n{tex}\n$$" if tex else "", f"As `groupgt explain` prints it: `{formula['formula']}`"]
+    parts = [f"## {name}", f"$$\n{tex}\n$$" if tex else "", f"In `groupgt explain`: `{formula['formula']}`"]
     if formula["source"]:
         is_paper = re.search(r"(19|20)\d\d", formula["source"])
         paper = " ([full reference](../../references.md#metrics))" if is_paper else ""
@@ -94,14 +94,14 @@ def _formula(definition: Definition, formula: dict[str, Any]) -> list[str]:
     worked = _worked(asked, PLAIN)
     graded = _worked(asked, GRADED)
     if worked:
-        parts += [f"Worked for {code(RESULTS)} against {code(PLAIN['q'])}:", block(worked)]
+        parts += [f"Example with the results {code(RESULTS)} and the ground truth {code(PLAIN['q'])}:", block(worked)]
     if graded and graded != worked:
-        parts += ["Worked for the example with [grades and weights](index.md#the-examples):", block(graded)]
+        parts += ["Example with [grades and weights](index.md#the-examples):", block(graded)]
     return parts
 
 
 def _worked(metric: str, truth: Any) -> str:
-    """The value of the example and its arithmetic; nothing where the metric cannot be told of it."""
+    """Return the value of the example and its arithmetic, or an empty string if the metric is not defined for it."""
     corpus = {"corpus": TEXTS} if groupgt.parse_metric(metric).definition.reads_texts else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", groupgt.GroupgtWarning)

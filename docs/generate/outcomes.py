@@ -17,11 +17,11 @@ from groupgt.report.run import run_experiment
 
 EXITS = {
     0: "Success. For `groupgt run`: every gate passed.",
-    1: "A gate failed, or `groupgt check` found what makes numbers wrong (`--exit-zero` turns this off).",
-    2: "The input has errors. Each is listed with its place, what was expected, what was found, and how to fix it.",
+    1: "A gate failed, or `groupgt check` found errors that make numbers wrong (`--exit-zero` turns this off).",
+    2: "The input is invalid. Each error shows where it is, what was expected, what was found, and how to fix it.",
     130: "Interrupted from the keyboard.",
 }
-# What the files of a result folder hold, by name or by folder.
+# The contents of the files of a result folder, by name or by folder.
 FILES = {
     "report.html": "The report: a single page that opens from disk.",
     "table.md": "The tables as Markdown.",
@@ -32,7 +32,7 @@ FILES = {
     "per_query.csv": "One row per query, system and data set.",
     "per_query.parquet": "The same in parquet.",
     "comparison.csv": "One row per comparison with the baseline.",
-    "timings.json": "Latencies; the only file that differs between two runs of the same file and data.",
+    "timings.json": "Latencies. Only this file differs between two runs of the same experiment on the same data.",
     "manifest.json": "Digests, versions and counts: everything that determines the results.",
     "runs/": "The results of each system, as TREC run files.",
     "truth/": "The ground truth of each data set, also as flat qrels for other tools.",
@@ -41,7 +41,7 @@ FILES = {
 
 
 def exits() -> set[int]:
-    """The statuses that the command line exits with, as its code has them."""
+    """Return the exit statuses in the code of the command line."""
     source = "".join(inspect.getsource(module) for module in (command_line, _experiments()))
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     constants = [call.args[0] for call in calls if ast.unparse(call.func) in ("sys.exit", "context.exit") and call.args]
@@ -55,7 +55,7 @@ def _experiments() -> object:
 
 
 def files() -> list[str]:
-    """The names of the files that the starter experiment writes in every format there is."""
+    """Return the names of the files that the starter experiment writes, in all formats."""
     from groupgt.experiment.config import Format
 
     kinds = list(get_args(Format))
@@ -87,7 +87,7 @@ def pages() -> dict[str, str]:
             "## Files of a result folder",
             "`groupgt run` writes `FOLDER/<name>/<time>-<digest>/`, completely or not at all. `output.formats` chooses "
             "the files:",
-            table(["file", "holds"], rows),
+            table(["file", "contents"], rows),
             "## Other files",
             bullets(
                 [

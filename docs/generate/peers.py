@@ -1,6 +1,6 @@
-"""What other tools compute of the smallest examples: recorded with version and date, and computed where they are there.
+"""Values of other tools for the smallest examples: recorded with version and date, and recomputed if possible.
 
-`python -m docs.generate.peers` records anew what is installed.
+`python -m docs.generate.peers` records the values of the installed tools again.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ TOOLS = {
 
 
 def computed(name: str) -> dict[str, Any] | None:
-    """What a tool computes here; None where it is not installed."""
+    """Return what an installed tool computes, or None if it is not installed."""
     tool = TOOLS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -203,13 +203,13 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 
 def recorded() -> dict[str, Any]:
-    """What was recorded, by tool."""
+    """Return what was recorded, by tool."""
     found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
     return found
 
 
 def record() -> None:
-    """Record anew what is installed; what is not stays."""
+    """Record the values of installed tools again; keep those of other tools."""
     held = recorded() if RECORDED.is_file() else {}
     today = datetime.now(UTC).date().isoformat()
     for name in TOOLS:

@@ -1,4 +1,4 @@
-"""What each consumer does with each population of queries; the tests check every entry of this table."""
+"""How each consumer treats each population of queries; the tests check every entry of this table."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ POPULATIONS = {
 
 COUNTS = "counts"
 ZERO = "counts as 0; left out under `missing=skip`"
-APART = "counts in `abstains`, `false_returns`, `harmful` and `clean` only"
+APART = "counts only in `abstains`, `false_returns`, `harmful` and `clean`"
 OUT = "left out"
-COUNTED = "counted by name"
-BESIDE = "left out, counted beside"
+COUNTED = "counted under this name"
+BESIDE = "left out, but counted"
 LISTED = "listed"
 TESTED = "one test"
-DECLARED = "one test, of the metrics that are defined for it"
+DECLARED = "one test, with the metrics that are defined for it"
 NONE = "no test"
 EXPLAINED = "explained"
 REFUSED = "an error that names it"
 OFFERED = "offered"
 KEPT = "kept"
-TOLD = "lost, and the loss is told"
-NOT_THERE = "not part of it"
+TOLD = "lost, with a warning"
+NOT_THERE = "not included"
 
 # In the order of POPULATIONS.
 MEASURED = (COUNTS, ZERO, APART, OUT, OUT)
@@ -79,7 +79,7 @@ TREATMENTS: dict[str, tuple[str, str, str, str, str]] = {
 
 
 def section() -> list[str]:
-    """The populations, and the table of what each consumer does with them."""
+    """Return the populations, and the table of how each consumer treats them."""
     rows = [[plain(consumer), *map(cell, treatments)] for consumer, treatments in TREATMENTS.items()]
     return [
         "## Populations",

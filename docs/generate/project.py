@@ -1,4 +1,4 @@
-"""What the project says of itself outside `docs`, as pages of the site."""
+"""Files of the project outside `docs`, as pages of the site."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
 
 
 def pages() -> dict[str, str]:
-    """Each file with its links as they are from its page."""
+    """Return each file as a page, with links adapted to the page's place."""
     return {page: moved((ROOT / path).read_text(encoding="utf-8"), path, page) for path, page in PROJECT.items()}
 
 
 def moved(text: str, path: str, page: str) -> str:
-    """The text of a file whose place is now that of a page below `docs`."""
+    """Return the text of a file, with its links adapted to the page's place below `docs`."""
 
     def target(match: re.Match[str]) -> str:
         there = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[1]))

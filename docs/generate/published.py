@@ -1,4 +1,4 @@
-"""Formulas as published in places that are no package: written out here, and the figures printed beside them."""
+"""Formulas that were published without a package, with the numbers printed next to them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NAME = "Axion, the lesson"
 
 
 def values(example: Example) -> Values:
-    """What the formulas give for an example: sets of ids, grades as they are, an ideal of all judged documents."""
+    """Return the values of the formulas for an example: sets of ids, linear grades, all judged documents as ideal."""
     return computed(example.qrels, example.ids, K)
 
 
 def computed(grades: dict[str, int], ids: list[str], k: int) -> Values:
-    """The five formulas of both, for graded documents and a list of ids."""
+    """Compute the five formulas of both sources, for graded documents and a list of ids."""
     top, relevant = ids[:k], set(grades)
     found = len(set(top) & relevant)
     first = next((rank for rank, name in enumerate(ids, 1) if name in relevant), None)
@@ -36,7 +36,7 @@ def _dcg(gains: list[int]) -> float:
 
 @dataclass(frozen=True)
 class Printed:
-    """An example that is printed with its figures: grades and ids of each query, and the figures by word and k."""
+    """An example with its printed numbers: grades and ids of each query, and the numbers by metric and k."""
 
     where: str
     queries: list[tuple[dict[str, int], str]]
@@ -44,7 +44,7 @@ class Printed:
 
     @property
     def truth(self) -> dict[str, Any]:
-        """Each document a group of one."""
+        """The ground truth, with each document as its own group."""
         return {
             f"q{number}": [[{"id": name, "grade": grade}] for name, grade in grades.items()]
             for number, (grades, _) in enumerate(self.queries)
@@ -56,7 +56,7 @@ class Printed:
         return {f"q{number}": ids.split() for number, (_, ids) in enumerate(self.queries)}
 
     def value(self, word: str, k: int) -> float:
-        """The mean that the formula gives."""
+        """Return the mean that the formula gives."""
         found = [computed(grades, ids.split(), k)[word] or 0.0 for grades, ids in self.queries]
         return sum(found) / len(found)
 

@@ -18,11 +18,11 @@ def pages() -> dict[str, str]:
     told = [[code(name), code(held.__mro__[1].__name__), _line(held)] for name, held in errors.items()]
     index = page(
         "Python",
-        f"What `import groupgt` has: {len(functions)} functions, {len(classes)} classes and {len(errors)} errors.",
-        table(["name", "what it is"], rows),
+        f"`import groupgt` provides {len(functions)} functions, {len(classes)} classes and {len(errors)} errors.",
+        table(["name", "description"], rows),
         "## Errors",
         "Every error says what is wrong and where, what was expected, what was found, and how to fix it. "
-        "`faults` lists all of them.",
+        "If there are several errors, `faults` lists all of them.",
         table(["error", "is a", "raised for"], told),
         f"`groupgt.__version__` is {code(groupgt.__version__)}.",
     )
@@ -40,7 +40,7 @@ def _line(held: Any) -> str:
 
 
 def signature(name: str, held: Any) -> str:
-    """A signature as it is in the source, an argument a line where it is long."""
+    """Return a signature as in the source, with one argument per line if it is long."""
     found = inspect.signature(held)
     result = "" if found.return_annotation is found.empty else f" -> {_type(found.return_annotation)}"
     parts = []
@@ -61,7 +61,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 
 def _type(hint: Any) -> str:
-    """An annotation as it is written."""
+    """Return an annotation as it is written."""
     return hint if isinstance(hint, str) else inspect.formatannotation(hint)
 
 
@@ -70,7 +70,7 @@ def _function(name: str, held: Any) -> str:
 
 
 def members(held: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class, those it inherits from ours too."""
+    """Yield the public methods and properties of a class, including those inherited from groupgt's classes."""
     names: dict[str, Any] = {}
     for base in reversed(held.__mro__):
         if base.__module__.startswith("groupgt"):

@@ -1,4 +1,4 @@
-"""Same name, different number: what each tool computes of the same few examples, and what that is called here."""
+"""Same name, different number: what each tool computes for the same few examples, and which metric agrees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docs.generate.markdown import code, page, table
 from docs.generate.peers import EXAMPLES, TOOLS, K, Tool, recorded
 
 PATH = DOCS / "same-word.md"
-# For each word, what parts the tools, and what it may be here: metrics in the order in which they are tried.
+# For each metric name, how the tools differ, and the groupgt metrics to try, in this order.
 WORDS: dict[str, tuple[str, list[str]]] = {
     "precision": (
         "Some tools divide by k, others by the number of results returned (A, C). `precision.coverage` counts only "
@@ -75,7 +75,7 @@ METRICS = {
 
 @cache
 def _value(metric: str, letter: str, as_list: bool, policy: tuple[tuple[str, str], ...]) -> float | None:
-    """A metric of one example, its results as a list of ids, or as ids with scores; None where it is refused."""
+    """Return the value of a metric for one example, with results as ids, with or without scores; None if refused."""
     example = EXAMPLES[letter]
     run: Any = example.ids if as_list or example.run is None else example.run
     with warnings.catch_warnings():
@@ -87,7 +87,7 @@ def _value(metric: str, letter: str, as_list: bool, policy: tuple[tuple[str, str
 
 
 def _candidates(word: str, tool: Tool) -> Iterator[tuple[str, dict[str, str]]]:
-    """What a tool's values may be; of a tool with groups the conventions with groups first."""
+    """Yield the metrics and policies that may give a tool's values; for a tool with groups, those with groups first."""
     convention = ".autorag" if "autorag" in tool.module else ".trec"
     for policy in POLICIES:
         for metric in sorted(WORDS[word][1], key=lambda text: convention not in text):
@@ -95,7 +95,7 @@ def _candidates(word: str, tool: Tool) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def same(word: str, tool: Tool, values: dict[str, Any]) -> tuple[str, list[str]]:
-    """The metric that gives a tool's values, or the nearest; and the examples on which it does not."""
+    """Return the metric closest to a tool's values, and the examples for which it differs."""
     best: tuple[str, list[str]] = ("", list(values))
     for metric, policy in _candidates(word, tool):
         ours = {letter: _value(metric, letter, tool.lists, tuple(policy.items())) for letter in values}
@@ -115,7 +115,7 @@ def _called(metric: str, wrong: list[str]) -> str:
 
 
 def _published_row(word: str) -> list[list[str]]:
-    """The published formulas as one more tool; nothing where none has the word."""
+    """Return the row of the published formulas; empty if they do not include the metric."""
     found = {letter: published.values(example) for letter, example in EXAMPLES.items()}
     if not all(word in by_word for by_word in found.values()):
         return []
@@ -150,7 +150,7 @@ def _section(word: str) -> list[str]:
 
 
 def text() -> str:
-    """The page."""
+    """Return the page."""
     examples = [
         [letter, code("\u00a0".join(example.ids)), code(example.groups), example.title]
         for letter, example in EXAMPLES.items()

@@ -1,4 +1,4 @@
-"""The site as a whole: its contents, links that lead out of `docs`, and `llms.txt`. `index.md` says what there is."""
+"""The site as a whole: its contents, links that lead out of `docs`, and `llms.txt`. `index.md` lists the pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARK = "<!-- generated pages -->"
 
 
 def index() -> str:
-    """`index.md` with the generated pages of the reference in its list."""
+    """Return `index.md` with the generated reference pages in its list."""
     made = pages()
     tops = [name for name in made if name.startswith("reference/") and name.count("/") - name.count("/index.md") == 1]
     entries = [f"- [{made[name].splitlines()[0].removeprefix('# ')}]({name}): {_summary(made[name])}" for name in tops]
@@ -27,24 +27,24 @@ def index() -> str:
 
 
 def _summary(text: str) -> str:
-    """The first sentence of a page, without links."""
+    """Return the first sentence of a page, without links."""
     first = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.split("\n\n")[1].split()))
     return re.split(r"(?<=\.) ", first)[0]
 
 
 def entries() -> dict[str, list[tuple[str, str, str]]]:
-    """The sections of `index.md`: title, path below `docs` and summary of each page."""
+    """Return the sections of `index.md`: title, path below `docs` and summary of each page."""
     sections = re.split(r"^## (.*)$", within_site(index(), "index"), flags=re.MULTILINE)[1:]
     return {title: ENTRY.findall(text) for title, text in zip(sections[::2], sections[1::2])}
 
 
 def contents() -> dict[str, list[str]]:
-    """The names of the pages in each section, without endings."""
+    """Return the names of the pages in each section, without endings."""
     return {title: [path.removesuffix(".md") for _, path, _ in listed] for title, listed in entries().items()}
 
 
 def children(docname: str) -> list[str]:
-    """The pages below a page that is the index of its folder."""
+    """Return the pages below a page that is the index of its folder."""
     folder, _, name = docname.rpartition("/")
     if name != "index" or not folder:
         return []
@@ -56,7 +56,7 @@ def children(docname: str) -> list[str]:
 
 
 def within_site(text: str, docname: str) -> str:
-    """Links to what the site has as pages of its own, though the file lies outside `docs`."""
+    """Replace links to files outside `docs` that are pages of the site."""
     folder = posixpath.dirname(docname)
 
     def target(match: re.Match[str]) -> str:
@@ -68,7 +68,7 @@ def within_site(text: str, docname: str) -> str:
 
 
 def llms() -> str:
-    """What a language model is told: the pages with a line each, as https://llmstxt.org has it."""
+    """Return `llms.txt`, which lists the pages with one line each (https://llmstxt.org)."""
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     title, summary = text.split("\n\n")[:2]
     parts = [title, "> " + " ".join(summary.split())]

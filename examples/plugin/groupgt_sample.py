@@ -12,7 +12,7 @@ from groupgt.plugins import Plugin
 from groupgt.retrievers.base import OneByOne, Options, RetrieverPlugin
 
 
-@groupgt.metric("steep", formula="Σ over groups covered of rank^(−power) ÷ m")
+@groupgt.metric("steep", formula="(Σ over covered groups of rank^(−power)) ÷ m")
 def steep(hits, power: float = 2.0):
     """How early each group is covered: by default, rank 2 is worth a quarter of rank 1."""
     groups = covered_groups(hits)

@@ -19,7 +19,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import CALLS, SCORE, Budget, Lengths, is_order_only
 
-ONLY_ORDER = "a threshold on scores needs the score of every result; these have only an order"
+ONLY_ORDER = "a threshold on scores needs the score of every result, but these results have only an order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
 def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
     """Raise `ConfigError` if values belong to original ids but repeats are dropped based on new names."""
     if run.original is not None and policy.duplicates == "drop":
-        what = f"{values} are those of results by their own ids, and duplicates=drop removes them by other names"
+        what = f"{values} belong to the original ids of results, but duplicates=drop removes results by their new names"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the id labeller")
 
 
@@ -142,7 +142,7 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
     if carrier.carries(unit):
         return unit
     way = "a corpus" if unit == "chars" else f"a corpus with a {unit} column, or a corpus and a tokenizer"
-    what = f"a budget in {unit} needs the length of every result, which these do not carry"
+    what = f"a budget in {unit} needs the length of every result, which these results do not have"
     raise DataError(f"{run.title}: {what}; name {way} (--corpus, --tokenizer; lengths= in Python)")
 
 

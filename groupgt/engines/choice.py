@@ -56,36 +56,43 @@ BUCKET = 500
 Bucket = Annotated[
     int,
     Minimum(1),
-    Doc("Maximum number of queries that a worker of a cluster labels together, with all of their results."),
+    Doc("Maximum number of queries that a cluster worker labels at a time, with all of their results."),
 ]
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Labels lists in memory, files and frames as a stream, and frames of Spark, Ray and Dask where they are."""
+    """Options for results on a cluster."""
 
     bucket: Bucket = BUCKET
 
 
 @dataclass(frozen=True)
 class Streaming:
-    """Files are read as columns, however small."""
+    """Options for reading files as columns, however small."""
 
     memory: Annotated[Ceiling, Doc("Memory limit of the process, such as 2GB (default: none).")] = ""
 
 
 @dataclass(frozen=True)
 class Spark:
-    """Parquet files and JSON Lines are read by Spark: by the current session, or a new one."""
+    """Options for the Spark session, which is the current one or a new one."""
 
     master: Annotated[str, Doc("Master of a new Spark session.")] = ""
     bucket: Bucket = BUCKET
     config: Annotated[Settings, Doc("Settings of a new Spark session, by name.")] = field(default_factory=dict)
 
 
-AUTO = Plugin(Auto, summary="Chosen by input: lists in memory, files and frames as a stream, clusters in place.")
+AUTO = Plugin(
+    Auto,
+    summary="Labels lists in memory, files and frames as a stream, and results on a cluster in place.",
+)
 STREAMING = Plugin(Streaming, summary="Streams all files by column within a memory limit.")
-SPARK = Plugin(Spark, summary="Reads parquet and JSON Lines by Spark, and labels there.", modules={"pyspark": "spark"})
+SPARK = Plugin(
+    Spark,
+    summary="Reads parquet and JSON Lines with Spark, and labels the results there.",
+    modules={"pyspark": "spark"},
+)
 
 
 @dataclass(frozen=True)

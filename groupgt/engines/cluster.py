@@ -137,7 +137,7 @@ def measured_there(
     budgets: Collection[Budget] = (),
     contents: Texts | None = None,
 ) -> Labelled:
-    """Do what `groupgt.engines.measure.measured` does on the workers of a cluster, bucket by bucket."""
+    """Run `groupgt.engines.measure.measured` on the workers of a cluster, bucket by bucket."""
     cluster: Any = run.contents
     frame, lengths = frame_of(cluster.frame), lengths or Lengths()
     counted = {budget.unit for budget in budgets if budget.unit in LENGTH_UNITS and not lengths.has(budget.unit)}
@@ -163,7 +163,7 @@ def measured_there(
         answer = pickle.loads(data)  # noqa: S301  # made by `worker`
         if isinstance(answer, str | None):
             has = f"groupgt {answer}" if answer else "no groupgt"
-            what = f"a worker of the cluster has {has}, expected groupgt {_version()}"
+            what = f"a cluster worker has {has}, expected groupgt {_version()}"
             raise ConfigError(f"{run.title}: {what}; install that version, with pyarrow, for the Python of all workers")
         if isinstance(answer, GroupgtError):
             errors.append(answer)

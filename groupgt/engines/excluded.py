@@ -99,7 +99,7 @@ def check_condensed(labeller: Labeller) -> None:
     """Raise `ConfigError` if unjudged results cannot be dropped, because ids do not identify them."""
     if labeller.name != "id":
         raise ConfigError(
-            f"unjudged=drop compares ids, and with the {labeller.name} labeller a result of any id may be relevant; "
+            f"unjudged=drop compares ids, but with the {labeller.name} labeller a result with any id may be relevant; "
             "choose unjudged=nonrelevant, or the id labeller"
         )
 

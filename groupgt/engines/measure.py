@@ -1,4 +1,4 @@
-"""What is done with every run: results are put in order, labelled and measured, here or on a worker of a cluster."""
+"""Puts the results of a run in order, labels them and measures them, locally or on a cluster worker."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Direction = Literal["descending", "ascending"]
 # Whether higher scores are better: in all runs, or by the name of the run.
 Scores = Direction | Mapping[str, Direction]
 DIRECTIONS: tuple[Direction, ...] = ("descending", "ascending")
-WAY_OUT = "if the scores are distances, declare it: scores ascending (--scores in the shell, scores= in Python)"
+WAY_OUT = "if the scores are distances, declare them as ascending (--scores in the shell, scores= in Python)"
 
 
 def check_direction(value: Any) -> None:

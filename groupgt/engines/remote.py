@@ -237,7 +237,7 @@ def run_of_files(session: SparkSession, path: Any, format: str | None = None) ->
     """Return a run that Spark reads from parquet or JSON Lines; raise `ConfigError` for other formats."""
     paths, chosen, title = detect.located(path, format)
     if chosen not in ("parquet", "jsonl"):
-        what = f"the spark engine reads parquet and JSON Lines, and this is {chosen}"
+        what = f"the spark engine reads parquet and JSON Lines, but this is {chosen}"
         raise ConfigError(f"{title}: {what}; write it as parquet, or use another engine")
     frame = session.read.parquet(*paths) if chosen == "parquet" else session.read.json(paths)
     return Run(Remote(frame), name=name_of(title), source=title)
@@ -249,7 +249,7 @@ def session_of(master: str = "", config: Mapping[str, str] | None = None) -> Spa
         from pyspark.sql import SparkSession
     except ImportError:
         way = "pip install 'groupgt[spark]', and Java 17 or later"
-        raise ConfigError(f"the engine spark needs PySpark: {way}") from None
+        raise ConfigError(f"the spark engine needs PySpark: {way}") from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("groupgt")
     if master:

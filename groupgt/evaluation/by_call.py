@@ -1,4 +1,4 @@
-"""What the searches of a run add, call by call: groups covered, calls that found nothing new, repeated queries."""
+"""Counts what each search of a run adds: groups covered, calls that found nothing new, repeated queries."""
 
 from __future__ import annotations
 

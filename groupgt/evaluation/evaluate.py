@@ -151,7 +151,7 @@ def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
     """Select an annotator's queries that are also in the ground truth; raise `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
-        raise DataError("annotators: none of the queries of another annotator is in the ground truth")
+        raise DataError("annotators: another annotator has no query of the ground truth")
     return other if len(places) == len(other) else other.select(places)
 
 
@@ -161,10 +161,10 @@ def check_audit(audit: Audit, truth: GroundTruth) -> None:
 
     judged = audit.truth
     if others := [qid for qid in judged.qids if qid not in truth.index]:
-        raise DataError(f"audit: query {others[0]!r} is not in the ground truth that is audited")
+        raise DataError(f"audit: query {others[0]!r} is not in the audited ground truth")
     if len(judged) < FEWEST:
         what = f"expected at least {FEWEST} audited queries, found {len(judged)}"
-        raise ConfigError(f"audit: {what}; fewer say too little about the other judgments")
+        raise ConfigError(f"audit: {what}; fewer reveal too little about the other judgments")
     fault = None if audit.assume_random else sample_fault(judged.qids, judged.columns.get(SAMPLE, ()), truth.qids)
     if fault:
         way_out = "draw one with groupgt judge --sample or groupgt sample, or add --assume-random if you know it is one"

@@ -234,9 +234,9 @@ def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> I
     oddness = column.oddness + POLICIES.get(policy, 0.0)
     values = np.where(groups, column.values, 0.0 if column.aggregate is None else np.nan)
     populations = {
-        "queries with a relevant item": (groups, 0.0),
+        "queries with a relevant document": (groups, 0.0),
         "queries that are in the run": (present, 0.05),
-        "queries in the run with a relevant item": (present & groups, 0.1),
+        "queries in the run with a relevant document": (present & groups, 0.1),
         "all queries": (np.ones(len(groups), dtype=np.bool_), 0.1),
     }
     seen: set[bytes] = set()
@@ -291,8 +291,8 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
         if "ndcg" in requested:
             for ideal, words in (
                 ("binary", "with all grades 1"),
-                ("retrieved", "whose ideal is of all that was retrieved"),
-                ("within", f"whose ideal is of the first {k} results"),
+                ("retrieved", "with an ideal of all retrieved documents"),
+                ("within", f"with an ideal of the first {k} results"),
             ):
                 columns[f"ndcg@{k} {words}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
     if "rbp" in requested:
@@ -337,4 +337,4 @@ def _of_means(evaluation: Evaluation, names: set[str]) -> Iterable[Setting]:
         if precision + recall:
             value = 2 * precision * recall / (precision + recall)
             words = f"F1 of the mean precision@{k} and the mean recall@{k}"
-            yield Setting(words, "", "queries with a relevant item", value, int(counts.sum()), 0.9 + more)
+            yield Setting(words, "", "queries with a relevant document", value, int(counts.sum()), 0.9 + more)

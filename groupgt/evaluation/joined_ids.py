@@ -21,9 +21,9 @@ def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
     text, mark, part = several[0]
     where, column = unsplit[text]
     count = len({text for text, *_ in several})
-    what = f"{where}: found {display(text)} where a list of ids belongs; as one id it is unknown, but {display(part)}"
+    what = f"{where}: found {display(text)} where a list of ids belongs; it is unknown as one id, but {display(part)}"
     more = f" ({count:,} such texts)" if count > 1 else ""
-    return f"{what} is known{more}; if the separator is {mark!r}, say so: --columns {quote(f'{column}[{mark}]')}"
+    return f"{what} is known{more}; if the separator is {mark!r}, add --columns {quote(f'{column}[{mark}]')}"
 
 
 def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:

@@ -19,7 +19,7 @@ from groupgt.model.values import Budget, summed, total
 
 
 class Measured(Protocol):
-    """What is read of an `Evaluation`."""
+    """The parts of an `Evaluation` that misses are computed from."""
 
     @property
     def name(self) -> str:
@@ -38,12 +38,12 @@ class Measured(Protocol):
         """Hits of each trial."""
 
     def averaged(self, read: Callable[[Hits], Any]) -> Floats:
-        """Return the mean over trials of what is read from the hits of each."""
+        """Return the mean over trials of a value read from the hits of each."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run has a group: the rank of its first hit, or None, and in how many of its trials it covers the group.
+    """A group's place in a run: the rank of its first hit, or None, and the number of trials that cover the group.
 
     With several trials, the rank is their median, the later of two.
     """
@@ -107,7 +107,7 @@ class Failures:
 
     @property
     def populations_differ(self) -> bool:
-        """Whether other numbers of queries count for some systems than for others."""
+        """True if the number of queries that count differs between systems."""
         return len(set(self.queries.values())) > 1
 
     def only(self, system: str) -> list[str]:

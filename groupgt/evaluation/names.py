@@ -48,8 +48,8 @@ def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tupl
         for name, run in pairs:
             by_name.setdefault(name, []).append(run)
         if len(by_name) == len(pairs) > 1:
-            what = f"the names of the runs differ ({first_of(list(by_name), 5)}), so that none is a trial of another"
-            raise ConfigError(f"--trials: {what}; name all trials of a system alike: NAME=PATH NAME=PATH")
+            what = f"the names of the runs differ ({first_of(list(by_name), 5)}), so none is a trial of another"
+            raise ConfigError(f"--trials: {what}; give all trials of a system the same name: NAME=PATH NAME=PATH")
         return [(name, Trials(of_name) if len(of_name) > 1 else of_name[0]) for name, of_name in by_name.items()]
     faults = Faults()
     first: dict[str, Any] = {}

@@ -69,7 +69,7 @@ Truth = Annotated[
 OneRun = Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame.")]
 Runs = Annotated[
     Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
-    Doc("`{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file."),
+    Doc("`{name: run}`, a path, or a list of these. Each file in a folder or a glob is a run, named after the file."),
 ]
 Metrics = Annotated[Sequence[str | Metric], Doc('Metrics, such as `["recall@5", "mrr"]`.')]
 
@@ -121,10 +121,10 @@ class TruthOptions(QueryOptions, total=False):
     truth_columns: Annotated[
         Declared,
         Default(NO_COLUMNS),
-        Doc('Names of columns of the ground truth by role, such as `{"retrieval_gt": "expected"}`.'),
+        Doc('Column names of the ground truth by role, such as `{"retrieval_gt": "expected"}`.'),
         Shell(
-            "Name columns by role, such as doc_id=chunk, or their paths, such as doc_id=hits[].id, in every file that "
-            "has them; repeatable.",
+            "Name columns by role, such as doc_id=chunk, or by path, such as doc_id=hits[].id, in every file that has "
+            "them; repeatable.",
             flag="--columns",
             metavar="ROLE=NAME",
             form="texts",
@@ -146,12 +146,12 @@ class RunOptions(TypedDict, total=False):
     run_columns: Annotated[
         Declared,
         Default(NO_COLUMNS),
-        Doc('Names of columns of the results by role, such as `{"doc_id": "chunk"}`.'),
+        Doc('Column names of the results by role, such as `{"doc_id": "chunk"}`.'),
     ]
     scores: Annotated[
         Scores,
         Default("descending"),
-        Doc("Whether higher scores are better: `descending`, `ascending` (distances), or `{run: direction}`."),
+        Doc("Direction of scores: `descending` (higher is better), `ascending` (distances), or `{run: direction}`."),
         Shell(
             "Read the scores of all runs, or of one, as distances (lower is better); repeatable.",
             metavar="[NAME=]ascending",
@@ -202,10 +202,10 @@ class LabellerOptions(TypedDict, total=False):
     corpus: Annotated[
         Any,
         Default(None),
-        Doc("A path, a frame or `{id: text}`, for budgets, and where the labeller finds what its options do not name."),
+        Doc("A path, a frame or `{id: text}`, for budgets and for any texts that the labeller's options do not name."),
         Shell(
             "The corpus (JSONL, parquet or CSV). Its text is shown next to ids and compared by labellers. Budgets such "
-            "as recall@2000tokens need its text, or its columns tokens and chars.",
+            "as recall@2000tokens need its text, or its tokens and chars columns.",
             form="file",
         ),
     ]
@@ -222,7 +222,7 @@ class OneRunOptions(LabelOptions, total=False):
     parts: Annotated[
         bool,
         Default(default=False),
-        Doc("Whether a folder, a glob or a list of files is one run in many files."),
+        Doc("Treat a folder, glob or list of files as one run."),
         Shell("Read a folder or glob as one run split over many files."),
     ]
 
@@ -233,7 +233,7 @@ class CutoffOptions(TypedDict, total=False):
     k: Annotated[
         int | Sequence[int],
         Default(()),
-        Doc("Cutoffs for metrics without one of their own."),
+        Doc("Cutoffs for metrics written without one."),
         Shell(
             "Cutoffs for metrics written without one, such as 1,5,10.",
             flag="-k",
@@ -267,8 +267,8 @@ class BudgetOptions(TypedDict, total=False):
         Any,
         Default(None),
         Doc(
-            'How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or '
-            "`{id: text}` for characters (default: as the results say)."
+            'Lengths of results, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or '
+            "`{id: text}` for characters (default: the lengths in the results)."
         ),
     ]
 
@@ -281,8 +281,8 @@ class AuditOptions(TypedDict, total=False):
         Default(None),
         Doc("An annotator's judgments of a random sample of the queries, to correct means and differences."),
         Shell(
-            "An annotator's judgments of a random sample of the queries. They correct the means and differences that "
-            "TRUTH gives. (The --audit of groupgt judge takes the suspected ground truth instead.)",
+            "An annotator's judgments of a random sample of the queries. They correct the means and differences "
+            "computed from TRUTH. (The --audit option of groupgt judge takes the suspected ground truth instead.)",
             form="file",
         ),
         InFile(hint=str | None),
@@ -290,7 +290,7 @@ class AuditOptions(TypedDict, total=False):
     assume_random: Annotated[
         bool,
         Default(default=False),
-        Doc("Whether the queries of the audit are a random sample although they do not say so."),
+        Doc("Treat the queries of the audit as a random sample even if they do not record one."),
         Shell("Treat the queries in --audit as a random sample even if the file does not record one."),
         InFile(),
     ]
@@ -306,7 +306,10 @@ class ConventionOptions(TypedDict, total=False):
     convention: Annotated[
         ConventionChoice,
         Default(AUTO),
-        Doc("How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape of the truth)."),
+        Doc(
+            "How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (depends on the shape of the ground "
+            "truth)."
+        ),
         Shell("How metrics treat groups; auto depends on the shape of TRUTH."),
     ]
 

@@ -33,7 +33,7 @@ RANGED = frozenset(name for name, option in options_of(EvaluateOptions).items() 
 
 @dataclass(frozen=True)
 class Reading:
-    """How ground truth and runs are read, for all who read them: `options` by name, as given.
+    """The way to read ground truth and runs: `options` by name, as given.
 
     The shell, experiment files and the pytest plug-in only fill in the options, from their declaration.
     """
@@ -181,7 +181,7 @@ def read_ground_truth(
     *,
     columns: Annotated[
         Declared,
-        Doc('Names of columns by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: as usual).'),
+        Doc('Column names by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: the usual names).'),
     ] = NO_COLUMNS,
     ceiling: Annotated[int, Doc("Memory limit in bytes; 0 for none.")] = 0,
     **options: Unpack[QueryOptions],
@@ -214,7 +214,7 @@ def read_run(
             (default: detected).
         parts: Whether several files form one run, whose queries may span files.
         qids: The query order for results without query ids, such as AutoRAG node output.
-        columns: Names of columns by role, such as `{"doc_id": "chunk"}` (default: as usual).
+        columns: Column names by role, such as `{"doc_id": "chunk"}` (default: the usual names).
         tool_spans: For traces, the tools that search, each with the path to the ids in its result.
         streamed: Whether to stream even small files.
         ceiling: Memory limit in bytes; 0 for none.

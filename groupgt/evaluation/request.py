@@ -131,7 +131,7 @@ class Request:
 
     @property
     def engine(self) -> Engine:
-        """Where labelling happens."""
+        """The engine that labels results."""
         return self.reading.engine
 
     def truth_of(self, value: Any) -> GroundTruth:

@@ -412,7 +412,7 @@ class Evaluation(Result):
 
 @dataclass(frozen=True, eq=False)
 class Misses(Result):
-    """What one or several runs miss within `k`: the worst queries, and the groups that the fewest runs cover.
+    """The misses of one or several runs within `k`: the worst queries, and the groups that the fewest runs cover.
 
     `worst` limits the number of queries or, for several runs, of groups that are listed. `texts` maps ids to texts that
     are shown next to the ids. `failures` has the place of every group in every run. `given` names them in a shell.
@@ -434,7 +434,7 @@ class Misses(Result):
         texts: Mapping[str, str] | None = None,
         given: str = "…",
     ) -> Misses:
-        """Find what runs on one ground truth miss within k."""
+        """Find the misses of runs on one ground truth within k."""
         check_misses(k, worst)
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         found = failures_of(by_name, k)

@@ -1,4 +1,4 @@
-"""Evaluates several runs on one ground truth: `evaluate_runs` returns one table, `misses` what one or more miss."""
+"""Evaluates several runs on one ground truth: `evaluate_runs` returns one table, `misses` the groups that they miss."""
 
 from __future__ import annotations
 

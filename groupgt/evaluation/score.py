@@ -36,7 +36,7 @@ def score(
         retrieval_gt: Groups, where `[["a", "b"], ["c"]]` means (a or b) and c; or `{id: grade}`, which is flat.
         ids: Results, best first, or `{id: score}`.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
-        convention: How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape of the truth).
+        convention: How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape).
 
     >>> score([["a", "b"], ["c"]], ["a", "x", "b"])
     {'recall': 0.5, 'complete': 0.0, 'ndcg@10': 0.7039180890341347}

@@ -177,7 +177,7 @@ def _trials(evaluations: Sequence[Evaluation]) -> list[tuple[Evaluation, ...]]:
     several = {each.name: len(each.trials) for each in evaluations if each.trials}
     if len(set(several.values())) > 1:
         counts = ", ".join(f"{name} {count}" for name, count in several.items())
-        raise ConfigError(f"stages: expected as many trials of each stage that has some, found {counts}")
+        raise ConfigError(f"stages: expected the same number of trials for each stage with trials, found {counts}")
     size = max(several.values(), default=1)
     return list(zip(*(each.trials or (each,) * size for each in evaluations)))
 

@@ -99,7 +99,8 @@ def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) ->
     truth = evaluations[0].truth
     if not truth.unanswerable.any():
         raise ConfigError(
-            "thresholds on scores: no query is declared unanswerable; declare them: retrieval_gt [], answerable false"
+            "thresholds on scores: no query is declared unanswerable; declare some with retrieval_gt [] and "
+            "answerable false"
         )
     thresholds: list[Threshold] = []
     curves: list[Threshold] = []

@@ -77,7 +77,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
         what = f"the labeller {labeller} has no entry for any result: {some}. Does its table belong to this run?"
         raise DataError(f"{_title(run)}{what}")
     if all_unknown:
-        what = f"the labeller {labeller} matches no results, and ids are left unchanged: {some}"
+        what = f"the labeller {labeller} matches no results, so ids stay unchanged: {some}"
     else:
         what = f"the labeller {labeller} does not know {len(unknown):,} of {len(documents):,} results: {some}"
     warn(f"{_title(run)}{what}", "unknown ids")
@@ -130,7 +130,9 @@ def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labell
             return f"{finding}, but {near}"
         for whose, names in (("ground truth", truth.ids[:LOOKED_AT]), ("results", _documents(run))):
             if are_texts(names):
-                return f"{finding}: the {whose} may hold texts in place of ids, such as {display(names[0])}{TEXTS_WAY}"
+                return (
+                    f"{finding}: the {whose} may contain texts instead of ids, such as {display(names[0])}{TEXTS_WAY}"
+                )
     else:
         finding, question = f"the labeller {labeller} finds no hits", "is the run from the same documents?"
     enough = np.count_nonzero(truth.judgments.defined & labelled.present) >= SEVERAL
@@ -155,7 +157,7 @@ def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
         forms, own = Counter(map(_form, others)), set(map(_form, missed))
         have_forms = SEVERAL * len(own) <= len(missed) or SEVERAL * len(forms) <= len(others)
         if have_forms and SEVERAL * sum(map(forms.__getitem__, own)) <= len(others):
-            what = f"{len(missed):,} of {len(relevant):,} relevant ids are in no result, and the results have other ids"
+            what = f"{len(missed):,} of {len(relevant):,} relevant ids are not in the results, which have other ids"
             pair = f"{display(missed[0])} in the ground truth, {display(others[0])} in the results"
             return f"{what}: {pair}; {question}"
     if SEVERAL * with_hits < answered:
@@ -266,7 +268,7 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
     some = first_of(list(map(display, absent)), 3)
     if absent and request.policy.absent != "ignore":
         count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
-        what = f"{title}{count} not in the corpus, so never retrieved: {some}"
+        what = f"{title}{count} not in the corpus, so they can never be retrieved: {some}"
         if (similar := similar_id(absent[0], passages)) is not None:
             what += f"; the corpus has {display(similar)}"
         if request.policy.absent == "error":

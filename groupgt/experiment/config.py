@@ -90,7 +90,7 @@ class AnswersConfig:
         str, Doc("A row per answer (JSONL, CSV or parquet): qid and correct, which is 0, 1 or a score between.")
     ]
     oracle: Annotated[str | None, Doc("Judged answers to the same queries from gold context.")] = None
-    columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {correct: score}.")] = field(
+    columns: Annotated[dict[str, str], Doc("Column names by role, such as {correct: score}.")] = field(
         default_factory=dict
     )
 

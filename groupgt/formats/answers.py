@@ -46,7 +46,7 @@ class Answers:
             names = [key] if key in truth.index else qids.get(key, [])
             places[key] = truth.index[names[0]] if names else -1
             if len(names) > 1:
-                what = f"its text is that of the queries {', '.join(names[:NAMED])}; add ids"
+                what = f"the queries {', '.join(names[:NAMED])} have the same text; add ids"
                 faults.add(self.title, f"query {display(key)}: {what}")
         faults.stop()
         if self.keys and max(places.values()) < 0:

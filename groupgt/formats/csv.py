@@ -58,7 +58,7 @@ from groupgt.runtime import pl
 WIDEST, BLOCK = 1 << 30, 1 << 12
 # Blanks that may surround a number or a column name.
 BLANKS = " \t\x0b\x0c"
-BARE_RETURN = "found a carriage return (U+000D) that ends no line; put the cell into quotes, or remove it"
+BARE_RETURN = "found a carriage return (U+000D) within a line; put the cell into quotes, or remove it"
 # polars is slow with more columns than this.
 WIDEST_TABLE = 1000
 

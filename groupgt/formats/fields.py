@@ -137,7 +137,9 @@ def trial_column(names: Container[str], title: str) -> str | None:
     """Return the column that numbers trials or builds; None without one. Raises `DataError` if there are both."""
     found = [name for name in (TRIAL, BUILD) if name in names]
     if len(found) > 1:
-        raise DataError(f"{title}: expected a column trial or build, found both; keep build if each has its own index")
+        raise DataError(
+            f"{title}: expected a trial column or a build column, found both; keep build if each has its own index"
+        )
     return next(iter(found), None)
 
 
@@ -150,8 +152,8 @@ def repeat_fault(column: str, first: Any, other: Any) -> str:
     """Return the error message for a query that has results of two values of such a column."""
     what = f"has results of {column} {display(first)} and {column} {display(other)}"
     are_numbers = None not in (length_of(first), length_of(other))
-    way = f"--columns trial={column}" if are_numbers else "number them from 1 in a column trial"
-    return f"{what}: if these are trials of one system, {way}; if they are systems, write a file of each"
+    way = f"--columns trial={column}" if are_numbers else "number them from 1 in a trial column"
+    return f"{what}: if these are trials of one system, {way}; if they are systems, write one file for each"
 
 
 def trial_fault(cell: Any, column: str) -> str:
@@ -167,8 +169,8 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
     for rank, (before, after) in enumerate(pairwise(calls), 2):
         if in_order and before is not None and after is not None and after < before:
             return (
-                f"the result at rank {rank} is of call {after}, and the one before it of call {before}; "
-                "list results in the order of their calls"
+                f"the result at rank {rank} is from call {after}, but the one before it from call {before}; list "
+                "results in the order of their calls"
             )
     return None
 

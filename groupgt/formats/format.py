@@ -39,7 +39,7 @@ class Format:
 
     @property
     def summary(self) -> str:
-        """What the format is for, in a sentence."""
+        """A sentence about what the format reads."""
         read = [what for what, reader in (("ground truth", self.truth), ("results", self.run)) if reader is not None]
         return f"Reads {' and '.join(read)}{', recognized by content' if self.look else ''}."
 

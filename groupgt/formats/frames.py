@@ -336,7 +336,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     if "qid" not in names and texts and None not in texts:
         row_qids = list(map(normal_text, texts))
     if row_qids is None:
-        raise DataError(f"{title}: there is no column qid, and no ground truth to take the query ids from")
+        raise DataError(f"{title}: there is no qid column, and no ground truth with query ids")
     if len(row_qids) != len(rows):
         raise DataError(
             f"{title}: without a qid column, rows are matched to those of the ground truth: "
@@ -515,5 +515,5 @@ def dataset_named(name: Any) -> list[Any] | None:
     except KeyError:
         return None
     if not dataset.has_qrels():
-        raise DataError(f"{name}: this data set of ir_datasets has no qrels; name one of its parts that has")
+        raise DataError(f"{name}: this ir_datasets data set has no qrels; name one of its parts that has some")
     return list(dataset.qrels_iter())

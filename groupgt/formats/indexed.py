@@ -35,6 +35,6 @@ def of_pandas(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
     if not (levels or has_key) and len(value) and isinstance(value.index[0], (str, tuple)):
         found = f"an index without a name, which begins with {display(value.index[0])}"
         axis = key if value.index.nlevels == 1 else ["qid", "doc_id"]
-        way = f"if that holds the ids, name it: .rename_axis({axis!r})"
+        way = f"if it contains the ids, name it: .rename_axis({axis!r})"
         raise DataError(f"{title}: the {key!r} column is missing: found {shown_names(names)} and {found}; {way}")
     return value.reset_index(level=levels) if levels else value

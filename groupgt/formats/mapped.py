@@ -32,8 +32,8 @@ _FIELDS = {name.encode() for kind in NAMES.values() for known in kind.values() f
 SCALE = range(-1, 6)
 RATINGS = (
     "expected groups of ids, found rows of ratings, as LANCER saves them: one row per result, one number per "
-    "sub-question. They do not name documents, so rankings cannot be evaluated; LANCER is evaluated by the "
-    "ratings of CRUX, whose files are read (format crux)"
+    "sub-question. They do not name documents, so rankings cannot be evaluated; evaluate LANCER with the rating files "
+    "of CRUX (format crux)"
 )
 
 
@@ -73,7 +73,7 @@ def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
     if rows and not any(isinstance(row, dict) for row in rows.values()):
         cells = [cell for row in rows.values() if isinstance(row, list) for cell in row if isinstance(cell, str)]
         if cells and are_texts(cells[:20]):
-            what = f"its lists hold texts, such as {display(cells[0])}, and no ids of documents"
+            what = f"its lists contain texts, such as {display(cells[0])}, not document ids"
             raise DataError(
                 f'{source.path}: {what}; write texts as {{"text": …}} and match them with the text labeller'
             )

@@ -1,4 +1,4 @@
-"""Makes plain rows, named by roles, of records in which roles stand at paths, so that they are read as any other."""
+"""Turns records with roles at paths into plain rows, named by roles, which are read like any others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Roles:
         self._led: set[str] = set()
 
     def found(self, role: str, row: Row) -> Found:
-        """Return what stands at the path of a role."""
+        """Return the values at the path of a role."""
         found = self.paths[role].find(row) if role in self.paths else []
         if found:
             self._led.add(role)

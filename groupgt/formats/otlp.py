@@ -150,7 +150,9 @@ class TraceSpan:
         returned, failed = _first(self.attributes, RETURNED), "error.type" in self.attributes
         if self.text is None or (returned is None and not failed):
             what = f"{self.tool}: expected the query as {listed(TEXTS)} and the results as {listed(RETURNED)}"
-            faults.add(self.where, f"{what}, which are optional: have them recorded; found {listed(self.attributes)}")
+            faults.add(
+                self.where, f"{what}, which are optional, so have them recorded; found {listed(self.attributes)}"
+            )
             return
         try:
             for document in () if failed else _documents_at(path.split(".") if path else [], returned):

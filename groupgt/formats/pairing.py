@@ -42,13 +42,13 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     firsts: dict[str, str] = {}
     for key, name in names.items():
         if firsts.setdefault(name, key) != key:
-            what = f"the rankings of {display(firsts[name])} and {display(key)} are both of it; keep one"
+            what = f"the rankings of {display(firsts[name])} and {display(key)} are both for this query; keep one"
             faults.add(run.title, f"query {display(name)}: {what}")
     faults.stop()
     if strangers := [key for key in run.rankings if names.get(key, key) not in truth.index]:
         shown = first_of([display(key) for key in strangers], NAMED)
         count = f"{len(strangers):,} of {len(run.rankings):,} queries of the results"
-        warn(f"{run.title}: {count} have no partner with the same text in the ground truth: {shown}")
+        warn(f"{run.title}: {count} have no query with the same text in the ground truth: {shown}")
     return _renamed(run, {key: names.get(key, key) for key in run.rankings})
 
 
@@ -62,7 +62,7 @@ def queries_by_text(truth: GroundTruth) -> dict[str, list[str]]:
 
 def _only(qids: list[str], what: str, run: Run, faults: Faults, hint: str = "") -> str:
     if len(qids) > 1:
-        faults.add(run.title, f"{what}: its text is that of the queries {first_of(qids, NAMED)}; add ids{hint}")
+        faults.add(run.title, f"{what}: the queries {first_of(qids, NAMED)} have the same text; add ids{hint}")
     return qids[0]
 
 
@@ -73,7 +73,7 @@ def _refuse_other_numbers(run: Run, truth: GroundTruth) -> None:
     for qid, text in run.texts.items():
         other = texts.get(qid)
         if qid.isdigit() and other is not None and normal_text(other) != normal_text(text):
-            what = f"its text is {display(text)}, and {display(other)} in the ground truth; number both alike"
+            what = f"its text is {display(text)}, and {display(other)} in the ground truth; use the same ids in both"
             faults.add(f"{run.title}: query {qid!r}", what)
     faults.stop()
 
@@ -113,14 +113,16 @@ def _traces(run: Run, truth: GroundTruth) -> Run:
         matches = next((qids[plain] for text in texts if (plain := normal_text(text)) in qids), [])
         name = _only(matches, f"trace {key}", run, faults, f" ({QUERY_IDS[0]})") if matches else key
         if name in taken:
-            faults.add(run.title, f"query {name!r}: the traces {taken[name]} and {key} are both of it; keep one")
+            faults.add(
+                run.title, f"query {name!r}: the traces {taken[name]} and {key} are both for this query; keep one"
+            )
         names[key], taken[name] = name, key
     faults.stop()
     by_text = sum(name != key for key, name in names.items())
     by_id = sum(key in truth.index and not traces.texts[key] for key in names)
     if not by_text + by_id:
-        what = f"no trace of {len(names):,} belongs to a query of the ground truth"
-        hint = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
+        what = f"none of {len(names):,} traces belongs to a query of the ground truth"
+        hint = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the query text in the ground truth"
         raise DataError(f"{run.title}: {what}; {hint}")
     ms = {names[key]: duration for key, duration in traces.ms.items() if names[key] in truth.index}
     searches = {names[key]: texts for key, texts in traces.searches.items()}

@@ -1,4 +1,4 @@
-"""What an annotator said: the state of every query after the replay of a journal's acts.
+"""An annotator's judgments: the state of every query after the replay of a journal's acts.
 
 Replaying is a pure function of the acts: every prefix of a journal is a valid state, and undone acts have no effect.
 """
@@ -99,12 +99,12 @@ class QueryState:
 
     @property
     def judgments(self) -> tuple[list[Any], list[str], set[str], bool]:
-        """All that the ground truth says: groups, non-relevant and harmful passages, and whether there is an answer."""
+        """The contents of the ground truth: groups, non-relevant and harmful passages, and if there is an answer."""
         return self.grouped(), self.nonrelevant, set(self.harmful), self.has_answer
 
     @property
     def has_answer(self) -> bool:
-        """Whether the query is not declared to have no answer."""
+        """True unless the query is declared to have no answer."""
         return not (self.declared and self.status == DONE)
 
     @property
@@ -125,7 +125,7 @@ class QueryState:
         self.declared = False
 
     def leave(self, doc: str, *, harmful: bool = False) -> None:
-        """Take a passage out of all groups, and say whether it is harmful."""
+        """Take a passage out of all groups, and mark it as harmful or not."""
         for group in self.groups.values():
             group.docs.pop(doc, None)
         (self.harmful.add if harmful else self.harmful.discard)(doc)
@@ -256,7 +256,7 @@ def _settle(state: QueryState) -> None:
 
 
 def difference(first: QueryState, second: QueryState) -> str | None:
-    """Return what two states differ in, regardless of the order of groups and passages; None if they say the same."""
+    """Return how two states differ, regardless of the order of groups and passages; None if they are equal."""
     if first.status == second.status == SKIPPED:
         return None
     return next((what for what, said in _SAID.items() if said(first) != said(second)), None)

@@ -1,4 +1,4 @@
-"""The table of names: the role of a column by its name, for each kind of file, and what to say where a role is missing.
+"""The table of names: the role of a column by its name, for each kind of file, and the messages for missing roles.
 
 Every reader asks this module, so a name means the same in CSV, JSON, parquet and frames.
 """
@@ -82,11 +82,11 @@ _FIRST = {"text": "contents"}
 # Beside these, `score` is the grade of a judgment (BEIR).
 _JUDGED = {"corpus-id", "corpus_id"}
 # What a name that is no role probably holds.
-_ANSWERS, _TEXTS = "an answer", "texts that were retrieved"
+_ANSWERS, _TEXTS = "an answer", "retrieved texts"
 MEANINGS = {
     **dict.fromkeys(("answer", "answers", "expected_output", "expected_answer", "expected_answers"), _ANSWERS),
     **dict.fromkeys(("reference", "references", "ground_truth", "ground_truths", "generation_gt"), _ANSWERS),
-    "distance": "distances, which can be declared: --columns score=distance --scores ascending",
+    "distance": "distances, which you can declare with --columns score=distance --scores ascending",
     **dict.fromkeys(("retrieval_context", "retrieved_contexts", "contexts", "context"), _TEXTS),
 }
 # Words in the names of columns that hold no ids, and the roles that need ids or numbers.
@@ -190,13 +190,13 @@ def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
     """Say how a column that belongs to the other kind of file can be declared for this one; empty if there is none.
 
     >>> of_other_kind(["qid", "doc_id", "score"], is_truth=True)
-    'score holds grades, say so: --columns grade=score'
+    'if score contains grades, add --columns grade=score'
     """
     if is_truth and "score" in names and "doc_id" in roles_in(names, "truth"):
-        return "score holds grades, say so: --columns grade=score"
+        return "if score contains grades, add --columns grade=score"
     grade = roles_in(names, "truth").get("grade")
     if not is_truth and grade is not None and "doc_id" in roles_in(names, "run"):
-        return f"{grade} holds scores, say so: --columns score={grade}"
+        return f"if {grade} contains scores, add --columns score={grade}"
     return ""
 
 
@@ -260,7 +260,7 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
     >>> hint(["qid", "chunk"], ["doc_id"], "run")
     '; rename chunk to doc_id (or --columns doc_id=chunk)'
     >>> hint(["question", "expected_output"], ["retrieval_gt"])
-    '; expected_output holds an answer, not the ids of relevant documents'
+    '; expected_output contains an answer, not the ids of relevant documents'
     """
     wanted = list(missing)
     cells = names if isinstance(names, Mapping) else {}
@@ -283,7 +283,7 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
         declared = " ".join("--columns " + quote(f"{role}={name}") for name, role in pairs)
         words = f"; rename {renamed} (or {declared})"
     if len(pairs) < len(wanted):
-        words += "".join(f"; {name} holds {_meaning(meaning, cells.get(name), kind)}" for name, meaning in meant[:2])
+        words += "".join(f"; {name} contains {_meaning(meaning, cells.get(name), kind)}" for name, meaning in meant[:2])
     if words:
         return words
     near = ((role, [name for name in rest if may_hold(role, name, cells.get(name))]) for role in wanted)

@@ -1,4 +1,4 @@
-"""The one road from columns to ground truth: what every format yields, and how it becomes a `GroundTruth`.
+"""Turns the columns that every format yields into a `GroundTruth`.
 
 A reader yields a `Table`. Names become roles by `groupgt.formats.roles`, values become arrays, and faults are found on
 arrays. Only if something is invalid, or may be, do the rows pass one by one, to say where and why.
@@ -139,8 +139,8 @@ def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
             continue
         numbers = _numbers(table, name)
         if numbers is not None and bool((numbers <= 0).any() and (numbers > 0).any()):
-            what = f"{table.title}: no column has grades, so that every row counts as relevant"
-            warn(f"{what}; {name} has numbers, some of them 0 or less: if they are grades, --columns grade={name}")
+            what = f"{table.title}: no column has grades, so every row counts as relevant"
+            warn(f"{what}; {name} has numbers, some of them 0 or less; if they are grades, add --columns grade={name}")
 
 
 def _missing(table: Table, roles: dict[str, str]) -> str:
@@ -212,7 +212,7 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     lists = _lists(table)
     groups = lists.column("retrieval_gt", roles["retrieval_gt"])
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
-        what = f"the {roles['retrieval_gt']} column holds texts, such as {display(text)}, and no ids"
+        what = f"the {roles['retrieval_gt']} column contains texts, such as {display(text)}, not ids"
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
     if NONRELEVANT in table.names:
         groups = [
@@ -433,7 +433,9 @@ def _refuse_iterations(table: Table) -> None:
     for name in table.names:
         if name.lower() in ITERATIONS and len(set(map(str, table.column(name)))) > 1:
             what = f"{table.where or table.title}: the {name} column has several values"
-            ways = f"if they are subtopics (groups), --columns group={name}; if they mean nothing, drop the column"
+            ways = (
+                f"if they are subtopics (groups), add --columns group={name}; if they have no meaning, drop the column"
+            )
             raise DataError(f"{what}; {ways}")
 
 

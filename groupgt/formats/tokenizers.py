@@ -80,7 +80,7 @@ class Function:
     """A custom function."""
 
     function: Annotated[
-        str, Doc("The function, as module:function: it takes a list of texts and returns a count for each.")
+        str, Doc("The function, as module:function. It takes a list of texts and returns a count for each.")
     ] = field(metadata={"written": "module:function"})
 
 
@@ -138,7 +138,7 @@ TIKTOKEN = Plugin(Encoding, _tiktoken, summary="An encoding of tiktoken.", modul
 TOKENIZERS = Plugin(
     Vocabulary,
     _tokenizers,
-    summary="A vocabulary of the library tokenizers, from a file or by its name.",
+    summary="A vocabulary of the tokenizers library, from a file or by name.",
     modules={"tokenizers": "tokens"},
 )
 PYTHON = Plugin(Function, _python, summary="A custom Python function.", runs_code=True)

@@ -36,7 +36,7 @@ from groupgt.runtime import pl
 
 RUN_COLUMNS = "qid Q0 doc rank score tag"
 MIN_COLUMNS, MAX_COLUMNS = 6, 10
-BARE_RETURN = "found a carriage return (U+000D) that ends no line; end lines with line feeds"
+BARE_RETURN = "found a carriage return (U+000D) within a line; end lines with line feeds"
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
 
 
@@ -62,7 +62,7 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
         judged(source, QRELS, rows)  # reports invalid lines first
         raise DataError(
             f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
-            "subtopics (groups), --truth-format trec if they mean nothing"
+            "subtopics (groups), --truth-format trec if they have no meaning"
         )
     return _truth(source, policy, "", rows)
 
@@ -198,7 +198,7 @@ def _is_without_iter(source: Source, rows: _Rows) -> bool:
     if len(set(zip(qids, cells))) < len(qids) or len(grades) < 2 <= len(qids):
         return True
     what = f"expected 4 columns ({QRELS}), found 3, which may be {WITHOUT_ITER} or qid iter doc"
-    raise DataError(f"{source.path}: {what}; if they are {WITHOUT_ITER}, say so: --truth-format trec-no-iter")
+    raise DataError(f"{source.path}: {what}; if they are {WITHOUT_ITER}, add --truth-format trec-no-iter")
 
 
 def judged(source: Source, columns: str, rows: _Rows | None = None) -> Judged:

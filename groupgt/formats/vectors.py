@@ -53,7 +53,7 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
         raise DataError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")
     if len(vectors) != len(ids):
         what = "documents of the corpus" if key == "doc_id" else "queries of the ground truth"
-        raise DataError(f"{path}: expected {len(ids):,} rows, those of the {what}, found {len(vectors):,}")
+        raise DataError(f"{path}: expected {len(ids):,} rows, one for each of the {what}, found {len(vectors):,}")
     return _check_finite(vectors, str(path), ids)
 
 

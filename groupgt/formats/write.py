@@ -153,8 +153,8 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
         return "cannot store passages that are relevant only together, which this ground truth has; write jsonl"
     if writer.shape not in (None, truth.shape):
         return (
-            f"is read back as {writer.shape}, and this ground truth is {truth.shape}: another convention would be its "
-            f"default; write jsonl, or say what it is: --shape {writer.shape}"
+            f"is read back as {writer.shape}, but this ground truth is {truth.shape}, so its default convention would "
+            f"change; write jsonl, or set the shape with --shape {writer.shape}"
         )
     return None
 
@@ -214,7 +214,7 @@ def write_run(
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
     if format == "trec" and trials:
         raise DataError("a TREC run has no place for trials; write jsonl, csv or parquet")
-    lost = ["the calls that found results"] if format == "trec" and calls else []
+    lost = ["the calls that returned results"] if format == "trec" and calls else []
     if format == "trec":
         bare: list[Ranking] = [(qid, ids, None) for qid, ids, _ in rankings]
         if calls:

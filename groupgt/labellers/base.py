@@ -186,7 +186,7 @@ def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
     for other, alternatives in others.items():
         first = alternatives[0]
         more = f", as are {len(alternatives) - 1:,} more" if len(alternatives) > 1 else ""
-        what = f"the labeller {labeller} reads alternatives that are ids, and {display(truth.ids[first])}"
+        what = f"the {labeller} labeller needs alternatives that are ids, but {display(truth.ids[first])}"
         way = f"choose another labeller, such as {READER[other]}"
         faults.add(query_of(truth, first), f"{what} is {ONE[other]}{more}; {way}")
     faults.stop(DataError)

@@ -27,7 +27,7 @@ from groupgt.runtime import raised, users_code
 
 @dataclass(frozen=True)
 class Pair:
-    """A result and an alternative for the user's function to compare: do they have the same content?
+    """A result and an alternative, for the user's function to decide if they have the same content.
 
     `query` is the text of the query `qid`; `alternative` and `result` are ids (or the names of spans or texts), with
     the texts in `alternative_text` and `result_text`. A text is None if it is not available.
@@ -47,7 +47,7 @@ def _is_target(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """Decision function and text sources; runs user code, which requires --allow-code.
+    """Decision function and text sources; the function is your code and requires --allow-code.
 
     Results with the same text are judged only once per run.
     """
@@ -56,21 +56,21 @@ class Options:
         Any,
         Rule("module:function", _is_target, {"type": "string", "pattern": ".:."}),
         Doc(
-            "The function, as module:function: it takes a list of pairs and returns for each True or False, or "
-            "a number from 0 to 1."
+            "The function, as module:function. It takes a list of pairs and returns True, False or a number from 0 to "
+            "1 for each."
         ),
     ] = ""
     batch_size: Annotated[int, Ge(1), Le(1_000_000), Doc("Maximum number of pairs per call.")] = 32
-    threshold: Annotated[float, Gt(0), Le(1), Doc("Minimum number for a hit.")] = 0.5
+    threshold: Annotated[float, Gt(0), Le(1), Doc("Smallest number that counts as a hit.")] = 0.5
     version: Annotated[
         str,
         Doc(
-            "Version of your code: verdicts of earlier runs with this version are reused. Change it with the "
-            "prompt, the model and the code."
+            "Version of your code. groupgt reuses verdicts of earlier runs with this version, so change it when you "
+            "change the prompt, the model or the code."
         ),
     ] = ""
-    corpus: Annotated[Table, Doc("Texts of results without their own.")] = ""
-    reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
+    corpus: Annotated[Table, Doc("Texts for results that come without text.")] = ""
+    reference: Annotated[Table, Doc("Texts for alternatives that are ids.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """Yield an error if there is no function."""
@@ -79,7 +79,7 @@ class Options:
 
 
 class Code(Reader):
-    """A result hits an alternative if the user's function says so; exceptions and missing answers are errors.
+    """A result hits an alternative if your function says so; exceptions and missing answers are errors.
 
     >>> import groupgt
     >>> same_colour = lambda pairs: [pair.result[0] == pair.alternative[0] for pair in pairs]

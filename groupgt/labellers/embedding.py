@@ -30,10 +30,10 @@ class Options:
     documents: Annotated[Table, Doc("Vectors of results.")] = ""
     alternatives: Annotated[Table, Doc("Vectors of alternatives, by their id or text.")] = ""
     model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
-    corpus: Annotated[Table, Doc("Texts of results without their own, for the model.")] = ""
-    reference: Annotated[Table, Doc("Texts of alternatives that are ids, for the model.")] = ""
-    document_prefix: Annotated[str, Doc("Text put before each result for the model.")] = ""
-    alternative_prefix: Annotated[str, Doc("Text put before each alternative for the model.")] = ""
+    corpus: Annotated[Table, Doc("Texts for results that come without text, for the model.")] = ""
+    reference: Annotated[Table, Doc("Texts for alternatives that are ids, for the model.")] = ""
+    document_prefix: Annotated[str, Doc("Text to put before each result for the model.")] = ""
+    alternative_prefix: Annotated[str, Doc("Text to put before each alternative for the model.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """Yield an error if vectors are missing and there is no model."""
@@ -80,7 +80,8 @@ class Embedding(Reader):
             alternatives = self._encoded(alternative_texts(truth, self.reference), self.options.alternative_prefix)
         if len(documents) and len(alternatives) and documents.shape[1] != alternatives.shape[1]:
             raise DataError(
-                f"labeller embedding: expected vectors of as many dimensions, found {documents.shape[1]:,} of results "
+                "labeller embedding: expected vectors with the same number of dimensions, found "
+                f"{documents.shape[1]:,} of results "
                 f"and {alternatives.shape[1]:,} of alternatives"
             )
         result, alternative = pairs_of(truth, query)
@@ -115,7 +116,7 @@ def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: 
         raise DataError(f"`{option}`: expected vectors of one length, lists of numbers") from None
     if not np.isfinite(rows).all():
         first = names[int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])]
-        raise DataError(f"`{option}`: the vector of {display(first)} holds NaN or infinity")
+        raise DataError(f"`{option}`: the vector of {display(first)} contains NaN or infinity")
     _refuse_zero(rows, names, f"`{option}`")
     return _unit(rows)
 

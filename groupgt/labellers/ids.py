@@ -13,7 +13,7 @@ from groupgt.plugins import Plugin
 
 @dataclass(frozen=True)
 class Options:
-    """The labeller `id` has no options."""
+    """The `id` labeller has no options."""
 
 
 class Named(Labeller):

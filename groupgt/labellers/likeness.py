@@ -197,7 +197,7 @@ def _coded(texts: list[str], codes: dict[str, int], split: Callable[[str], list[
 
 
 # Hint when texts of alternatives are missing.
-REFERENCE = "name the corpus it is from as `reference`, or write {text: …}"
+REFERENCE = "name its corpus as `reference`, or write {text: …}"
 
 
 class Reader(Labeller):
@@ -233,16 +233,16 @@ def alternative_texts(
         where = query_of(truth, alternative)
         if kind_of(form) == "span":
             what = "expected a text, or an id of one, found the span"
-            faults.add(where, f"{what} {display(name)}; places are what the spans labeller compares")
+            faults.add(where, f"{what} {display(name)}; use the spans labeller for spans")
         elif text is None:
             unknown.append(alternative)
         elif not blank and not text.strip():
             faults.add(where, f"the text of the alternative {display(name)} is blank")
         texts.append(text or "")
     # Without a reference, report only one: no text can be looked up.
-    more = f", nor of {len(unknown) - 1:,} more" if len(unknown) > 1 and not reference else ""
+    more = f", nor for {len(unknown) - 1:,} more" if len(unknown) > 1 and not reference else ""
     for alternative in unknown if reference else unknown[:1]:
-        what = f"the text of the alternative {display(truth.ids[alternative])} is not known{more}; {way}"
+        what = f"no text for the alternative {display(truth.ids[alternative])}{more}; {way}"
         faults.add(query_of(truth, alternative), what)
     faults.stop(DataError)
     return texts
@@ -264,9 +264,9 @@ def result_texts(
     unknown = [place for place, text in enumerate(texts) if text is None]
     faults = Faults()
     for place in unknown if corpus else unknown[:1]:
-        what = f"the corpus has no text of the result {display(keys[place])}"
+        what = f"the corpus has no text for the result {display(keys[place])}"
         if not corpus:
-            way = "name a corpus, or results that carry their contents"
+            way = "name a corpus, or use results with contents"
             what = f"{who} needs the text of the result {display(keys[place])}; {way}"
         faults.add(f"results of query {truth.qids[int(query[place])]!r}", what)
     faults.stop(DataError)

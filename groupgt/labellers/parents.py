@@ -49,7 +49,7 @@ class Options:
 
 
 class Parents(Named):
-    """Results and alternatives are matched by parent id; later chunks with the same parent are repeats.
+    """A result hits the alternatives with the same parent id; later chunks with the same parent are repeats.
 
     An id counts as its own parent if the pattern does not match it, or if it is only a parent in the mapping.
 

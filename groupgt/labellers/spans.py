@@ -33,21 +33,27 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 class Options:
     """Minimum overlap, and the source of result spans."""
 
-    min_overlap: Annotated[float, Gt(0), Le(1), Doc("Minimum overlap, as a fraction of what `of` names.")] = 0.5
+    min_overlap: Annotated[
+        float, Gt(0), Le(1), Doc("Minimum overlap, as a fraction of the length that `of` selects.")
+    ] = 0.5
     of: Annotated[
         Literal["alternative", "result", "union"],
-        Doc("The denominator of the overlap: the alternative, the result, or their union (intersection over union)."),
+        Doc(
+            "The overlap is divided by the length of the alternative, of the result, or of their union "
+            "(intersection over union)."
+        ),
     ] = "alternative"
     joint: Annotated[
-        bool, Doc("Results may cover an alternative together; the one that reaches the minimum is the hit.")
+        bool, Doc("Let results cover an alternative together. The one that reaches the minimum is the hit.")
     ] = False
     chunks: Annotated[
         Table,
         Doc(
-            "Table of result spans (chunk_id, doc_id, start, end); without it results carry theirs, or the corpus does."
+            "Table of result spans (chunk_id, doc_id, start, end). Without it, spans come from the results or the "
+            "corpus."
         ),
     ] = ""
-    reference: Annotated[Table, Doc("The same table for chunks that alternatives name by id.")] = ""
+    reference: Annotated[Table, Doc("The same table for alternatives that are ids of chunks.")] = ""
     unit: Annotated[Unit, Doc("Unit of start and end; end is exclusive in chars, inclusive in pages and lines.")] = (
         "chars"
     )
@@ -57,7 +63,7 @@ class Options:
         if self.min_overlap < 1 / PARTS:
             yield Clash("min_overlap", f"expected a share of at least 1/{PARTS:,}, found {self.min_overlap!r}")
         if self.joint and self.of != "alternative":
-            what = f"results cover an alternative together; of={self.of} measures each by itself"
+            what = f"results cover an alternative together, but of={self.of} measures each by itself"
             yield Clash("joint", what, ("of",))
 
 
@@ -123,8 +129,8 @@ class Spans(Labeller):
             return f"the alternative {display(name)} is not in the reference"
         kind, way = "a text", "choose the text labeller"
         if form is None:
-            kind, way = "an id", "name the table of the chunks that were judged as `reference`"
-        return f"the spans labeller reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
+            kind, way = "an id", "name the table of the judged chunks as `reference`"
+        return f"the spans labeller needs alternatives {{doc, start, end}}, but {display(name)} is {kind}; {way}"
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
         """Return the alternatives not sufficiently covered by any chunk or, with `joint`, by all chunks together."""
@@ -136,7 +142,7 @@ class Spans(Labeller):
             _, reached = first_covered(reached, matches.low, matches.high, self._needed(truth))
         way = "lower min_overlap"
         if self.options.of != "alternative":
-            way += " or measure the share of the alternative (of: alternative)"
+            way += " or divide by the length of the alternative (of: alternative)"
         elif not self.options.joint:
             way += " or let chunks cover an alternative together (joint: true)"
         # Documents without any chunks get a separate warning.
@@ -194,7 +200,7 @@ class Spans(Labeller):
         without = np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist()
         if without:
             where = f"results of query {truth.qids[int(query[without[0]])]!r}"
-            what = "expected results that carry doc, start and end, or a chunk table (the option chunks)"
+            what = "expected results with doc, start and end, or a chunk table (the `chunks` option)"
             more = f", and {len(without) - 1:,} more like it" if len(without) > 1 else ""
             raise DataError(f"{where}: {what}, found {display(keys[without[0]])}{more}")
         table = pl.DataFrame({"doc": pl.Series(list(numbers), dtype=pl.String), "number": np.arange(len(numbers))})
@@ -202,7 +208,7 @@ class Spans(Labeller):
         if len(document) and not (document >= 0).any():
             there, here = display(next(iter(numbers))), display(parts["doc"][0])
             what = f"no result is from a document of the ground truth, such as {there}, but from others, such as {here}"
-            warn(f"labeller spans: {what}; results name theirs as doc")
+            warn(f"labeller spans: {what}; name the document of a result as doc")
         start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
             _refuse_empty(keys, start, end, "result")

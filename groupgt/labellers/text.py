@@ -38,16 +38,16 @@ class Options:
     method: Annotated[
         Literal["contained", "partial_ratio", "token_recall"],
         Doc(
-            "contained: the result contains the words of the alternative in sequence; partial_ratio: similarity "
-            "of the best matching part of the result (RapidFuzz), or of all of it where it is shorter; "
-            "token_recall: fraction of the alternative's words, counted with repeats, that the result has."
+            "contained: the result contains the words of the alternative in sequence; partial_ratio: similarity of "
+            "the best matching part of the result (RapidFuzz), or of the entire result if it is shorter; "
+            "token_recall: fraction of the alternative's words that the result contains, counting repeats."
         ),
     ] = "contained"
     threshold: Annotated[
         float, Gt(0), Le(1), Doc("Minimum similarity for a hit, with partial_ratio and token_recall.")
     ] = 0.9
-    corpus: Annotated[Table, Doc("Texts of results without their own.")] = ""
-    reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
+    corpus: Annotated[Table, Doc("Texts for results that come without text.")] = ""
+    reference: Annotated[Table, Doc("Texts for alternatives that are ids.")] = ""
     case_sensitive: Annotated[bool, Doc("Distinguish upper and lower case.")] = False
     punctuation: Annotated[bool, Doc("Keep punctuation.")] = False
 

@@ -72,7 +72,7 @@ MEANT: dict[str, str] = {
 ABSENT: dict[str, str] = dict.fromkeys(
     ("recall_micro", "micro_recall"),
     "a micro-average pools the documents of all queries, so no query has a value to test or slice; write "
-    "recall.trec{at}, whose mean is over queries, or divide the mean of hits{at} by the mean of num_rel, which is the "
+    "recall.trec{at} for a mean over queries, or divide the mean of hits{at} by the mean of num_rel for the "
     "micro-average",
 )
 

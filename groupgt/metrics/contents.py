@@ -17,8 +17,8 @@ def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
     def values(hits: Hits, cut: Cut) -> Floats:
         if hits.contents is None:
             raise MetricError(
-                f"token_{measure} compares texts: evaluate with a corpus (--corpus; corpus= in Python), or results and "
-                "alternatives that carry theirs"
+                f"token_{measure} compares texts: evaluate with a corpus (--corpus; corpus= in Python), or with "
+                "results and alternatives that contain text"
             )
         query, rank, score = hits.contents.query, hits.contents.rank, hits.contents.scores[measure]
         within = rank <= cut.top[query]
@@ -28,8 +28,8 @@ def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
 
 
 _WARNING = (
-    "Words are separated by white space, after case, ASCII punctuation and English articles are removed; in a language "
-    "without spaces a sentence is one word. It measures text overlap, not coverage."
+    "Case, ASCII punctuation and English articles are ignored, and words end at white space. In a language without "
+    "spaces, a sentence is one word. The metric measures text overlap, not coverage."
 )
 
 
@@ -38,7 +38,7 @@ def _definition(measure: str, summary: str, formula: str) -> Definition:
         f"token_{measure}",
         summary,
         _mean(measure),
-        f"Σ over results in top of the largest {formula} over the relevant alternatives ÷ len(top)",
+        f"(Σ over results in top of the largest {formula} over the relevant alternatives) ÷ len(top)",
         lambda sheet: over(plus(score for score in sheet.contents[measure] if score), sheet.top),
         f"AutoRAG retrieval_token_{measure}",
         warning=_WARNING,
@@ -48,7 +48,9 @@ def _definition(measure: str, summary: str, formula: str) -> Definition:
 
 
 DEFINITIONS = (
-    _definition("precision", "Share of result tokens that occur in an alternative.", "(words in common ÷ its words)"),
+    _definition(
+        "precision", "Share of result tokens that occur in an alternative.", "(words in common ÷ words of the result)"
+    ),
     _definition(
         "recall",
         "Share of an alternative's tokens that occur in results.",

@@ -30,8 +30,8 @@ FEW_PAIRS = 512
 FEW_DOCUMENTS = 64
 
 LIMITS = (
-    "The ideal is exact while the covered groups have at most 4,096 states; beyond, where documents are shared between "
-    "groups, it is greedy and the value is capped at 1."
+    "the ideal is exact for up to 4,096 states of the covered groups. Beyond that, if groups share documents, it is "
+    "greedy, and the value is capped at 1."
 )
 
 # The gains of a document: (group, gain), sorted.
@@ -188,7 +188,7 @@ def _share(discount: Discount, rank: int) -> float:
 
 
 def _exact(problem: Problem, discount: Discount) -> Solution:
-    """Solves the problem one state and one document at a time."""
+    """Solve the problem one state and one document at a time."""
     distinct = list(dict.fromkeys(problem.documents))
     documents = [document for document in distinct if not any(_dominates(other, document) for other in distinct)]
     layer: dict[tuple[float, ...], tuple[float, tuple[float, ...]]] = {(0.0,) * len(problem.weights): (0.0, ())}
@@ -235,7 +235,7 @@ def _meet(state: list[float], document: Document) -> None:
 
 
 def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discount: Discount) -> Solution:
-    """Solves the problem rank by rank, with all states and documents at once.
+    """Solve the problem rank by rank, with all states and documents at once.
 
     A state is an integer that encodes the index of each group's gain in its `levels`, with one radix per group. A
     document is encoded as the state that results from adding it to the empty state.
@@ -306,7 +306,7 @@ def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Seq
 
 
 def _greedy(problem: Problem, discount: Discount) -> Solution:
-    """Solves the problem by always taking the largest new gain; ties go to the smallest id."""
+    """Solve the problem by always taking the largest new gain; ties go to the smallest id."""
     state = [0.0] * len(problem.weights)
     # New gains only shrink, so an entry that is unchanged when it reaches the top is the largest.
     documents = problem.documents

@@ -45,7 +45,7 @@ def details(definition: Definition) -> str:
             lines.append(f"  source: {formula['source']}")
     lines += ["", "higher is better" if definition.higher_is_better else "lower is better"]
     if not definition.takes_cutoff:
-        lines.append("uses the whole ranking; takes no cutoff")
+        lines.append("uses the entire ranking and takes no cutoff")
     if shown["aliases"]:
         lines.append(f"also written {', '.join(shown['aliases'])}")
     if definition.warning:

@@ -129,7 +129,7 @@ def _joined(parts: Sequence[IdealGains]) -> IdealGains:
 
 
 def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None) -> IdealGains:
-    """Sorts the gains for queries without shared documents, where a gain depends only on the position in the group."""
+    """Sort the gains for queries without shared documents, where a gain depends only on the position in the group."""
     query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
     before = views.nth(group) - 1
     if weight is not None:
@@ -176,7 +176,7 @@ def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
 def _greedy_all(
     query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool
 ) -> Iterator[IdealGains]:
-    """Ranks the documents of all queries together, and yields the gains at each rank."""
+    """Rank the documents of all queries together, and yield the gains at each rank."""
     hits_so_far = np.zeros(len(weight), dtype=np.int64)
     rank = 0
     several = bool(len(document)) and int(np.bincount(document).max()) > 2
@@ -341,8 +341,8 @@ def _explain_p_ia(sheet: Sheet) -> str:
 
 
 _GREEDY = (
-    "Where groups share documents, or a result hits several groups at once, the greedy ideal of the literature can be "
-    "beaten, and the value may pass 1."
+    "If groups share documents, or a result hits several groups at once, a ranking can beat the greedy ideal of the "
+    "literature, and the value may exceed 1."
 )
 
 DEFINITIONS = (
@@ -350,7 +350,8 @@ DEFINITIONS = (
         "alpha_ndcg",
         "Discounted cumulative gain, each further hit of a group discounted by (1 − α), normalized by the ideal.",
         alpha_ndcg,
-        "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
+        "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) ÷ the same sum for the greedy ideal, "
+        "cut at k",
         lambda sheet, alpha=0.5: _explain_share(sheet, alpha, log_share, sheet.ideal, weighted=True),
         "Clarke+, SIGIR 2008; ndeval (where weights are 1)",
         ALPHA,
@@ -361,7 +362,7 @@ DEFINITIONS = (
         "The numerator of alpha_ndcg, as a fraction of its value for a ranking that hits every group at every rank.",
         alpha_dcg,
         "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
-        "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), W the total weight",
+        "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), where W is the total weight",
         _explain_alpha_dcg,
         "ndeval (whose value at k = 1 is not normalized)",
         ALPHA,
@@ -379,7 +380,7 @@ DEFINITIONS = (
         "nerr_ia",
         "Intent-aware expected reciprocal rank, normalized by alpha_ndcg's ideal ranking.",
         lambda hits, cut, alpha=0.5: _share_of_ideal(hits, cut, alpha, ideals.inverse, cut.ideal),
-        "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
+        "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same sum for alpha_ndcg's ideal ranking, cut at k",
         lambda sheet, alpha=0.5: _explain_share(sheet, alpha, rank_share, sheet.ideal),
         "ndeval",
         ALPHA,
@@ -399,7 +400,7 @@ DEFINITIONS = (
         "nnrbp",
         "Novelty- and rank-biased precision, normalized by alpha_ndcg's ideal ranking.",
         lambda hits, cut, alpha=0.5, beta=0.5: _share_of_ideal(hits, cut, alpha, _Persistence(beta), None),
-        "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
+        "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same sum for alpha_ndcg's ideal ranking at full length",
         lambda sheet, alpha=0.5, beta=0.5: _explain_share(sheet, alpha, _persisting(beta), None),
         "ndeval (full depth)",
         ALPHA,
@@ -410,7 +411,7 @@ DEFINITIONS = (
         "map_ia",
         "Intent-aware mean average precision.",
         lambda hits, cut: average_over_groups(hits, cut, by_hits=False),
-        "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
+        "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, where C_g(r) counts the hits of g up to r",
         lambda sheet: explain_average(sheet, by_hits=False),
         "Agrawal+, WSDM 2009; ndeval (full depth)",
     ),

@@ -140,13 +140,13 @@ DEFINITIONS = (
         {
             "autorag": Formula(
                 ndcg_autorag,
-                "Σ_hits 1/log2(rank + 1) ÷ the same of min(Σ_j |G_j|, len(top)) ones at the head",
+                "Σ_hits 1/log2(rank + 1) ÷ the same sum over the first min(Σ_j |G_j|, len(top)) ranks",
                 _explain_ndcg_autorag,
                 "AutoRAG",
             ),
             "trec": Formula(
                 ndcg_trec,
-                "Σ gain(grade)/log2(rank + 1) ÷ the same of the R relevant grades, highest first, cut at k",
+                "Σ gain(grade)/log2(rank + 1) ÷ the same sum over the R relevant grades, highest first, cut at k",
                 _explain_ndcg_trec,
                 "trec_eval ndcg; Järvelin & Kekäläinen, TOIS 2002",
                 parameters=(GAIN,),
@@ -155,13 +155,13 @@ DEFINITIONS = (
             "coverage": Formula(
                 ndcg_coverage,
                 "Σ_r Σ_groups weight × max(0, gain(grade) − best gain so far in that group) / log2(r + 1) "
-                "÷ the same of the best ranking, cut at k",
+                "÷ the same sum for the best ranking, cut at k",
                 _explain_ndcg_coverage,
                 parameters=(GAIN,),
             ),
         },
-        warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall 0.5) and demands all "
-        f"alternatives. ndcg.coverage: the {LIMITS}",
+        warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall 0.5) and expects all "
+        f"alternatives. ndcg.coverage: {LIMITS}",
     ),
     one_meaning(
         "dcg",
@@ -178,8 +178,8 @@ DEFINITIONS = (
         "novelty_ndcg",
         "NDCG in which a result gains once, and only if it covers new groups.",
         novelty_ndcg,
-        "Σ over results that first cover a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
-        "groups newly covered ÷ the same of the best grade of each group, highest first, not cut at k",
+        "Σ over results that cover new groups of (2^g − 1)/log2(rank + 1), where g is the highest grade among these "
+        "groups, ÷ the same sum over the best grade of each group, highest first, not cut at k",
         _explain_novelty_ndcg,
         "AutoRAG-Research",
         warning="A document that covers two groups at once gains only once, so a perfect ranking can score below 1.",

@@ -122,7 +122,7 @@ class IdealGains:
 
 
 def descending(query: Ints, gain: Floats) -> IdealGains:
-    """Sorts gains within each query, largest first."""
+    """Sort gains within each query, largest first."""
     if not (np.all(query[1:] >= query[:-1]) and np.all((query[1:] != query[:-1]) | (gain[1:] <= gain[:-1]))):
         order = np.lexsort((-gain, query))
         query, gain = query[order], gain[order]

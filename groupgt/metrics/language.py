@@ -149,8 +149,8 @@ class Metric:
 
 def not_registered(name: str) -> MetricError:
     """Return the error for a metric that this process cannot compute."""
-    way = "import the module that registers it (--plugin MODULE), or name that under the entry points groupgt.metrics"
-    return MetricError(f"metric {name!r}: it is not registered in this process; {way}")
+    way = "import the module that registers it (--plugin MODULE), or name it in the groupgt.metrics entry points"
+    return MetricError(f"metric {name!r}: not registered in this process; {way}")
 
 
 def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str | None]:
@@ -171,7 +171,7 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
         return
     refused = [str(metric) for metric in metrics if not metric.formula.takes_sets]
     raise MetricError(
-        f"{', '.join(refused)}: not defined for ground truth with sets that are needed together "
+        f"{', '.join(refused)}: not defined for ground truth with sets of passages needed together "
         '({"all": [...]}): a set takes several ranks, for which no ideal ranking and no count of relevant documents '
         f"allows; defined are {_defined_with_sets()}"
     )
@@ -257,7 +257,7 @@ def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Seq
     """Warn if the common cutoffs have no effect because every metric has its own cutoff or takes none."""
     metrics = [(str(text), parse_metric(text, convention)) for text in expanded(texts)]
     if ks and not any(_takes_k(text, metric) for text, metric in metrics):
-        warn(f"k = {', '.join(map(str, ks))} has no effect: every metric has its own cutoff or takes none")
+        warn(f"k = {', '.join(map(str, ks))} has no effect, because every metric has its own cutoff or takes none")
 
 
 def _takes_k(text: str, metric: Metric) -> bool:

@@ -52,9 +52,9 @@ def metric(
     >>> import numpy as np
     >>> import groupgt
     >>> from groupgt.metrics.views import covered_groups
-    >>> @groupgt.metric("half_life", formula="Σ over groups covered of 2^((1 − rank) ÷ h) ÷ m")
+    >>> @groupgt.metric("half_life", formula="(Σ over covered groups of 2^((1 − rank) ÷ h)) ÷ m")
     ... def half_life(hits, h: float = 5.0):
-    ...     '''How early each group is covered: its gain halves every h results.'''
+    ...     '''Gain of the covered groups, halved every h results.'''
     ...     rows = covered_groups(hits)
     ...     worth = np.bincount(rows.query, 2.0 ** ((1 - rows.rank) / h), minlength=hits.size)
     ...     return worth / np.maximum(hits.judgments.groups, 1)

@@ -144,12 +144,13 @@ DEFINITIONS = (
             ),
             "coverage": Formula(
                 mrr_coverage,
-                "Σ_groups weight ÷ first-hit rank, divided by the largest such sum any ranking reaches (both cut at k)",
+                "(Σ over groups of weight ÷ rank of the first hit) ÷ the largest such sum of any ranking (both cut at "
+                "k)",
                 _explain_mrr_coverage,
             ),
         },
-        warning="mrr.autorag of a perfect ranking is below 1 where there are several groups (two groups: 0.75). "
-        f"mrr.coverage: The {LIMITS}",
+        warning="mrr.autorag of a perfect ranking is below 1 if the query has several groups (0.75 for two groups). "
+        f"mrr.coverage: {LIMITS}",
     ),
     Definition(
         "map",
@@ -157,24 +158,29 @@ DEFINITIONS = (
         {
             "autorag": Formula(
                 lambda hits, cut: average_over_groups(hits, cut, by_hits=True),
-                "mean over groups of the mean of precision_g at that group's hits (÷ hits found; 0 if none)",
+                "mean over groups of the mean precision_g at the hits of the group (÷ hits found; 0 if none)",
                 lambda sheet: explain_average(sheet, by_hits=True),
                 "AutoRAG",
             ),
-            "trec": Formula(map_trec, "Σ precision@r over relevant r in top ÷ R", _explain_map_trec, "trec_eval map"),
+            "trec": Formula(
+                map_trec,
+                "(Σ of precision@r over the ranks r of relevant results in top) ÷ R",
+                _explain_map_trec,
+                "trec_eval map",
+            ),
             "coverage": Formula(
                 map_coverage,
-                "weighted mean over groups of N(r_g) ÷ r_g (0 if not covered): r_g is the rank that first covers g, "
-                "N(r) counts the results up to r that covered a new group",
+                "weighted mean over groups of N(r_g) ÷ r_g (0 if not covered), where r_g is the rank at which g is "
+                "first covered, and N(r) counts the results up to r that cover a new group",
                 _explain_map_coverage,
             ),
         },
-        warning="map.autorag can rise when a late hit is lost, for it divides by the hits found. "
-        "map.coverage does not see how many groups one document covers.",
+        warning="map.autorag can rise when a late hit is lost, because it divides by the number of hits found. "
+        "map.coverage ignores how many groups one document covers.",
     ),
     one_meaning(
         "completion_rr",
-        "Reciprocal rank at which the query becomes complete (multi-hop).",
+        "Reciprocal of the rank at which the query is complete (multi-hop).",
         completion_rr,
         "1 ÷ the rank at which the last group is covered (0 if never)",
         _explain_completion_rr,
@@ -185,10 +191,10 @@ DEFINITIONS = (
 OF_TREC_EVAL = (
     one_meaning(
         "iprec",
-        "Interpolated precision: the highest precision at any rank that reaches a recall.",
+        "Interpolated precision: the highest precision at any rank that reaches a given recall.",
         iprec,
-        "largest of n ÷ rank of the n-th relevant result over n ≥ ⌊recall·R + 0.9⌋ (0 if none), as in trec_eval 9; "
-        "with `version=10` over n ≥ recall·R rounded, halves up",
+        "largest n ÷ rank of the n-th relevant result over all n ≥ ⌊recall·R + 0.9⌋ (0 if there is none), as in "
+        "trec_eval 9; with `version=10`, over all n ≥ recall·R, rounded half up",
         _explain_iprec,
         "trec_eval 9 iprec_at_recall",
         Parameter("recall", 0, "a number from 0 to 1", lambda value: 0 <= value <= 1),
@@ -197,7 +203,7 @@ OF_TREC_EVAL = (
     ),
     one_meaning(
         "num_ret",
-        "Number of results retrieved. trec_eval prints the sum over queries; this is the mean.",
+        "Number of results retrieved. trec_eval prints the sum over queries, groupgt the mean.",
         lambda hits, cut: cut.top.astype(np.float64),
         "number of results",
         lambda sheet: number(sheet.top),
@@ -208,7 +214,7 @@ OF_TREC_EVAL = (
     ),
     one_meaning(
         "num_rel",
-        "Number of relevant documents. trec_eval prints the sum over queries; this is the mean.",
+        "Number of relevant documents. trec_eval prints the sum over queries, groupgt the mean.",
         lambda hits, cut: hits.judgments.relevant.astype(np.float64),
         "R",
         lambda sheet: number(sheet.relevant),
@@ -218,13 +224,13 @@ OF_TREC_EVAL = (
     ),
     one_meaning(
         "gm_map",
-        "The geometric mean of average precision over queries, in which poor queries count more.",
+        "Geometric mean of average precision over queries, which gives poor queries more weight.",
         gm_map,
         "exp of the mean over queries of ln max(map.trec, 0.00001)",
         None,
         "trec_eval gm_map",
         takes_cutoff=False,
         aggregate=math.exp,
-        warning="gm_map is one number per run: it has no values per query, so no test, slice or gate.",
+        warning="gm_map is one number per run. Without values per query, it has no tests, slices or gates.",
     ),
 )

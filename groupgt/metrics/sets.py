@@ -213,7 +213,7 @@ RECALL: dict[str | None, Formula] = {
     ),
     "trec": Formula(
         lambda hits, cut: ratio(_documents(hits, cut), hits.judgments.relevant),
-        "distinct relevant found ÷ R",
+        "distinct relevant documents found ÷ R",
         lambda sheet: over(sheet.documents, sheet.relevant),
         "trec_eval recall",
     ),
@@ -248,7 +248,7 @@ DEFINITIONS = (
     ),
     Definition(
         "hit_rate",
-        "Whether any relevant result was retrieved.",
+        "1 if any relevant result was retrieved, otherwise 0.",
         {
             "autorag": HIT_RATE,
             "trec": replace(
@@ -263,12 +263,12 @@ DEFINITIONS = (
     ),
     Definition(
         "complete",
-        "Whether every group is covered (trec: all relevant documents retrieved).",
+        "1 if every group is covered (trec: if all relevant documents are retrieved), otherwise 0.",
         {
             "autorag": replace(COMPLETE, source="AutoRAG-Research full recall"),
             "trec": Formula(
                 lambda hits, cut: _all_of(_documents(hits, cut), hits.judgments.relevant),
-                "1 if all R relevant are found, else 0",
+                "1 if all R relevant documents are found, else 0",
                 lambda sheet: number(0 < sheet.relevant == sheet.documents),
             ),
             "coverage": COMPLETE,
@@ -277,13 +277,13 @@ DEFINITIONS = (
     ),
     one_meaning(
         "mrecall",
-        "Whether min(number of groups, k) groups are covered.",
+        "1 if min(number of groups, k) groups are covered, otherwise 0.",
         mrecall,
-        "1 if at least min(m, k) groups are covered in top, else 0; without @k, or with a budget, all m",
+        "1 if at least min(m, k) groups (all m without @k or with a budget) are covered in top, else 0",
         _explain_mrecall,
         "Min et al., EMNLP 2021",
         takes_sets=True,
-        warning="mrecall can fall as k grows: as long as k is below m, k groups are enough.",
+        warning="mrecall can fall as k grows, because k groups are enough while k is below m.",
     ),
     one_meaning(
         "hits",
@@ -298,7 +298,7 @@ DEFINITIONS = (
         "r_precision",
         "Precision at R, the number of relevant documents.",
         r_precision,
-        "relevant in the first R of top ÷ R",
+        "relevant results among the first R of top ÷ R",
         _explain_r_precision,
         "trec_eval Rprec, ranx",
     ),
@@ -306,7 +306,7 @@ DEFINITIONS = (
         "redundancy",
         "Fraction of results that are relevant but cover no new group; null for an empty ranking.",
         redundancy,
-        "(relevant results − results that cover a new group) in top ÷ len(top)",
+        "(relevant results − results that cover a new group, both in top) ÷ len(top)",
         lambda sheet: over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top),
         higher_is_better=False,
     ),
@@ -314,7 +314,7 @@ DEFINITIONS = (
         "judged",
         "Fraction of results that are judged.",
         judged,
-        "results in top with a grade ≥ 0 (with `negative=True` any grade, as ir-measures counts) ÷ len(top)",
+        "results in top with a grade ≥ 0 (with `negative=True`, any grade, as in ir-measures) ÷ len(top)",
         _explain_judged,
         "ir-measures Judged",
         Parameter("negative", "False", "True or False", choices=("False", "True")),
@@ -322,9 +322,9 @@ DEFINITIONS = (
     ),
     one_meaning(
         "unj",
-        "Fraction of the first k that are results without a judgment; null for an empty ranking.",
+        "Fraction of the first k ranks with an unjudged result; null for an empty ranking.",
         unj,
-        "results in top without a grade ≥ 0 ÷ k",
+        "(results in top without a grade ≥ 0) ÷ k",
         lambda sheet: over(f"{sheet.top} - {sum(grade >= 0 for _, grade in sheet.judged)}", sheet.k),
         "trec_eval unj",
         takes_level=False,
@@ -332,10 +332,10 @@ DEFINITIONS = (
     ),
     one_meaning(
         "bpref",
-        "How rarely judged non-relevant results rank above relevant ones; unjudged results are ignored.",
+        "Binary preference: penalizes judged non-relevant results above relevant ones, and ignores unjudged results.",
         bpref,
-        "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
-        "each term 1 if none is above",
+        "(1/R) Σ over relevant results of 1 − min(judged non-relevant results above it, R) ÷ min(N, R) (1 for a "
+        "result with none above it)",
         _explain_bpref,
         "trec_eval; Buckley & Voorhees, SIGIR 2004",
         takes_cutoff=False,
@@ -344,8 +344,8 @@ DEFINITIONS = (
         "infap",
         "Average precision estimated from judgments of a sample of the pool.",
         infap,
-        "(1/R) Σ over retrieved relevant of 1/r + (c/r) · (relevant above it + ε) ÷ (judged above it + 2ε), c the "
-        "pooled results above it, ε = 0.00001",
+        "(1/R) Σ over relevant results of 1/r + (c/r) · (relevant above it + ε) ÷ (judged above it + 2ε), where c "
+        "counts the pooled results above it, and ε = 0.00001",
         _explain_infap,
         "trec_eval infAP; Yilmaz & Aslam, CIKM 2006",
         takes_cutoff=False,
@@ -357,7 +357,8 @@ DEFINITIONS = (
 UNANSWERABLE = (
     one_meaning(
         "abstains",
-        "Whether a query declared unanswerable has no results within the cutoff; undefined for other queries.",
+        "1 if a query declared unanswerable has no results within the cutoff, otherwise 0; undefined for other "
+        "queries.",
         lambda hits, cut: _flag(cut.top == 0),
         "1 if top is empty, else 0",
         lambda sheet: number(not sheet.top),
@@ -384,7 +385,7 @@ HARM = (
         "harmful",
         "Fraction of results that are harmful; null for an empty ranking and for queries that name none.",
         lambda hits, cut: _share_of_top(_count(hits, cut, views.harmful_results(hits)), cut),
-        "results in top (repeats included) that are among the query's harmful_ids ÷ len(top)",
+        "harmful results in top (repeats included) ÷ len(top)",
         lambda sheet: over(len(sheet.harmful), sheet.top),
         takes_sets=True,
         takes_level=False,
@@ -393,13 +394,13 @@ HARM = (
     ),
     one_meaning(
         "clean",
-        "Whether no harmful passage was retrieved; undefined for queries that name none.",
+        "1 if no harmful passage was retrieved, otherwise 0; undefined for queries that name none.",
         lambda hits, cut: _flag(_count(hits, cut, views.harmful_results(hits)) == 0),
-        "1 if no result in top is among the query's harmful_ids, else 0",
+        "1 if no result in top is harmful, else 0",
         lambda sheet: number(not sheet.harmful),
         takes_sets=True,
         takes_level=False,
         queries="harmful",
-        warning="An empty ranking is clean: read clean beside complete.",
+        warning="An empty ranking is clean, so read clean together with complete.",
     ),
 )

@@ -166,7 +166,7 @@ DEFINITIONS = (
         "Rank-biased precision: the user continues to the next result with probability p.",
         rbp,
         "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), "
-        "and a user looks at 1/(1−p) results on average. With `graded=True` rel_r is the grade ÷ the highest grade in "
+        "and a user looks at 1/(1−p) results on average. With `graded=True`, rel_r is the grade ÷ the highest grade in "
         "the ground truth",
         _explain_rbp,
         "Moffat & Zobel, TOIS 2008; TREC-COVID's rbp_p5 is rbp(graded=True, p=0.5)",
@@ -175,8 +175,7 @@ DEFINITIONS = (
     ),
     one_meaning(
         "rbp_residual",
-        "Maximum increase of rbp if every unjudged result, and every result beyond top, were relevant; "
-        "null for an empty ranking.",
+        "Increase of rbp if all unjudged results and all results beyond top were relevant; null for an empty ranking.",
         rbp_residual,
         "1 − (1−p) Σ p^(r−1) over results in top with a grade ≥ 0",
         _explain_residual,
@@ -200,9 +199,9 @@ DEFINITIONS = (
         "compat",
         "Rank-biased overlap of the results with an ideal ranking (compatibility).",
         compat,
-        "Σ_{i≤d} p^(i−1) · |documents in both first i| / i, d = max(n, R), ÷ the same of the ideal ranking with "
-        "itself; with `normalize=False` ÷ Σ p^(i−1). The ideal has the highest grades first, equal grades in the "
-        "order of the results",
+        "Σ_{i≤d} p^(i−1) · |documents among the first i of results and ideal| / i, where d = max(n, R), ÷ the same "
+        "sum of the ideal ranking with itself; with `normalize=False`, ÷ Σ p^(i−1). The ideal ranking has the highest "
+        "grades first, and equal grades in the order of the results",
         _explain_compat,
         "ir-measures Compat; Clarke+, TOIS 2021",
         Parameter("p", 0.95, "a number above 0 and below 1", lambda value: 0 < value < 1),

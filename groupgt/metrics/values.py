@@ -35,8 +35,8 @@ def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
     """Raise `MetricError` for metrics without per-query values where such values are needed."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
         raise MetricError(
-            f"{', '.join(texts)}: one number per run, without values per query, which {what} needs; omit it here "
-            "(`groupgt evaluate` gives its value for each run)"
+            f"{', '.join(texts)}: one number per run, but {what} needs values per query; omit it (`groupgt evaluate` "
+            "gives its value for each run)"
         )
 
 
@@ -47,9 +47,9 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
             raise ConfigError(f"unjudged=drop works on ids, but these metrics compare texts: omit {', '.join(texts)}")
     elif only := [text for text, metric in metrics.items() if metric.judged_only]:
         others = [text for text in metrics if text not in only]
-        beside = f", but not for {', '.join(others)}: one request measures all or none so" if others else ""
+        beside = f", but not for {', '.join(others)}" if others else ""
         raise ConfigError(
-            f"judged_only=True is asked for {', '.join(only)}{beside}; choose the unjudged=drop policy, for all metrics"
+            f"judged_only=True is set for {', '.join(only)}{beside}; choose the unjudged=drop policy, for all metrics"
         )
     if policy.duplicates != "keep":
         return
@@ -58,7 +58,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     ]
     if refused:
         raise ConfigError(
-            f"duplicates=keep reproduces AutoRAG and requires the convention autorag, not "
+            "duplicates=keep reproduces AutoRAG and requires the autorag convention, not "
             f"{', '.join(refused)}; choose duplicates=penalize"
         )
 
@@ -68,6 +68,6 @@ def check_harm(labeller: str, metrics: Mapping[str, Metric]) -> None:
     texts = [text for text, metric in metrics.items() if metric.definition.queries == "harmful"]
     if texts and labeller != "id":
         raise ConfigError(
-            f"{', '.join(texts)}: harmful_ids are ids, and with the {labeller} labeller a harmful passage may come "
+            f"{', '.join(texts)}: harmful_ids are ids, but with the {labeller} labeller a harmful passage may come "
             "back under another id; choose the id labeller, or omit these metrics"
         )

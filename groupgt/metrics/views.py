@@ -230,6 +230,6 @@ def _first_row(key: Ints, size: int) -> Ints:
 
 
 def nth(key: Ints) -> Ints:
-    """Numbers the rows within each run of equal keys, from 1."""
+    """Assign numbers to the rows within each run of equal keys, from 1."""
     position = np.arange(len(key), dtype=np.int64)
     return position - np.maximum.accumulate(np.where(changes(key), position, 0)) + 1

@@ -1,4 +1,4 @@
-"""Figures for one query, formatted as expressions for worked examples.
+"""Numbers for one query, formatted as expressions for worked examples.
 
 An expression contains only numbers, `+ - * / **`, brackets and `log2`, so a reader or a test can evaluate it.
 """

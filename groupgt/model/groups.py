@@ -250,7 +250,7 @@ class _Reader:
         groups = [group for _, group in self.groups]
         if self.pairs == len(groups) > 0:
             warn(
-                f"every group is two integers, of which the second is at most {HIGHEST_USUAL_GRADE}: they are read as "
+                f"every group is two integers, the second at most {HIGHEST_USUAL_GRADE}, and groupgt reads both as "
                 'ids; if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
             )
         rows = [alternative for group in groups for alternative in group.alternatives]
@@ -332,8 +332,8 @@ class _Reader:
             raise _GroupError(f"one list mixes ids and groups: {display(row)}; put every id into a group")
         if self.policy.flat_gt == "error" and len(ids) > 1:
             raise _GroupError(
-                f"expected groups (a list of lists), found the flat list {display(row)}; say which is meant with the "
-                "policy flat_gt=and (all ids required) or flat_gt=or (any id suffices)"
+                f"expected groups (a list of lists), found the flat list {display(row)}; set the policy flat_gt=and "
+                "(all ids required) or flat_gt=or (any id suffices)"
             )
         return [[name] for name in ids] if self.policy.flat_gt == "and" else [ids]
 
@@ -429,7 +429,7 @@ def _record_in(cells: Sequence[Any]) -> str | None:
     """Explain what a group seems to be if it holds more than ids, such as an id and its grade; None for a group of ids.
 
     >>> _record_in(["a", "b"]), _record_in(["a", 2]).partition(":")[0]
-    (None, 'a group holds ids and nothing else')
+    (None, 'a group contains only ids')
     """
     kinds = {"text" if isinstance(cell, str) else "number" for cell in cells if not isinstance(cell, Mapping)}
     inner = next((cell for cell in cells if isinstance(plain(cell), (list, tuple)) and not isinstance(cell, str)), None)
@@ -439,7 +439,7 @@ def _record_in(cells: Sequence[Any]) -> str | None:
     ):
         return None
     record = cells if inner is None else plain(inner)
-    found = f"a group holds ids and nothing else: found {display(record if inner is None else cells)}"
+    found = f"a group contains only ids: found {display(record if inner is None else cells)}"
     if len(record) == 3 and isinstance(record[0], str):
         return f'{found}; write a span as {{"doc": …, "start": …, "end": …}} and match it with the spans labeller'
     way = 'write grades as {"id": …, "grade": …}, or a query as {id: grade}'

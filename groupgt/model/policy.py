@@ -52,8 +52,8 @@ class Policy:
     empty_groups: Annotated[
         Literal["error", "drop", "unmeetable"],
         Doc(
-            "An empty group beside others, or a blank id: an error, or dropped; unmeetable: a group without a relevant "
-            "alternative counts as one that cannot be covered, where groups are declared as groups."
+            "An empty group next to others, or a blank id: an error, or dropped. With unmeetable, a declared group "
+            "without a relevant alternative counts as one that cannot be covered."
         ),
     ] = "error"
     flat_gt: Annotated[
@@ -68,20 +68,20 @@ class Policy:
     duplicates: Annotated[
         Literal["penalize", "drop", "error", "keep"],
         Doc(
-            "A repeated id: keeps its rank but is non-relevant (penalize), is removed and closes the gap (drop), "
-            "is an error, or hits again as in AutoRAG (keep, convention autorag only)."
+            "A repeated id: keeps its rank but is non-relevant (penalize), is removed so that later results move up "
+            "(drop), is an error, or hits again as in AutoRAG (keep, only under the autorag convention)."
         ),
     ] = "penalize"
     unjudged: Annotated[
         Literal["nonrelevant", "drop"],
         Doc(
-            "A result that is not judged, or with a negative grade: counts as non-relevant, or is removed and closes "
-            "the gap (drop: condensed lists, trec_eval's -J, with the id labeller)."
+            "A result that is unjudged or has a negative grade: counts as non-relevant, or is removed so that later "
+            "results move up (drop: condensed lists, as with trec_eval's -J; needs the id labeller)."
         ),
     ] = "nonrelevant"
     ties: Annotated[
         Literal["id", "input"],
-        Doc("Equal scores: ordered by descending byte order of the id, as in trec_eval, or as given (input)."),
+        Doc("Equal scores: ordered by descending byte order of the id, as in trec_eval, or in input order (input)."),
     ] = "id"
     undefined: Annotated[
         Literal["skip", "zero"],
@@ -92,17 +92,17 @@ class Policy:
     ] = "skip"
     absent: Annotated[
         Literal["warn", "ignore", "error"],
-        Doc("An id of the ground truth that the corpus lacks, so that no search finds it: a warning, or an error."),
+        Doc("An id of the ground truth that is not in the corpus, so no search can find it: a warning, or an error."),
     ] = "warn"
     level: Annotated[
         float | None,
         LEVEL,
-        Doc("Documents are relevant from this grade on, as with trec_eval's -l; null for any grade above 0."),
+        Doc("Lowest grade that is relevant, as with trec_eval's -l; null for any grade above 0."),
     ] = None
     importance: Annotated[
         tuple[str, ...],
         IMPORTANCE,
-        Doc("Only groups of these importances are evaluated, such as [vital]; none for all."),
+        Doc("Evaluate only groups of these importances, such as [vital]; none for all groups."),
     ] = ()
 
     def __post_init__(self) -> None:

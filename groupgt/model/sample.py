@@ -40,7 +40,7 @@ def sample_fault(qids: Sequence[str], entries: Sequence[Any], population: Sequen
     if not entries or not all(
         isinstance(record, Mapping) and isinstance(record.get("seed"), int) for record in entries
     ):
-        return "it does not say which sample its queries are"
+        return "it does not record which sample its queries are from"
     first = entries[0]
     if any({**record, "place": None} != {**first, "place": None} for record in entries):
         return "its queries are from several samples"

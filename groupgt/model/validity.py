@@ -165,13 +165,13 @@ def unjudged(cell: Any) -> str:
     >>> unjudged(None) == unjudged("") == unjudged(float("nan")) != "", unjudged("high")
     (True, '')
     """
-    return "; leave out documents that are not judged, or give them a grade" if _is_missing(cell) else ""
+    return "; leave out unjudged documents, or give them a grade" if _is_missing(cell) else ""
 
 
 def unscored(cell: Any) -> str:
     """Return the way out if a score is missing."""
     return (
-        "; give every result a score, or leave out all scores (ranks or the order count then)"
+        "; give every result a score, or leave out all scores (then ranks or the order count)"
         if _is_missing(cell)
         else ""
     )

@@ -331,7 +331,7 @@ def as_lengths(value: Any) -> Lengths:
     if isinstance(value, Lengths):
         return value
     if not isinstance(value, Mapping):
-        expected = '{"tokens": {id: length}}, {id: text}, or what read_lengths(corpus) gives'
+        expected = '{"tokens": {id: length}}, {id: text}, or the result of read_lengths(corpus)'
         raise ConfigError(f"lengths: expected {expected}, found {display(value)}")
     if value and all(isinstance(text, str) for text in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})

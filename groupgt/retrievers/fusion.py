@@ -31,7 +31,7 @@ class ResultsOptions(base.Options):
 
     path: Annotated[File, Doc("The results; {dataset} is replaced by the name of the data set.")]
     format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
-    columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {doc_id: chunk}.")] = field(
+    columns: Annotated[dict[str, str], Doc("Column names by role, such as {doc_id: chunk}.")] = field(
         default_factory=dict
     )
     traces: Annotated[

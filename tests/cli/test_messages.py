@@ -170,7 +170,7 @@ def test_k_as_text(folder: Path) -> None:
 
 def test_k_beside_a_cutoff(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "evaluate", "truth.jsonl", "run.trec", "-m", "recall@5", "-k", "10", status=0)
-    assert "warning: k = 10 has no effect: every metric has its own cutoff or takes none" in text
+    assert "warning: k = 10 has no effect, because every metric has its own cutoff or takes none" in text
     assert said(capsys, "evaluate", "truth.jsonl", "run.trec", "-m", "recall@5,ndcg", "-k", "10", status=0) == ""
     Path("experiment.yaml").write_text(EXPERIMENT.replace("[recall]", "[recall@1]"))
     assert "k = 1 has no effect" in said(capsys, "run", "experiment.yaml", status=0)

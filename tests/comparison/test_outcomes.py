@@ -299,7 +299,7 @@ def test_faults_say_where(tmp_path: Path, text: str) -> None:
 
 def test_texts_of_two_queries_need_ids(tmp_path: Path) -> None:
     frame = pl.DataFrame({"qid": ["a", "b"], "query": ["same?", "same?"], "retrieval_gt": [[["x"]], [["y"]]]})
-    with pytest.raises(DataError, match=r"query 'same\?': its text is that of the queries a, b; add ids"):
+    with pytest.raises(DataError, match=r"query 'same\?': the queries a, b have the same text; add ids"):
         groupgt.outcomes(frame, {"a": ["x"]}, pl.DataFrame({"query": ["same?"], "correct": [1]}))
 
 

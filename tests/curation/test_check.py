@@ -143,7 +143,7 @@ def test_ids_that_are_not_in_the_corpus(snapshot: Snapshot) -> None:
         found = groupgt.check(truth, corpus=corpus).findings["truth"]
     (absent,) = [each for each in found if "not in the corpus" in each.what]
     assert (absent.count, absent.example) == (2, "c, B ")
-    with pytest.warns(groupgt.GroupgtWarning, match="never retrieved: 'B '; the corpus has 'b'"):
+    with pytest.warns(groupgt.GroupgtWarning, match="never be retrieved: 'B '; the corpus has 'b'"):
         found = groupgt.check({"q": [["B "]]}, corpus=corpus).findings["truth"]
     (near,) = [each for each in found if "not in the corpus" in each.what]
     snapshot(near.example)

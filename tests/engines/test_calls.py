@@ -87,12 +87,12 @@ def test_a_run_without_results_needs_no_calls() -> None:
 @pytest.mark.parametrize(
     ("ranking", "what"),
     [
-        ([{"id": "a", "call": 2}, {"id": "b", "call": 1}], "rank 2 is of call 1, and the one before it of call 2"),
+        ([{"id": "a", "call": 2}, {"id": "b", "call": 1}], "rank 2 is from call 1, but the one before it from call 2"),
         ([{"id": "a", "call": 1}, {"id": "b"}], "for each of 2 results, found 1"),
         ([{"id": "a"}, {"id": "b", "call": 1}], "for each of 2 results, found 1"),
         (["a", {"id": "b", "call": 1}], "for each of 2 results, found 1"),
         (np.array(["a", {"id": "b", "call": 1}], dtype=object), "for each of 2 results, found 1"),
-        ([({"id": "a", "call": 2}, 0.5), ({"id": "b", "call": 1}, 0.9)], "rank 2 is of call 1"),
+        ([({"id": "a", "call": 2}, 0.5), ({"id": "b", "call": 1}, 0.9)], "rank 2 is from call 1"),
         (({"id": "a", "call": 1}, "b"), "for each of 2 results, found 1"),
         ([{"id": "a", "call": 0}], "found 0"),
         ([{"id": "a", "call": -1}], "found 0"),
@@ -196,7 +196,12 @@ def test_a_line_without_a_call(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("cells", "what"),
-    [([2, 1], "rank 2 is of call 1"), ([1], "for each of 2 results, found 1"), (["x", 1], "found 1"), ("x", "found 0")],
+    [
+        ([2, 1], "rank 2 is from call 1"),
+        ([1], "for each of 2 results, found 1"),
+        (["x", 1], "found 1"),
+        ("x", "found 0"),
+    ],
     ids=str,
 )
 def test_lists_whose_calls_are_none(cells: Any, what: str, tmp_path: Path) -> None:
@@ -502,7 +507,7 @@ def test_what_the_ground_truth_leaves_out_leaves_its_call() -> None:
 
 def test_a_hit_vector_keeps_the_order_of_calls() -> None:
     assert groupgt.label([["a"], ["b"]], mappings(RUN)["q"]).tolist() == [1, 0, 0, 0, 1]
-    with pytest.raises(groupgt.DataError, match="rank 2 is of call 1"):
+    with pytest.raises(groupgt.DataError, match="rank 2 is from call 1"):
         groupgt.label([["a"]], [{"id": "a", "call": 2}, {"id": "b", "call": 1}])
 
 
@@ -567,7 +572,7 @@ def test_explain_leaves_calls_out_where_results_were_dropped_by_other_names() ->
     options: dict[str, Any] = {"labeller": "parents", "policy": {"duplicates": "drop"}}
     found = groupgt.evaluate(TRUTH, run, ["mrr"], **options)
     assert [sorted(row) for row in found.explain_dict("q")["results"]] == [["hits", "id", "rank"]]
-    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes them by other names"):
+    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes results by their new names"):
         groupgt.evaluate(TRUTH, run, ["recall@2calls"], **options)
 
 

@@ -181,7 +181,7 @@ def test_a_worker_without_groupgt_or_with_another_version_says_so(monkeypatch: p
     other.__version__ = "0.0.9"  # type: ignore[attr-defined]
     for module, told in ((None, "no groupgt"), (other, "groupgt 0.0.9")):
         monkeypatch.setattr(fake.FakeFrame, "each", elsewhere(module))
-        message = f"results: a worker of the cluster has {told}, expected groupgt {version}; install that version"
+        message = f"results: a cluster worker has {told}, expected groupgt {version}; install that version"
         with pytest.raises(groupgt.ConfigError, match=re.escape(message)):
             groupgt.evaluate(TRUTH, Rows(FRAME), ["mrr"])
 

@@ -134,5 +134,5 @@ def test_a_threshold_on_distances_is_found_from_the_other_side() -> None:
 
 def test_scores_made_from_ranks_are_no_scores() -> None:
     run = {"q": [("a", 1.0), ("b", 0.5)]}
-    with pytest.raises(groupgt.DataError, match="these have only an order"):
+    with pytest.raises(groupgt.DataError, match="these results have only an order"):
         groupgt.evaluate({"q": [["a"]]}, run, ["recall@0.7score"])

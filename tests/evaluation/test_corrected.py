@@ -200,10 +200,11 @@ def test_what_is_no_audit(tmp_path: Path, snapshot: Snapshot) -> None:
         assert expected in str(error.value)
 
     refused(lines[:9], "expected at least 10 audited queries, found 9")
-    refused([*lines, {**lines[0], "qid": "other"}], "audit: query 'other' is not in the ground truth that is audited")
+    refused([*lines, {**lines[0], "qid": "other"}], "audit: query 'other' is not in the audited ground truth")
     bare = [{key: line[key] for key in ("qid", "retrieval_gt")} for line in lines]
     refused(
-        bare, "but it does not say which sample its queries are; draw one with groupgt judge --sample or groupgt sam"
+        bare,
+        "but it does not record which sample its queries are from; draw one with groupgt judge --sample or groupgt sam",
     )
     refused(
         [{**lines[0], "sample": {**lines[0]["sample"], "seed": 8}}, *lines[1:]], "its queries are from several samples"

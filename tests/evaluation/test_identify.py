@@ -60,7 +60,7 @@ def test_policies_are_tried() -> None:
     assert (over.metric, over.over, over.queries) == ("mrr.trec", "queries that are in the run", 3)
     graded = groupgt.identify(TRUTH, RUN, ".2917", ["mrr"]).matches
     # Of grade 2 are b of q1, at rank 3, and e of q4, at rank 4: (1/3 + 1/4) / 2.
-    assert ("mrr.trec", "level=2", "queries with a relevant item") in [
+    assert ("mrr.trec", "level=2", "queries with a relevant document") in [
         (each.metric, each.policy, each.over) for each in graded
     ]
 

@@ -117,14 +117,17 @@ def test_declared_without_an_answer_but_with_one(tmp_path: Path, snapshot: Snaps
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"a": ["x", "y"]}, "needs the score of every result; these have only an order"),
+        ({"a": ["x", "y"]}, "needs the score of every result, but these results have only an order"),
         ({"a": [("x", 0.2), ("y", 0.9)]}, "query 'a': a threshold on scores needs results in the order of falling"),
         ({"a": [{"id": "x", "score": 0.9}, {"id": "y"}]}, "needs the score of every result"),
         (
             {"a": [{"id": "x", "score": 0.1, "call": 1}, {"id": "y", "score": 0.9, "call": 2}]},
             "needs results in the order of falling scores, found 0.1 before 0.9",
         ),
-        ("rank.csv", "rank.csv: a threshold on scores needs the score of every result; these have only an order"),
+        (
+            "rank.csv",
+            "rank.csv: a threshold on scores needs the score of every result, but these results have only an order",
+        ),
     ],
 )
 def test_results_without_a_threshold(given: Any, expected: str, tmp_path: Path) -> None:

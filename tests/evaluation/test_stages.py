@@ -311,6 +311,6 @@ def test_trials_are_averaged() -> None:
     assert [(each["trial"], each["lost"]) for each in found.groups if each["qid"] == "r"] == [(1, "first"), (2, None)]
     assert "covered by the last stage on average over 2 trials" in str(found)
     with pytest.raises(
-        groupgt.ConfigError, match="as many trials of each stage that has some, found first 3, second 2"
+        groupgt.ConfigError, match="the same number of trials for each stage with trials, found first 3, second 2"
     ):
         groupgt.stages(truth, {"first": groupgt.Run.of_trials([groupgt.Run.of(first)] * 3), "second": second})

@@ -80,7 +80,7 @@ def test_ids_that_are_not_in_the_corpus_stand_above_the_table(experiment: Path, 
     assert outcome.absent == {"mine": ["opening-hours", "lending", "renewing-online"]}
     above, _, _ = str(outcome).partition("convention coverage")
     doubt = (
-        "3 ids of the ground truth are not in the corpus, so never retrieved: 'opening-hours', 'lending', "
+        "3 ids of the ground truth are not in the corpus, so they can never be retrieved: 'opening-hours', 'lending', "
         "'renewing-online'."
     )
     assert doubt in above

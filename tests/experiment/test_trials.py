@@ -178,7 +178,7 @@ def test_one_name_several_times_in_the_shell(tmp_path: Path, cli: Cli) -> None:
         ([{"qid": "q0", "retrieved_ids": []}, *NESTED], "some rows have a trial and some have none"),
         ([{**NESTED[0], "trial": "first"}, *NESTED[1:]], "expected a trial (a whole number, in every row)"),
         ([*NESTED, NESTED[0]], "duplicate query"),
-        ([{**NESTED[0], "build": 1}, *NESTED[1:]], "expected a column trial or build, found both"),
+        ([{**NESTED[0], "build": 1}, *NESTED[1:]], "expected a trial column or a build column, found both"),
         ([{"qid": "q0", "retrieved_ids": [], "build": "b1"}], "expected a build (a whole number, in every row)"),
     ],
 )
@@ -546,7 +546,7 @@ def test_builds_have_a_variance_of_their_own() -> None:
     assert "are for other builds as well" in table.text()
 
 
-@pytest.mark.filterwarnings("ignore:.*relevant ids are in no result")
+@pytest.mark.filterwarnings("ignore:.*relevant ids are not in the results")
 def test_trials_that_differ_as_a_whole_are_told() -> None:
     truth = {f"q{n}": [[f"a{n}"]] for n in range(40)}
     runs = [{f"q{n}": [f"a{n}" if n % 4 < kept else "x"] for n in range(40)} for kept in (1, 4)]

@@ -58,7 +58,7 @@ def test_a_missing_score(tmp_path: Path, name: str) -> None:
     given, place = RUNS[name]
     said = refused(tmp_path, name, given, lambda run: groupgt.evaluate({"q": [["a"]]}, run, ["mrr"]))
     assert said.startswith(place)
-    assert said.endswith("; give every result a score, or leave out all scores (ranks or the order count then)")
+    assert said.endswith("; give every result a score, or leave out all scores (then ranks or the order count)")
 
 
 @pytest.mark.parametrize("name", TRUTHS)
@@ -66,4 +66,4 @@ def test_a_missing_grade(tmp_path: Path, name: str) -> None:
     given, place = TRUTHS[name]
     said = refused(tmp_path, name, given, lambda truth: groupgt.evaluate(truth, {"q": ["a"]}, ["mrr"]))
     assert said.startswith(place)
-    assert said.endswith("; leave out documents that are not judged, or give them a grade")
+    assert said.endswith("; leave out unjudged documents, or give them a grade")

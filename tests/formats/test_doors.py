@@ -169,15 +169,15 @@ PAIRS = [
 
 @pytest.mark.parametrize("groups", PAIRS)
 def test_a_group_holds_ids_and_nothing_else(tmp_path: Path, cli: Cli, groups: dict[str, Any]) -> None:
-    with pytest.raises(groupgt.DataError, match="a group holds ids and nothing else"):
+    with pytest.raises(groupgt.DataError, match="a group contains only ids"):
         groupgt.evaluate(groups, {"q": ["17"]}, ["recall"])
-    with pytest.raises(groupgt.DataError, match="a group holds ids and nothing else"):
+    with pytest.raises(groupgt.DataError, match="a group contains only ids"):
         groupgt.score(groups["q"], ["17"])
     run = put(tmp_path / "run.json", '{"q": ["17"]}')
     for text in (json.dumps(groups), json.dumps({"qid": "q", "retrieval_gt": groups["q"]})):
         fails(
             cli("evaluate", put(tmp_path / "truth.json", text), run, "-m", "recall"),
-            "ids and nothing else: found",
+            "a group contains only ids: found",
             "write",
         )
 
@@ -188,7 +188,7 @@ def test_the_way_out_of_pairs_is_a_grade() -> None:
 
 
 def test_small_integers_are_ids_and_a_question() -> None:
-    with pytest.warns(groupgt.GroupgtWarning, match="every group is two integers, of which the second is at most 5"):
+    with pytest.warns(groupgt.GroupgtWarning, match="every group is two integers, the second at most 5"):
         assert groupgt.GroundTruth.of({"q": [[17, 2], [40, 1]]})["q"] == [["17", "2"], ["40", "1"]]
     assert groupgt.GroundTruth.of({"q": [[17, 20], [40, 1]]})["q"] == [["17", "20"], ["40", "1"]]
 
@@ -270,7 +270,7 @@ def test_what_has_no_partner_is_named(tmp_path: Path) -> None:
     run = put(
         tmp_path / "run.jsonl", paired("run", (1,), "question") + '{"question": "Who?", "retrieved_ids": ["d0"]}\n'
     )
-    with pytest.warns(groupgt.GroupgtWarning, match=r"1 of 2 queries .* no partner .*'Who\?'"):
+    with pytest.warns(groupgt.GroupgtWarning, match=r"1 of 2 queries .* no query with the same text .*'Who\?'"):
         assert groupgt.evaluate(truth, run, ["mrr"])["mrr"] == 0.5
     twice = put(tmp_path / "twice.jsonl", paired("run", (1, 1), "question"))
     with pytest.raises(groupgt.DataError, match="duplicate query"):
@@ -287,7 +287,7 @@ def test_equal_numbers_with_other_texts_are_an_error(tmp_path: Path) -> None:
 def test_two_queries_of_one_text_need_ids(tmp_path: Path) -> None:
     rows = "".join(f'{{"qid": "{qid}", "query": "Who?", "retrieval_gt": [["a"]]}}\n' for qid in "ab")
     run = put(tmp_path / "r.jsonl", '{"question": "Who?", "retrieved_ids": ["a"]}\n')
-    with pytest.raises(groupgt.DataError, match="its text is that of the queries a, b; add ids"):
+    with pytest.raises(groupgt.DataError, match="the queries a, b have the same text; add ids"):
         groupgt.evaluate(put(tmp_path / "t.jsonl", rows), run, ["mrr"])
 
 
@@ -491,7 +491,7 @@ def test_numbers_that_may_be_grades_are_asked_for(tmp_path: Path, column: str, i
         truth = groupgt.read_ground_truth(table)
     assert truth.is_relevant.tolist() == [True, True]
     texts = [str(each.message) for each in issued]
-    assert [text.endswith(f"if they are grades, --columns grade={name}") for text in texts] == [True] * is_asked
+    assert [text.endswith(f"if they are grades, add --columns grade={name}") for text in texts] == [True] * is_asked
     declared = groupgt.read_ground_truth(table, columns={"grade": name}) if is_asked else None
     assert declared is None or declared.is_relevant.tolist() == [True, False]
 

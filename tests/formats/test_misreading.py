@@ -50,7 +50,7 @@ def test_contexts_of_a_run_are_told_as_results(tmp_path: Path, cli: Cli) -> None
     truth = put(tmp_path / "q.txt", "q1 0 d1 1\n")
     run = lines(tmp_path / "r.jsonl", {"case_id": "q1", "contexts": [{"document_id": "d1", "score": 2.0}]})
     told = cli("evaluate", truth, run, "-m", "recall@5")
-    fails(told, "rename case_id to qid", "contexts holds objects, not ids: list the document_id of each")
+    fails(told, "rename case_id to qid", "contexts contains objects, not ids: list the document_id of each")
     assert "ground truth" not in told.err
 
 
@@ -219,7 +219,7 @@ def test_repeated_queries_of_epochs_are_asked_about(tmp_path: Path, form: str, s
     of_each = table(tmp_path / "o", "csv", **{**columns, "qid": ["q1", "q2"]})
     assert groupgt.evaluate({"q1": [["a"]]}, of_each, ["recall"])["recall"] == 1
     named = table(tmp_path / "n", "csv", **{**columns, name: ["bm25", "dense"]})
-    with pytest.raises(groupgt.DataError, match="number them from 1 in a column trial"):
+    with pytest.raises(groupgt.DataError, match="number them from 1 in a trial column"):
         groupgt.evaluate({"q1": [["a"]]}, named, ["recall"])
 
 

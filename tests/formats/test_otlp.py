@@ -251,7 +251,7 @@ def test_mistakes(tmp_path: Path) -> None:
 
     q1 = {"qid": "q1"}
     assert (
-        "no trace of 1 belongs to a query of the ground truth; identify queries by an attribute (groupgt.query.id, "
+        "none of 1 traces belongs to a query of the ground truth; identify queries by an attribute (groupgt.query.id, "
         in fault(span("t", ids=["a"], text="?"))
     )
     assert "expected a span whose openinference.span.kind is RETRIEVER or gen_ai.operation.name" in fault(
@@ -261,8 +261,8 @@ def test_mistakes(tmp_path: Path) -> None:
         span("t", ids=["a"], attributes=q1), span("u", ids=["a"], attributes=q1)
     )
     who = "Who wrote The Trial?"
-    assert "query 'q2': the traces t and u are both of it" in fault(span("t", text=who), span("u", text=who))
-    assert "trace t: its text is that of the queries q1, q2; add ids (groupgt.query.id)" in fault(
+    assert "query 'q2': the traces t and u are both for this query" in fault(span("t", text=who), span("u", text=who))
+    assert "trace t: the queries q1, q2 have the same text; add ids (groupgt.query.id)" in fault(
         span("t", text=who), texts={"q1": who, "q2": who}
     )
     assert "t: expected one query, found the ids q1, q2" in fault(

@@ -106,7 +106,7 @@ def test_what_a_format_would_be_read_as_has_to_be_said(
     command = ["convert", str(tmp_path / "t.jsonl"), str(tmp_path / "out"), "--to", format]
     with pytest.raises(SystemExit):
         main(command)
-    assert f"read back as {option}, and this ground truth is {shape}" in capsys.readouterr().err
+    assert f"read back as {option}, but this ground truth is {shape}" in capsys.readouterr().err
     main([*command, "--shape", option])
     assert groupgt.read_ground_truth(tmp_path / "out", format).shape == option
 

@@ -24,7 +24,7 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
     ),
     ("truth", {"qid": ["q1"], "retrieval": [[["d1"]]]}, ("(is retrieval_gt called 'retrieval'?)",)),
     ("truth", {"qid": ["q1"], "chunk": ["d1"]}, ("is missing", "found qid, chunk")),
-    ("truth", {"qid": ["q1"], "answers": [["d1"]]}, ("answers holds an answer, not the ids of relevant documents",)),
+    ("truth", {"qid": ["q1"], "answers": [["d1"]]}, ("answers contains an answer, not the ids of relevant documents",)),
     (
         "truth",
         {"qid": ["q1"], "doc_id": ["d1"], "score": [1]},
@@ -78,7 +78,7 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
     (
         "truth",
         json.dumps(QUESTIONS).encode(),
-        ("its lists hold texts, such as 'What is the capital of France?', and no ids of documents",),
+        ("its lists contain texts, such as 'What is the capital of France?', not document ids",),
     ),
     ("truth", b'{"q1": ["d1", "d2"]}', ("expected groups (a list of lists), found the flat list", "flat_gt=and")),
 ]
@@ -135,18 +135,18 @@ def test_texts_in_place_of_ids(cli: Cli, tmp_path: Path) -> None:
     """They are called so where nothing matches, however few queries there are."""
     text = "The capital of France is Paris."
     with pytest.warns(
-        groupgt.GroupgtWarning, match=f"the results may hold texts in place of ids, such as '{text}'; give"
+        groupgt.GroupgtWarning, match=f"the results may contain texts instead of ids, such as '{text}'; give"
     ):
         groupgt.evaluate({"q": [["a"]]}, {"q": [text]}, ["recall"])
     with pytest.warns(
-        groupgt.GroupgtWarning, match="the ground truth may hold texts in place of ids, such as 'The cap"
+        groupgt.GroupgtWarning, match="the ground truth may contain texts instead of ids, such as 'The cap"
     ):
         groupgt.evaluate({"q": [[text]]}, {"q": ["a"]}, ["recall"])
     asked = cli(
         "evaluate", put(tmp_path / "t.jsonl", TRUTH), put(tmp_path / "r.json", json.dumps(QUESTIONS)), "-m", "mrr"
     )
     assert asked.status == 0
-    assert "texts in place of ids, such as 'What is the capital of France?'" in asked.err
+    assert "texts instead of ids, such as 'What is the capital of France?'" in asked.err
     # Titles are ids where they match.
     assert groupgt.evaluate({"q": [[text]]}, {"q": [text]}, ["recall"])["recall"] == 1
 

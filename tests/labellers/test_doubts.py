@@ -30,7 +30,7 @@ def test_a_pattern_that_matches_no_result() -> None:
     with pytest.warns(groupgt.GroupgtWarning) as told:
         labelled({"q": [["a#1"]]}, {"q": ["a-1", "b-2"]}, "parents", pattern="(.*)#[0-9]+")
     texts = [str(each.message) for each in told]
-    assert any("matches no results, and ids are left unchanged: 'a-1', 'b-2'" in text for text in texts)
+    assert any("matches no results, so ids stay unchanged: 'a-1', 'b-2'" in text for text in texts)
     # Some ids may be parents.
     assert labelled({"q": [["a#1"]]}, {"q": ["a#7", "b"]}, "parents", pattern="(.*)#[0-9]+") == {"recall": 1}
 
@@ -61,7 +61,7 @@ def test_documents_that_never_meet() -> None:
         with pytest.warns(groupgt.GroupgtWarning, match=f"lacks {absent} of {absent + 1} documents .*: {named}"):
             labelled({**SPANS, **others}, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     frame = pl.DataFrame({"qid": ["q"], "doc_id": ["c1"], "score": [1], "start": [0], "end": [10]})
-    with pytest.warns(groupgt.GroupgtWarning, match="such as 'd', but from others, such as 'c1'; results name theirs"):
+    with pytest.warns(groupgt.GroupgtWarning, match="such as 'd', but from others, such as 'c1'; name the document"):
         assert labelled(SPANS, frame, "spans") == {"recall": 0}
     assert labelled(SPANS, frame.with_columns(doc=pl.lit("d")), "spans") == {"recall": 1}
 
@@ -71,8 +71,8 @@ def test_documents_that_never_meet() -> None:
     [
         # Two of its four characters lie in each chunk: .5 of the alternative, .2 of a chunk, 2/12 of their union.
         ({"min_overlap": 0.6}, r"lower min_overlap or let chunks cover an alternative together \(joint: true\)"),
-        ({"of": "result"}, r"lower min_overlap or measure the share of the alternative \(of: alternative\)"),
-        ({"of": "union"}, r"lower min_overlap or measure the share of the alternative \(of: alternative\)"),
+        ({"of": "result"}, r"lower min_overlap or divide by the length of the alternative \(of: alternative\)"),
+        ({"of": "union"}, r"lower min_overlap or divide by the length of the alternative \(of: alternative\)"),
     ],
 )
 def test_an_alternative_that_no_chunk_covers_enough(options: dict[str, Any], way: str) -> None:
@@ -84,13 +84,13 @@ def test_an_alternative_that_no_chunk_covers_enough(options: dict[str, Any], way
 @pytest.mark.parametrize(
     ("truth", "use", "words"),
     [
-        (SPANS, "id", "reads alternatives that are ids, and 'd\\[0:10\\]' is a span; .* such as spans"),
+        (SPANS, "id", "needs alternatives that are ids, but 'd\\[0:10\\]' is a span; .* such as spans"),
         ({"q": [[{"text": "a"}, {"text": "b"}]]}, "id", "'a' is a text, as are 1 more; .* such as text"),
         (SPANS, "parents", "is a span"),
-        ({"q": [["a"]]}, "spans", "'a' is an id; name the table of the chunks that were judged as `reference`"),
+        ({"q": [["a"]]}, "spans", "'a' is an id; name the table of the judged chunks as `reference`"),
         ({"q": [[{"text": "a"}]]}, "spans", "'a' is a text; choose the text labeller"),
-        (SPANS, "text", "found the span 'd\\[0:10\\]'; places are what the spans labeller compares"),
-        ({"q": [["a", "b"]]}, "text", "text of the alternative 'a' is not known, nor of 1 more; .*`reference`"),
+        (SPANS, "text", "found the span 'd\\[0:10\\]'; use the spans labeller for spans"),
+        ({"q": [["a", "b"]]}, "text", "no text for the alternative 'a', nor for 1 more; .*`reference`"),
     ],
 )
 def test_alternatives_of_another_kind(truth: Any, use: str, words: str) -> None:
@@ -102,7 +102,7 @@ def test_results_without_a_text() -> None:
     with pytest.raises(groupgt.DataError, match="needs the text of the result 'c1'; name a corpus") as caught:
         labelled({"q": [[{"text": "a"}]]}, {"q": ["c1", "c2"]}, "text")
     assert caught.value.total == 1
-    with pytest.raises(groupgt.DataError, match="the corpus has no text of the result 'c2'"):
+    with pytest.raises(groupgt.DataError, match="the corpus has no text for the result 'c2'"):
         labelled({"q": [[{"text": "a"}]]}, {"q": ["c1", "c2"]}, "text", corpus={"c1": "a"})
 
 
@@ -121,7 +121,7 @@ def test_metrics_over_contents_know_what_the_labeller_knows() -> None:
     texts = {"corpus": {"c1": "one two"}, "reference": {"a": "two three"}}
     found = groupgt.evaluate({"q": [["a"]]}, {"q": ["c1"]}, ["token_f1"], labeller={"use": "text", "with": texts})
     assert found["token_f1"] == 0.5  # one word of two on either side
-    with pytest.raises(groupgt.DataError, match="places are what the spans labeller compares"):
+    with pytest.raises(groupgt.DataError, match="use the spans labeller for spans"):
         groupgt.evaluate(SPANS, {"q": ["c1"]}, ["token_f1"], labeller={"use": "spans", "with": {"chunks": CHUNKS}})
 
 

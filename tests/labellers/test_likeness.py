@@ -121,14 +121,12 @@ def unknown(truth: GroundTruth, reference: dict[str, str]) -> list[str]:
 def test_alternatives_without_a_text_are_named() -> None:
     """Each of them where there is something to look into; else the first, and how many more."""
     truth = GroundTruth.of({"q": [["a", "b"], ["c"]], "p": [["d"]]})
-    assert unknown(truth, {}) == ["query 'q': the text of the alternative 'a' is not known, nor of 3 more; do this"]
+    assert unknown(truth, {}) == ["query 'q': no text for the alternative 'a', nor for 3 more; do this"]
     assert unknown(truth, {"b": "x", "d": "y"}) == [
-        "query 'q': the text of the alternative 'a' is not known; do this",
-        "query 'q': the text of the alternative 'c' is not known; do this",
+        "query 'q': no text for the alternative 'a'; do this",
+        "query 'q': no text for the alternative 'c'; do this",
     ]
-    assert unknown(GroundTruth.of({"q": [["a"]]}), {}) == [
-        "query 'q': the text of the alternative 'a' is not known; do this"
-    ]
+    assert unknown(GroundTruth.of({"q": [["a"]]}), {}) == ["query 'q': no text for the alternative 'a'; do this"]
 
 
 def test_blank_alternatives_where_they_are_allowed() -> None:
@@ -147,10 +145,10 @@ def test_results_without_a_text_are_named() -> None:
     with pytest.raises(groupgt.DataError) as caught:
         texts([None, "x", None], {"c2": "y"})
     assert list(caught.value.faults) == [
-        "results of query 'p': the corpus has no text of the result 'c1'",
-        "results of query 'q': the corpus has no text of the result 'c3'",
+        "results of query 'p': the corpus has no text for the result 'c1'",
+        "results of query 'q': the corpus has no text for the result 'c3'",
     ]
     with pytest.raises(groupgt.DataError) as caught:
         texts(["x", None, None], {})
-    way = "name a corpus, or results that carry their contents"
+    way = "name a corpus, or use results with contents"
     assert list(caught.value.faults) == [f"results of query 'q': it needs the text of the result 'c2'; {way}"]

@@ -104,9 +104,13 @@ def test_nothing_to_look_up_is_no_hit() -> None:
     [
         ({"c2": [1, 0]}, {"a": [1, 0]}, "result 'c1': has no vector in `documents`"),
         ({"c1": [1, 0]}, {"b": [1, 0]}, "alternative 'a': has no vector in `alternatives`"),
-        ({"c1": [1, 0, 0]}, {"a": [1, 0]}, "vectors of as many dimensions, found 3 of results and 2 of alternatives"),
+        (
+            {"c1": [1, 0, 0]},
+            {"a": [1, 0]},
+            "vectors with the same number of dimensions, found 3 of results and 2 of alternatives",
+        ),
         ({"c1": [1, "x"]}, {"a": [1, 0]}, "`documents`: expected vectors of one length, lists of numbers"),
-        ({"c1": [1, float("nan")]}, {"a": [1, 0]}, "`documents`: the vector of 'c1' holds NaN or infinity"),
+        ({"c1": [1, float("nan")]}, {"a": [1, 0]}, "`documents`: the vector of 'c1' contains NaN or infinity"),
         ({"c1": [0, 0]}, {"a": [1, 0]}, "`documents`: the vector of 'c1' is "),
         ({"c1": [1, 0]}, {"a": [0.0, 0.0]}, "`alternatives`: the vector of 'a' is "),
     ],
@@ -206,7 +210,7 @@ def test_texts_that_say_nothing_are_refused() -> None:
     blank = refused({"q": [["a"]]}, {"q": ["c1"]}, "text", corpus=TEXTS, reference={"a": " "})
     assert "query 'q': the text of the alternative 'a' is blank" in blank
     spans = {"q": [[{"doc": "d", "start": 0, "end": 5}]]}
-    assert "places are what the spans labeller compares" in refused(spans, {"q": ["c1"]}, "text", corpus=TEXTS)
+    assert "use the spans labeller for spans" in refused(spans, {"q": ["c1"]}, "text", corpus=TEXTS)
 
 
 def test_partial_ratio_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +248,7 @@ def test_alternatives_that_are_no_spans() -> None:
     empty = {"q": [[{"doc": "d", "start": 5, "end": 5}]], "p": [["judged"]], "o": [[{"text": "words"}]]}
     words = refused(empty, {"q": ["c1"]}, "spans", chunks=chunks)
     assert "expected a span that ends after its start, found" in words
-    assert "'judged' is an id; name the table of the chunks that were judged as `reference`" in words
+    assert "'judged' is an id; name the table of the judged chunks as `reference`" in words
     assert "'words' is a text; choose the text labeller" in words
     with_reference = refused({"p": [["judged"]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
     assert "the alternative 'judged' is not in the reference" in with_reference

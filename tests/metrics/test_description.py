@@ -39,7 +39,7 @@ def test_details_have_a_line_for_everything_there_is_to_say() -> None:
         "  a",
         "",
         "lower is better",
-        "uses the whole ranking; takes no cutoff",
+        "uses the entire ranking and takes no cutoff",
         "also written retrieval_mine",
         "note: It grows.",
     ]

@@ -23,7 +23,7 @@ from groupgt.metrics.worksheet import Sheet
 
 TRUTH = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": []}
 RUN = {"q1": ["a", "x", "b", "y"], "q2": ["x", "c"]}
-FORMULA = "Σ over groups covered of 2^((1 − rank) ÷ h) ÷ m"
+FORMULA = "(Σ over covered groups of 2^((1 − rank) ÷ h)) ÷ m"
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def half_life(hits: Any, h: Annotated[float, Gt(0), Le(100)] = 5.0) -> Any:
-    """How early each group is covered: its gain halves every h results.
+    """Gain of the covered groups, halved every h results.
 
     More is said here.
     """
@@ -299,7 +299,7 @@ def test_a_name_that_nobody_registered() -> None:
         groupgt.MetricError, match=r"there is no metric named 'half_lif'.*did you mean|groupgt list metrics"
     ):
         groupgt.parse_metric("half_lif")
-    with pytest.raises(groupgt.MetricError, match="it is not registered in this process; import the module"):
+    with pytest.raises(groupgt.MetricError, match="not registered in this process; import the module"):
         groupgt.evaluate(TRUTH, RUN, [pickle.loads(carried)])
 
 
@@ -381,7 +381,7 @@ def test_the_catalogue_describes_it() -> None:
     metric = named(source="a paper")
     assert groupgt.list_metrics()[-1] is metric.definition
     shown = details(metric.definition)
-    assert shown.startswith("half_life: How early each group is covered: its gain halves every h results.\n")
+    assert shown.startswith("half_life: Gain of the covered groups, halved every h results.\n")
     assert FORMULA in shown
     assert "h: a number above 0, at most 100; default 5.0" in shown
     assert as_dict(metric.definition)["formulas"][0]["source"] == "a paper"

@@ -220,7 +220,9 @@ def test_the_report_says_of_a_group_that_cannot_be_met_why(tmp_path: Path) -> No
     assert outcome.folder is not None
     (shown_set,) = value(page_at(outcome.folder / "report.html"), "page")["datasets"]
     said = ["".join(sentence["parts"]) for sentence in shown_set["notes"]]
-    assert "dataset 'one': 1 id of the ground truth is not in the corpus, so never retrieved: 'gone'." in said
+    assert (
+        "dataset 'one': 1 id of the ground truth is not in the corpus, so they can never be retrieved: 'gone'." in said
+    )
     ((_, shown, *_),) = value(page_at(outcome.folder / "report.html"), "details-0-0")
     assert [group[3:] for group in shown] == [
         [],

@@ -165,7 +165,7 @@ BAD_NPY: list[tuple[Any, str]] = [
     (np.zeros(3), r"expected an array of shape \(rows, dimensions\), found shape \(3,\)"),
     (np.zeros((3, 2, 1)), r"found shape \(3, 2, 1\)"),
     (np.zeros((3, 0)), r"found shape \(3, 0\)"),
-    (np.zeros((2, 2)), "expected 3 rows, those of the documents of the corpus, found 2"),
+    (np.zeros((2, 2)), "expected 3 rows, one for each of the documents of the corpus, found 2"),
     (np.zeros((3, 5)), r"q.npy: expected 5 dimensions, those of the documents, found 2"),
     (np.array([[1, 2], [np.nan, 1], [np.inf, 1]]), r"row 2 \('d1'\): expected finite numbers, found NaN or infinity"),
     (np.array([["a", "b"]] * 3), "expected an array of numbers, found <U1"),
@@ -217,7 +217,9 @@ def test_an_archive_is_no_array(tmp_path: Path) -> None:
 
 def test_rows_of_questions_are_those_of_the_whole_ground_truth(tmp_path: Path) -> None:
     files = stored(tmp_path, np.eye(2), np.eye(2))
-    with pytest.raises(groupgt.RetrieverError, match="expected 3 rows, those of the queries of the ground truth"):
+    with pytest.raises(
+        groupgt.RetrieverError, match="expected 3 rows, one for each of the queries of the ground truth"
+    ):
         vectors.Dense(setting(2, 3), vectors.Options(**files))
 
 
