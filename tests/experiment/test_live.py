@@ -126,13 +126,13 @@ def test_a_run_that_failed_is_not_resumed_unless_that_is_asked_for(
     assert status("run", str(file), "--dry-run", "--resume", "--format", "json") == 0
     said = capsys.readouterr()
     assert said.err == ""
-    assert "but for 10 answers of an interrupted run" in said.out
+    assert "except 10 answers of an interrupted run" in said.out
     # Other options, changes or systems are another run.
     for arguments in (["--set", "evaluate.depth=2"], ["--set", "evaluate.primary=recall@5"], ["--only", "api"]):
         assert status("run", str(file), "--resume", "--dry-run", *arguments) == 2
         assert "--resume: no run of this file" in capsys.readouterr().err
     assert status("run", str(file), "--resume", "--refresh") == 2
-    assert "drop one of the two" in capsys.readouterr().err
+    assert "remove one of the two" in capsys.readouterr().err
     assert status("run", str(file)) == 0
     assert "To continue with them, add --resume" in capsys.readouterr().err
     assert sum(map(len, ASKED)) == 10
