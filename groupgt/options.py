@@ -142,7 +142,7 @@ def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tupl
 
 
 def options_from(kind: type[Any] | None, values: Mapping[str, Any], where: str = "", *, texts: bool = False) -> Any:
-    """Read options from a mapping; raise a `ConfigError` that lists every error, each prefixed with `where`."""
+    """Read options from a mapping. Raise a `ConfigError` that lists every error, each prefixed with `where`."""
     options, faults = read_options(kind, values, texts=texts)
     _stop(faults, where)
     return options

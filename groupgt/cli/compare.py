@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
-    """Add an option for each setting, or only for the given names; `overriding` options have no default."""
+    """Add an option for each setting, or only for the given names. `overriding` options have no default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
     others = {"default": None, "show_default": False} if overriding else {}
     return together(*(option_of(setting, **others) for setting in settings))
@@ -178,7 +178,7 @@ def _comparison(
     settings: dict[str, Any],
     others: Sequence[Path] = (),
 ) -> Comparison:
-    """Compare the runs with the baseline; raise `ConfigError` if there is only one run."""
+    """Compare the runs with the baseline, or raise `ConfigError` if there is only one run."""
     inputs.check(also_read=others)
     metrics: list[str] = []
     if inputs.reopened is not None:

@@ -170,7 +170,7 @@ class Inputs:
         for _, path in self._typed_runs:
             if is_result_folder(path):
                 what = "expected a run, found a result folder; name a file in its `runs` folder"
-                raise ConfigError(f"{path}: {what}{', or give it alone' if self.takes_folder else ''}")
+                raise ConfigError(f"{path}: {what}{', or give the folder alone' if self.takes_folder else ''}")
         paths = [path for _, path in self._typed_runs]
         return list(require_paths(self.truth_path, paths, in_parts=self.value("parts")))
 
@@ -295,7 +295,7 @@ class Inputs:
 
     @property
     def conventions(self) -> list[ConventionName]:
-        """The conventions from --convention, which define the metrics; `auto` depends on the ground truth."""
+        """The conventions from --convention, which define the metrics. `auto` depends on the ground truth."""
         if self.reopened is not None and not typed("convention"):
             return [self.reopened.convention]
         if self.is_auto:

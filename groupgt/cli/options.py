@@ -130,7 +130,7 @@ SEVERAL_CONVENTIONS = option_of(
     _convention,
     type=str,
     metavar="C[,C]",
-    help=f"How metrics treat groups: {', '.join(CONVENTIONS)}, or several side by side; auto chooses by the shape of "
+    help=f"How metrics treat groups: {', '.join(CONVENTIONS)}, or several side by side; auto depends on the shape of "
     "TRUTH.",
 )
 BY = options_in(SliceOptions)

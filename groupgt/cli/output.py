@@ -57,7 +57,7 @@ def say(text: str) -> None:
 
 
 def say_wrote(path: Path, what: str = "", more: str = "") -> None:
-    """Say on standard error which file was written, and `what` it contains."""
+    """Report on standard error which file was written, and `what` it contains."""
     say(f"wrote {f'{what} to ' if what else ''}{path}{more}")
 
 

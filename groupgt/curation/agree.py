@@ -32,7 +32,7 @@ COUNTS = ("both", "only_first", "only_second", "neither")
 class Agreement(Result):
     """Agreement counts: items that are a hit for `both` sides, `only_first`, `only_second`, or `neither`.
 
-    For two labellers, an item is a result paired with a group of its query; for two annotators, an item is a result.
+    For two labellers, an item is a result paired with a group of its query. For two annotators, an item is a result.
     `groups` lists each group with its own counts, most disagreement first, and `labellers` names the labellers. For two
     annotators, `pairs` contains their groups, matched by shared passages.
     """
@@ -57,7 +57,7 @@ class Agreement(Result):
 
     @property
     def observed(self) -> float:
-        """The share of items on which both sides agree (p_o); NaN without items."""
+        """The share of items on which both sides agree (p_o), or NaN without items."""
         return (self.both + self.neither) / self.items if self.items else math.nan
 
     @property
@@ -70,7 +70,7 @@ class Agreement(Result):
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa, (p_o − p_e) ÷ (1 − p_e); NaN if both give all items the same label. Source: Cohen 1960."""
+        """Cohen's kappa, (p_o − p_e) ÷ (1 − p_e), or NaN if both give all items the same label. Source: Cohen 1960."""
         chance = self.expected
         return (self.observed - chance) / (1 - chance) if chance < 1 else math.nan
 
@@ -186,7 +186,7 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
 class _Judgments:
     """Labels from one labeller or annotator for the results of a run.
 
-    `query`, `rank` and `group` describe each hit of a relevant alternative; `length` is the length of each ranking.
+    `query`, `rank` and `group` describe each hit of a relevant alternative. `length` is the length of each ranking.
     """
 
     truth: GroundTruth

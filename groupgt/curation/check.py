@@ -59,7 +59,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check(Result):
-    """Findings for the ground truth and for each run; `findings` is keyed by name, ground truth first.
+    """Findings for the ground truth and for each run. `findings` is keyed by name, ground truth first.
 
     `candidates` are the near-duplicates of judged passages, if they were searched.
     """

@@ -292,7 +292,7 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
     """Return (chunk, text) pairs that could reach the threshold, and some that come close.
 
-    A chunk that contains a text contains its rarest word; a chunk that lacks at most n words of a text contains
+    A chunk that contains a text contains its rarest word. A chunk that lacks at most n words of a text contains
     at least one of any n + 1. With `partial_ratio`, spelling may differ in every word, so all chunks are candidates.
     """
     if method == "partial_ratio":

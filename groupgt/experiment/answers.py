@@ -90,7 +90,7 @@ class Kept:
 
 @dataclass(eq=False)
 class SystemAnswers:
-    """Retrieves, caches and returns the results of every system; `done` maps each finished task to its results."""
+    """Retrieves, caches and returns the results of every system. `done` maps each finished task to its results."""
 
     experiment: Experiment
     data: Mapping[str, Data]

@@ -2,7 +2,7 @@
 
 A key covers everything that results depend on. Results computed by this package or read from files are never retrieved
 twice. External code and services are queried on every run, unless the file gives them a version or the user asks to
-reuse earlier results. `retrieval` adds the partial results of interrupted runs; `store.cache` defines where and in
+reuse earlier results. `retrieval` adds the partial results of interrupted runs, and `store.cache` defines where and in
 which format entries are stored.
 """
 
@@ -172,7 +172,7 @@ def needed(
 ) -> list[Task]:
     """Return each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
 
-    Each retriever is asked for enough extra results to make up for ids that the ground truth excludes.
+    Each retriever must return enough extra results to make up for ids that the ground truth excludes.
     """
     tasks: dict[Task, None] = {}
     seen: set[Task] = set()
@@ -234,7 +234,7 @@ class AnswerCache:
     """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
     With `reuse`, external code and services are not queried again if an earlier run stored their results. `writer`
-    identifies the main process of the `run`; worker processes write on its behalf.
+    identifies the main process of the `run`, and worker processes write on its behalf.
     """
 
     cache: Cache | None

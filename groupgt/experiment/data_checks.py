@@ -23,7 +23,7 @@ from groupgt.render.results import Result
 
 @dataclass(frozen=True)
 class DataChecks(Result):
-    """The checks of the data sets of the experiment `name`; `unchecked` says what was not read."""
+    """The checks of the data sets of the experiment `name`. `unchecked` lists what was not read."""
 
     name: str
     checks: dict[str, Check]

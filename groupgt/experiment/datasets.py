@@ -83,7 +83,7 @@ class Data(RetrievalInputs):
 
     @cached_property
     def absent(self) -> list[str]:
-        """Ground truth ids missing from the corpus; empty unless results are matched by id."""
+        """Ground truth ids missing from the corpus, or none unless results are matched by id."""
         return absent_ids(self.truth, self.request)
 
 

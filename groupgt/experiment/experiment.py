@@ -84,7 +84,7 @@ class Experiment:
 
     @cached_property
     def hide(self) -> Hide:
-        """A function that removes secrets and this file's folder from what is shown."""
+        """A function that removes secrets and this file's folder from displayed text."""
         return Hide(self.document.secrets, self.path.parent.resolve())
 
     @property
@@ -154,7 +154,7 @@ def load(
 ) -> Experiment:
     """Read and check an experiment file, or raise `ConfigError` with the line and column of every error.
 
-    `changes` are settings such as `evaluate.k=[5]`; `only` lists patterns for the systems to report. User code requires
+    `changes` are settings such as `evaluate.k=[5]`, `only` lists patterns for the systems to report. User code requires
     `allow_code`; otherwise it is an error, or is skipped with `dry`. Plug-ins are never skipped, because the file may
     use what they register. They require `allow_plugins` (default: `allow_code`). With `files_only`, errors of systems
     that retrieve are ignored, because their modules and programs may be on another machine. Adds environment

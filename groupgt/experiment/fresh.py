@@ -54,7 +54,7 @@ class Here:
         return ask(self.system, self.retriever, queries, k)
 
     def close(self) -> None:
-        """Close what the retriever has opened."""
+        """Close everything that the retriever has opened."""
         getattr(self.retriever, "close", lambda: None)()
 
 

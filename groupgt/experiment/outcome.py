@@ -53,8 +53,8 @@ Problem = Literal[
 class Drop:
     """The drop of a system below its baseline, or below its previous result if `baseline` is None.
 
-    `is_beyond` is True if the bound is violated. `settings` configures the significance test; `comparisons` is
-    the number of contrasts in the family; `audited` differences use a different test. If the verdict depends on the
+    `is_beyond` is True if the bound is violated. `settings` configures the significance test, and `comparisons` is
+    the number of contrasts in the family. `audited` differences use a different test. If the verdict depends on the
     test, and too few queries differ for it, `needed` is the number that must differ. `noise` is how much trials of the
     same system may differ, if the gate needs it.
     """
@@ -113,9 +113,9 @@ class GateResult(Result):
 class Against(Beside):
     """The systems of one data set paired with their previous results for every metric.
 
-    `qids` lists the queries; `before` is NaN for queries that are new or have new text. `refused` maps a system and
+    `qids` lists the queries. `before` is NaN for queries that are new or have new text. `refused` maps a system and
     metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
-    stored values are used; all other results are measured again. `added` lists systems that are new in this run, and
+    stored values are used. All other results are measured again. `added` lists systems that are new in this run, and
     `gone` lists systems no longer run. `lost` and `gained` map a system to the queries that are complete within the
     cutoff of the primary metric in only the previous run, or only in this one, if its results were measured `again`.
     `changed` lists queries with new ground truth, and `reworded` lists queries with
@@ -140,7 +140,7 @@ class Against(Beside):
 class Outcome(Result):
     """The outcome of an experiment. `evaluations[dataset][system]` is sorted from best to worst system.
 
-    `comparison[dataset]` compares every system with the baseline; `systems[dataset]` does so for the primary metric,
+    `comparison[dataset]` compares every system with the baseline. `systems[dataset]` does so for the primary metric,
     with additional data. `gates` lists gate results. `leaders[dataset]` lists the best systems of a data set, including
     ties, and `overall_leaders` the best systems over all data sets. `failed[dataset][system]` is the reason why a
     skipped system has no results. `absent[dataset]` lists ground truth ids missing from the corpus, if results are

@@ -32,7 +32,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 class Plan(NamedTuple):
     """A table of planned work, plus the checks that were skipped because they would run user code.
 
-    `left` is what an interrupted run left that the planned run would not use.
+    `left` describes results of an interrupted run that the planned run would not use.
     """
 
     headers: list[str]

@@ -1,6 +1,6 @@
 """Compares a run with the previous one, pairing every current system with its previous results.
 
-`report` loads the previous results from a result folder and passes them in; this module does not depend on folders.
+`report` loads the previous results from a result folder and passes them in. This module does not depend on folders.
 """
 
 from __future__ import annotations

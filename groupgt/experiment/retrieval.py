@@ -114,7 +114,7 @@ def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered
 class Begun:
     """The results of a task so far, with milliseconds per query for batches and for single calls.
 
-    `done` holds the timing of the complete task if an earlier run answered all queries.
+    `done` contains the timing of the complete task if an earlier run answered all queries.
     """
 
     answers: Answers = field(default_factory=lambda: Answers({}, {}))
@@ -215,7 +215,7 @@ class Unfinished:
 
 
 def left_behind(keeper: AnswerCache, task: Task) -> int:
-    """Count the results left by interrupted runs that a run continues without being asked."""
+    """Count the results of interrupted runs that a run continues automatically."""
     if keeper.cache is None or not keeper.takes_any(task):
         return 0
     journals = keeper.cache.left_behind(task.part_key, keeper.writer)

@@ -53,9 +53,9 @@ def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]
 class Timing:
     """The time that one system took on one data set, and the machine it ran on.
 
-    `build_s` is in seconds. `single_ms` contains one time for each query run on its own; `batched_ms` contains the time
+    `build_s` is in seconds. `single_ms` contains one time for each query run on its own, `batched_ms` contains the time
     per query for each batch, and `costs` the cost of each query that has one, in any unit. The time and cost of a
-    fusion include those of its inputs; results read from files have no times.
+    fusion include those of its inputs. Results read from files have no times.
     """
 
     dataset: str

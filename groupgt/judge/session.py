@@ -57,7 +57,7 @@ class Plan:
         runs: System results.
         truth: Existing ground truth, whose passages are added to the pool.
         prior: Prior judgments.
-        blind: Whether prior judgments are hidden until the annotator has judged the query.
+        blind: Hide prior judgments until the annotator has judged the query.
         sample: A random sample in a fixed order.
         seed: The seed for shuffling passages and questions.
         next: `pool` puts queries with the largest pools first, `rrf` queries whose best passage has the lowest score,
@@ -151,7 +151,7 @@ class Session:
             return self._order
 
     def prepare_queries(self) -> None:
-        """Prepare what showing a query needs."""
+        """Prepare everything needed to show a query."""
         if self.plan.needs_index:
             self.plan.index.build()
         self.prepare()

@@ -166,14 +166,14 @@ class Options:
         return None
 
     def program(self) -> Sequence[str]:
-        """Return the command that is started, which needs --allow-code; empty if there is none."""
+        """Return the command to start, which needs --allow-code, or an empty text if there is none."""
         return ()
 
 
 class Retriever(Protocol):
     """The interface of retrievers: one method that returns a ranking per query, best result first.
 
-    A ranking contains `(id, score)` pairs, mappings with these keys, or only ids; results without ids are mappings with
+    A ranking contains `(id, score)` pairs, mappings with these keys, or only ids. Results without ids are mappings with
     the key `text`. `{"results": ranking, "cost": 0.002}` also states the cost of a query, in any unit. A retriever that
     makes several calls per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it
     has a `close` method, groupgt calls it at the end. If its options have a field `send: Send`, `queries.columns`
@@ -237,11 +237,11 @@ class Answers:
 class RetrieverPlugin(Plugin):
     """A plug-in for one `use:` value: the `options` that it accepts and the function that builds systems.
 
-    `build` creates a retriever from a `Setting` and options; `fuse` combines results of other systems; with neither,
-    results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if results
-    come from a service and may change, `cheap` if the retriever runs in this process and queries may be repeated to
-    measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its options.
-    `note` is shown next to the name.
+    `build` creates a retriever from a `Setting` and options, and `fuse` combines results of other systems. With
+    neither, results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if
+    results come from a service and may change, `cheap` if the retriever runs in this process and queries may be
+    repeated to measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its
+    options. `note` is shown next to the name.
     """
 
     options: type[Options] = Options

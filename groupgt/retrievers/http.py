@@ -41,7 +41,7 @@ HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Us
 class Options(base.Options):
     """Options for `use: http`, which posts `{"queries": [text, …], "k": 10}`, and a list for each column in `send`.
 
-    The server returns `{"results": [ranking, …]}` or just the list; a ranking contains ids, [id, score] pairs, or
+    The server returns `{"results": [ranking, …]}` or just the list. A ranking contains ids, [id, score] pairs, or
     objects. The server is queried on every run. Set its `version` next to `use` to cache responses.
     """
 

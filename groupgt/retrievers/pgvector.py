@@ -142,7 +142,7 @@ def _check_dsn(dsn: str) -> None:
         host = "@"
     if "@" in host:
         raise RetrieverError(
-            "dsn: expected postgresql://user:password@host/database, what is special in a password percent-encoded, "
+            "dsn: expected postgresql://user:password@host/database, with special characters percent-encoded, "
             "or key=value pairs"
         )
 

@@ -120,7 +120,7 @@ class Options(base.Options):
         return self.each
 
     def way(self, target: Any) -> tuple[str, Sequence[str]]:
-        """Describe how a target is called, and name the columns that it takes, as far as known before it is called."""
+        """Describe how a target is called, and name the columns that it takes, as far as known before the call."""
         if _is_factory(target, self.factory):
             way = f"factory {signature_of(target)}" + ("" if self.each is None else f", {way_of(self.each)}")
             return way, self.send
@@ -128,7 +128,7 @@ class Options(base.Options):
         return called.way, called.sends
 
     def is_single(self, function: Callable[..., Any]) -> bool:
-        """Return whether a function takes one query per call: as set, or as its first parameter suggests."""
+        """Return whether a function takes one query per call, as set or as its first parameter suggests."""
         if self.each is not None:
             return self.each
         return bool(_single_parameter(function))
@@ -293,7 +293,7 @@ class _Runner:
 class Called:
     """A retriever that calls a function. `spent` is the duration of each call in the last batch, in milliseconds.
 
-    `each` is True if each call has one query; `sends` names the columns that the function takes as keywords.
+    `each` is True if each call has one query. `sends` names the columns that the function takes as keywords.
     Scores are distances if they are `ascending`.
     """
 

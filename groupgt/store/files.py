@@ -206,7 +206,7 @@ def umask() -> int:
 
 
 def file_name(system: str) -> str:
-    """Return a valid file name for a system, if possible its own name.
+    """Return a valid file name for a system, which is its name if possible.
 
     >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
     ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
