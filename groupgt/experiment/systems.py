@@ -348,7 +348,7 @@ class Families:
                     self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
                 for other, dataset in product(matched, self._served(system.config)):
                     if not self.systems[other].config.serves(dataset):
-                        self.document.fault(path, f"{other} is not run on dataset {dataset!r}; see its key `only`")
+                        self.document.fault(path, f"{other} is not run on dataset {dataset!r}; see its `only` key")
                 inputs.update(dict.fromkeys(matched))
             for key in ("weights", "least") if complete else ():
                 values = getattr(system.options, key, [])

@@ -124,7 +124,7 @@ def test_every_kind_of_target(tmp_path: Path, name: str, options: dict[str, Any]
         ("answer", {"options": {"k": 5}}, r"options: mine:answer is not a factory, .* found answer\(queries, k\)"),
         ("found", {"options": {"k": 5}}, "options: mine:found is not a factory"),
         ("build", {"options": {"lst": 1}}, r"called as mine:build\(lst, corpus\), found build\(corpus, last=False\)"),
-        ("plain", {}, r"expected f\(queries, k\) or f\(query, k\), .* found plain\(name='d1'\); factory: true"),
+        ("plain", {}, r"expected f\(queries, k\) or f\(query, k\), .* found plain\(name='d1'\); set factory: true"),
         ("number", {}, r"mine:number: expected an object with retrieve\(queries, k\), a function, .* found int"),
         ("wrong", {"factory": True}, r"mine:wrong: expected an object .* found int"),
     ],
