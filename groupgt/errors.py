@@ -6,7 +6,7 @@
     ├── ConfigError      an invalid experiment file or option
     └── RetrieverError   a retriever failed or returned an invalid ranking
 
-An error contains a list of faults; its message shows the first faults and the number of remaining ones.
+An error contains a list of faults. Its message shows the first faults and how many more there are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class GroupgtWarning(UserWarning):
 
 
 class GroupgtError(Exception):
-    """Base class of all groupgt errors; `faults` contains the messages to show, and `total` counts all faults."""
+    """Base class of all groupgt errors. `faults` contains the messages to show, and `total` counts all faults."""
 
     shown = SHOWN
     # Whether faults that differ only in values are shown once.
@@ -54,7 +54,7 @@ class GroupgtError(Exception):
 
 
 class DataError(GroupgtError):
-    """Invalid ground truth, results or other files; similar errors are grouped and counted."""
+    """Invalid ground truth, results or other files. Similar errors are grouped and counted."""
 
     kinds_once = True
 
@@ -64,7 +64,7 @@ class MetricError(GroupgtError):
 
 
 class ConfigError(GroupgtError):
-    """Invalid experiment file or option; all errors are shown."""
+    """Invalid experiment file or option. The message shows all errors."""
 
     shown = KEPT
 
@@ -106,7 +106,7 @@ _Location = tuple[int, str]
 class _Fault:
     """Fault in one or more locations, with a count and the first locations.
 
-    If it stands for a group of faults that differ only in values, `faults` maps each distinct text to its fault.
+    If it represents a group of faults that differ only in values, `faults` maps each distinct text to its fault.
     """
 
     what: str
@@ -129,7 +129,7 @@ class _Fault:
 
 
 class Faults:
-    """Collects faults so that all of them are reported at once; with `grouped`, repeated faults are shown only once.
+    """Collects faults in order to report them together. With `grouped`, repeated faults are shown only once.
 
     For data, faults that differ only in values are grouped too.
 
@@ -156,7 +156,7 @@ class Faults:
         self._seen: set[str] = set()
 
     def add(self, where: str, what: str) -> None:
-        """Add one fault; keep the first hundred faults, and the first of each kind."""
+        """Add one fault. Keep the first hundred faults, and the first fault of each kind."""
         what = _ADDRESS.sub("0x…", what)
         text = f"{where}: {what}" if where else what
         if text in self._seen:
@@ -187,7 +187,7 @@ class Faults:
 
     @contextmanager
     def merging(self) -> Iterator[None]:
-        """Add the faults of an error that is raised in the block, and go on after it."""
+        """Add the faults of any error raised in the block, then continue after the block."""
         try:
             yield
         except GroupgtError as error:
@@ -195,7 +195,7 @@ class Faults:
 
     @property
     def texts(self) -> list[str]:
-        """Text of each fault that is kept; a fault in many locations has a single text."""
+        """Text of each fault that is kept. A fault in many locations has a single text."""
         return [text for _, text, _ in self._lines(ConfigError)]
 
     def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:
@@ -239,7 +239,7 @@ def _shortened(text: str) -> str:
 
 
 def near_names(name: str, valid_names: Iterable[str]) -> str:
-    """Return ` (did you mean 'x' or 'y'?)`, empty if no name is similar."""
+    """Return ` (did you mean 'x' or 'y'?)`, or an empty text if no name is similar."""
     import difflib
 
     lowered = {valid.lower(): valid for valid in reversed(list(valid_names))}
@@ -258,7 +258,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
-    """Join the first names and the number of remaining ones; join all names if `most` is None.
+    """Join the first names and the number of remaining ones, or all names if `most` is None.
 
     >>> first_of(["a", "b"], 2, " or "), first_of(["a", "b", "c", "d"], 2, " or ")
     ('a or b', 'a or b or 2 more')
@@ -283,16 +283,16 @@ ID_ENDINGS = ("id", "ids", "uri", "url", "docno", "document", "doc", "passage", 
 
 
 def key_of_id(cell: Mapping[Any, Any]) -> str:
-    """Say how to write a judged document whose id has another key; empty if no key seems to hold an id.
+    """Return a hint for a judged document whose id has another key, or an empty text if no key looks like an id.
 
     >>> key_of_id({"document_id": "a", "label": 2})
-    '; if document_id holds the id, write {"id": …, "grade": …}, in a group: [{"id": …}]'
+    '; if document_id is the id, write {"id": …, "grade": …} in a group: [{"id": …}]'
     """
     if "id" in cell:
         return '; put it into a group: [{"id": …, "grade": …}]' if set(cell) <= {"id", "grade"} else ""
     names = [str(key) for key, value in cell.items() if isinstance(value, (str, int))]
     name = next((name for name in names if name.lower().endswith(ID_ENDINGS)), None)
-    return "" if name is None else f'; if {name} holds the id, write {{"id": …, "grade": …}}, in a group: [{{"id": …}}]'
+    return "" if name is None else f'; if {name} is the id, write {{"id": …, "grade": …}} in a group: [{{"id": …}}]'
 
 
 # What a warning is about that changes the meaning of a number.
@@ -301,7 +301,7 @@ WarningKind = Literal["absent ids", "unknown ids", "no hits", "blank passages", 
 
 @dataclass(frozen=True)
 class KeptWarning:
-    """A warning that changes the meaning of a number, so that whoever reads the number has to read it, too."""
+    """A warning that changes the meaning of a number and must be shown with it."""
 
     kind: WarningKind
     text: str
@@ -312,7 +312,7 @@ _collected: ContextVar[list[KeptWarning] | None] = ContextVar("collected", defau
 
 @contextmanager
 def collecting(kept: list[KeptWarning]) -> Iterator[None]:
-    """Add each warning that is issued in the block with a kind to the list, once."""
+    """Add each warning that has a kind and is issued in the block to the list, without duplicates."""
     token = _collected.set(kept)
     try:
         yield
@@ -325,7 +325,7 @@ _muted: ContextVar[bool] = ContextVar("muted", default=False)
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Issue no warnings in the block, and leave other threads alone."""
+    """Suppress warnings in the block, but not in other threads."""
     token = _muted.set(True)
     try:
         yield
@@ -336,7 +336,7 @@ def without_warnings() -> Iterator[None]:
 def warn(text: str, kind: WarningKind | None = None) -> None:
     """Issue a warning that points to the line that called groupgt, however deep the call stack.
 
-    A warning that changes the meaning of a number has a `kind`: `collecting` keeps it for reports.
+    A warning that changes the meaning of a number has a `kind`, and `collecting` keeps it for reports.
     """
     if _muted.get():
         return

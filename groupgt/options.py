@@ -1,9 +1,9 @@
 """Reads options from a mapping (YAML, `--with` or Python) into a dataclass, and reports every error.
 
-The annotations of the dataclass define the valid values of each option: `Annotated[float, Gt(0), Le(1)]`,
-`Literal["chars", "pages"]`, a `File`, or a `Rule`; a `Doc` from typing_extensions contains the description. Values,
-messages, JSON Schemas (`groupgt.schemas`) and help are derived from them. `clashes` yields errors that annotations
-cannot express.
+The annotations of the dataclass define the valid values of each option, for example `Annotated[float, Gt(0), Le(1)]`,
+`Literal["chars", "pages"]`, a `File` or a `Rule`. A `Doc` from typing_extensions contains the description. The module
+derives values, messages, JSON Schemas (`groupgt.schemas`) and help from them. The `clashes` method yields errors that
+annotations cannot express.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ N = TypeVar("N")
 
 
 class Clash(NamedTuple):
-    """Error in an option; not reported if the option or any option in `beside` is already invalid."""
+    """Error in an option, reported only if the option and all options in `beside` are otherwise valid."""
 
     option: str
     what: str
@@ -39,7 +39,7 @@ class Clash(NamedTuple):
 class Rule:
     """Annotation for valid values that no type can express: a description, a test and a JSON Schema.
 
-    `convert` turns a value into the option, for rules that accept other types.
+    If the rule accepts other types, `convert` converts their values.
     """
 
     expected: str
@@ -61,9 +61,9 @@ Scalar = Annotated[
 
 @dataclass(frozen=True)
 class Short:
-    """Annotation that accepts a short form: a value instead of a list or, with a `key`, of a mapping.
+    """Annotation that accepts a single value instead of a list or, with a `key`, instead of a mapping.
 
-    What stands for a mapping is a text, or another `kind` of value.
+    The short form of a mapping is a string, or a value of another `kind`.
     """
 
     key: str = ""
@@ -78,7 +78,7 @@ class Short:
 
 @dataclass(frozen=True)
 class Default:
-    """Annotation with the default of an option in a `TypedDict`, where a field has none."""
+    """Annotation with the default of an option in a `TypedDict`, whose fields cannot have defaults."""
 
     default: Any
 
@@ -122,8 +122,8 @@ class Fault:
 def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tuple[Plugin, Any]:
     """Return a plug-in and its options from a name or `{"use": name, "with": {option: value}}`.
 
-    With `texts`, numbers and booleans are parsed from text, as in a shell; `also` describes other accepted forms.
-    Raises a `ConfigError` that lists every error.
+    With `texts`, parse numbers and booleans from text, as in a shell. `also` describes other accepted forms.
+    Raise a `ConfigError` that lists every error.
 
     >>> plugin, options = chosen("engine", {"use": "streaming", "with": {"memory": "2GB"}})
     >>> plugin.name, options.memory
@@ -142,7 +142,7 @@ def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tupl
 
 
 def options_from(kind: type[Any] | None, values: Mapping[str, Any], where: str = "", *, texts: bool = False) -> Any:
-    """Read options from a mapping; raise a `ConfigError` that lists every error, each prefixed with `where`."""
+    """Read options from a mapping. Raise a `ConfigError` that lists every error, each prefixed with `where`."""
     options, faults = read_options(kind, values, texts=texts)
     _stop(faults, where)
     return options
@@ -159,9 +159,9 @@ def read_options(
     texts: bool = False,
     show: Callable[[Any], str] = display,
 ) -> tuple[Any, list[Fault]]:
-    """Read options from a mapping; return them (None if any are invalid) and all errors, in mapping order.
+    """Read options from a mapping. Return them (None if any are invalid) and all errors, in mapping order.
 
-    With `texts`, numbers and booleans are parsed from text. `show` formats values for messages.
+    With `texts`, parse numbers and booleans from text. `show` formats values for messages.
     """
     options = options_of(kind)
     if texts:
@@ -182,9 +182,9 @@ def read_options(
 def read_section(
     kind: type[Any], value: Any, show: Callable[[Any], str], empty: Mapping[str, Any] | None = None
 ) -> tuple[Any, list[Fault]]:
-    """Read a dataclass with all its contents, without what is invalid; return it and all errors.
+    """Read a dataclass and all its contents, leaving out invalid values. Return it and all errors.
 
-    `empty` fills required keys that are left out; the section is None if any other is, or if it is no mapping.
+    `empty` fills required keys that are missing. The section is None if another one is missing, or if it's no mapping.
     """
     reader = Reader(show, in_file=True)
     section = reader.section(kind, value, (), empty or {}) if isinstance(value, dict) else reader.value(kind, value, ())
@@ -192,9 +192,9 @@ def read_section(
 
 
 def check_options(options: Any, where: str = "") -> dict[str, Any]:
-    """Check and convert the values of options that were created in Python; called by a `__post_init__`.
+    """Check and convert the values of options created in Python, for use in a `__post_init__`.
 
-    Raises a `ConfigError` that lists every error, each prefixed with `where`. Default values are not checked.
+    Raise a `ConfigError` that lists every error, each prefixed with `where`. Default values are not checked.
     """
     reader = Reader(display)
     values = {}
@@ -227,7 +227,7 @@ def _from_text(value: Any, hint: Any) -> Any:
 
 
 def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]]:
-    """Build the dataclass and return it with its clashes; the constructor may also raise errors, as `key: what`."""
+    """Build the dataclass and return it with its clashes. The constructor may also raise errors, as `key: what`."""
     try:
         options = kind(**values)
     except GroupgtError as error:
@@ -241,12 +241,12 @@ LEFT_OUT = object()
 
 
 class Reader:
-    """Reads values strictly by their annotations and collects all errors; what is invalid is left out.
+    """Reads values strictly by their annotations, collects all errors and leaves out invalid values.
 
-    A list is read without its invalid items, a mapping without its invalid keys and values, and a section without its
-    invalid keys; a section that lacks a required key is left out itself.
+    It leaves invalid items out of a list, invalid keys and values out of a mapping, and invalid keys out of a section.
+    If a section lacks a required key, the entire section is left out.
 
-    If a number is out of range, the error mentions only the bound if it is `in_file`, and otherwise the full range.
+    If a number is out of range, the error mentions only the bound (`in_file`) or the full range (otherwise).
     """
 
     def __init__(self, show: Callable[[Any], str], *, in_file: bool = False) -> None:
@@ -273,7 +273,7 @@ class Reader:
         return self._contents(plain, value, path)
 
     def _expected(self, hint: Any, plain: Any, rule: Rule | None, value: Any) -> str:
-        """Describe the expected value; return an empty text if the value is valid."""
+        """Describe the expected value, or return an empty text if the value is valid."""
         if valid := choices(hint):
             return "" if any(isinstance(value, type(choice)) and value == choice for choice in valid) else words(hint)
         if (rule is None or rule.convert is None) and not _is_of(plain, value):
@@ -300,7 +300,7 @@ class Reader:
         return self.section(plain, value, path, {}) if is_dataclass(kind) and not isinstance(value, plain) else value
 
     def section(self, kind: Any, value: Mapping[str, Any], path: KeyPath, empty: Mapping[str, Any]) -> Any:
-        """Read a dataclass from a mapping; `empty` fills required keys that are left out."""
+        """Read a dataclass from a mapping. `empty` fills required keys that are missing."""
         options = options_of(kind)
         values = {**empty, **self.fields(options, value, path, "key")}
         is_whole = all(option.name in values for option in options.values() if option.needed)
@@ -309,7 +309,7 @@ class Reader:
     def fields(
         self, options: Mapping[str, Option], values: Mapping[str, Any], path: KeyPath, noun: str
     ) -> dict[str, Any]:
-        """Return the valid fields of a dataclass; messages call a field `noun`."""
+        """Return the valid fields of a dataclass. Messages call a field `noun`."""
         for key in values:
             if key not in options:
                 name = f" {str(key)!r}" if noun == "option" else ""
@@ -364,8 +364,8 @@ def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
 class Option:
     """One option with its name, its annotation, and its default, if any.
 
-    `is_path` means that the option names a file relative to the experiment file, with `{dataset}` filled in;
-    `is_folder` means that it may name a folder. `written` is the placeholder for its value in help, if this is not just
+    If `is_path` is set, the option names a file relative to the experiment file, with `{dataset}` filled in. If
+    `is_folder` is set, it may name a folder. `written` is the placeholder for its value in help, unless this is just
     the option name in capitals. `description` is the text of its `Doc`, and `notes` are all annotations.
     """
 
@@ -427,7 +427,7 @@ def documented(hint: Any) -> str:
 
 
 def words(hint: Any, *, narrow: bool = True) -> str:
-    """Describe the valid values of an annotation; unless `narrow`, describe only its type, without rule or range.
+    """Describe the valid values of an annotation or, unless `narrow`, only its type, without rule or range.
 
     >>> words(Literal["chars", "pages", "lines"]), words(bool)
     ('chars, pages or lines', 'true or false')

@@ -53,7 +53,7 @@ class Plugin:
         return sorted(set(self.modules.values()))
 
     def missing(self) -> str:
-        """Return a message about packages that must be installed first; empty if none are missing."""
+        """Return a message about packages that must be installed first, or an empty text if none are missing."""
         absent = [module for module in self.modules if not _is_importable(module)]
         if not absent:
             return ""
@@ -63,7 +63,7 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of plug-in; `holds` is the class that entry points in `group` refer to.
+    """Kind of plug-in. `holds` is the class that entry points in `group` refer to.
 
     If `holds` is empty, the entry point's module registers its plug-ins itself.
     """
@@ -139,7 +139,7 @@ def find(kind: str, name: Any) -> Any:
 
 
 def plugin_named(kind: str, name: str) -> Plugin:
-    """Return the plug-in with this name; error messages start with the kind."""
+    """Return the plug-in with this name. Error messages start with the kind."""
     try:
         plugin: Plugin = find(kind, name)
     except ConfigError as error:
@@ -165,7 +165,7 @@ def ours(kind: str) -> list[str]:
 
 
 def names(kind: str) -> list[str]:
-    """Return all names: built-in names first, then names registered in this process or installed by packages."""
+    """Return all names, first built-in names, then names registered in this process or installed by packages."""
     built_in = ours(kind)
     return [*built_in, *sorted({*registered(kind), *entry_points(kind)} - set(built_in))]
 
@@ -186,7 +186,7 @@ def registered(kind: str) -> dict[str, Any]:
 
 
 def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:
-    """Register a plug-in in this process; raise `ConfigError` if the name is taken."""
+    """Register a plug-in in this process, or raise `ConfigError` if the name is taken."""
     if name in ours(kind):
         raise ConfigError(f"{kind} {name!r}: this name is built in and cannot be replaced; choose another")
     if (kind, name) in REGISTERED and not replacing:
@@ -206,14 +206,16 @@ def _loaded(kind: str, name: str, point: Any) -> Any:
         with users_code():
             loaded = point.load()
     except (Exception, SystemExit) as error:  # whatever the package raises when it is imported
-        raise ConfigError(f"the plugin {point.value} cannot be loaded: {one_line(error)}") from None
+        raise ConfigError(f"the plug-in {point.value} cannot be loaded: {one_line(error)}") from None
     if (kind, name) in REGISTERED:  # by the module itself
         return REGISTERED[kind, name]
     expected = KINDS[kind].holds
     if not expected:
-        raise ConfigError(f"the plugin {point.value}: expected groupgt.{kind}({name!r}, …), found {display(loaded)}")
+        raise ConfigError(f"the plug-in {point.value}: expected groupgt.{kind}({name!r}, …), found {display(loaded)}")
     if not isinstance(loaded, _attribute(expected)):
-        raise ConfigError(f"the plugin {point.value}: expected a {expected.replace(':', '.')}, found {display(loaded)}")
+        raise ConfigError(
+            f"the plug-in {point.value}: expected a {expected.replace(':', '.')}, found {display(loaded)}"
+        )
     return loaded.named(kind, name)
 
 

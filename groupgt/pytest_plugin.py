@@ -1,6 +1,6 @@
 """Pytest plug-in that records evaluations made by tests, shows them after the run, and writes them as pages.
 
-No part of groupgt is imported until a test uses the fixture `groupgt_evaluate` or the marker `groupgt`.
+No part of groupgt is imported until a test uses the `groupgt_evaluate` fixture or the `groupgt` marker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Place = tuple[str, int, str]
 
 @dataclass
 class Cases:
-    """Results and metrics for a test that runs once per query, by query id, with the options of its marker."""
+    """Results and metrics, by query id, for a test that runs once per query, with the options of its marker."""
 
     place: Place
     stem: str
@@ -39,7 +39,7 @@ class Cases:
     results: dict[str, tuple[Any, tuple[str, ...]]] = field(default_factory=dict)
 
     def evaluation(self) -> Evaluation:
-        """Evaluate the queries that have results; some tests may have been deselected."""
+        """Evaluate the queries that have results, because some tests may have been deselected."""
         truth = self.truth.select(number for number, qid in enumerate(self.truth.qids) if qid in self.results)
         metrics = dict.fromkeys(metric for qid in truth.qids for metric in self.results[qid][1])
         run = {qid: results for qid, (results, _) in self.results.items()}
@@ -123,21 +123,21 @@ RECORDS = pytest.StashKey[Records]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option --groupgt-report."""
-    text = "Write a page for each ground truth that tests have evaluated, into DIR."
+    """Add the --groupgt-report option."""
+    text = "Write a page to DIR for each ground truth that tests have evaluated."
     parser.getgroup("groupgt").addoption("--groupgt-report", metavar="DIR", type=Path, help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
-    text = "groupgt(truth, **options): run the test once per query of the ground truth, as the fixture groupgt_query"
+    text = "groupgt(truth, **options): run the test once per query of the ground truth, in the groupgt_query fixture"
     config.addinivalue_line("markers", text)
     config.stash[RECORDS] = Records()
 
 
 @pytest.fixture
 def groupgt_evaluate(request: pytest.FixtureRequest) -> Any:
-    """Return `groupgt.evaluate`; evaluations are shown after the run, named after the test unless `name` is set."""
+    """Return `groupgt.evaluate`. Evaluations are shown after the run, named after the test unless `name` is set."""
 
     def evaluate(truth: Any, run: Any, metrics: Any, *, name: str = request.node.name, **options: Any) -> Evaluation:
         evaluation = _evaluated(truth, run, metrics, name, options)
@@ -149,9 +149,9 @@ def groupgt_evaluate(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def groupgt_query(request: pytest.FixtureRequest) -> QueryCase:
-    """One query from the ground truth specified in the marker `groupgt`."""
+    """Return one query from the ground truth in the `groupgt` marker."""
     if not hasattr(request, "param"):
-        pytest.fail("groupgt_query: expected @pytest.mark.groupgt(TRUTH) at the test, found none", pytrace=False)
+        pytest.fail("groupgt_query: expected @pytest.mark.groupgt(TRUTH) on the test, found none", pytrace=False)
     number, stem, truth, options = request.param
     callspec = request.node.callspec
     # Parameters as pytest shows them.
@@ -201,7 +201,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the pages; in a pytest-xdist worker, send the records to the main process instead."""
+    """Write the pages or, in a pytest-xdist worker, send the records to the main process."""
     records, folder = session.config.stash[RECORDS], session.config.getoption("groupgt_report")
     if not (records.evaluations or records.cases or records.shown):
         return

@@ -1,6 +1,6 @@
-"""Laws that every metric must obey, for testing custom metrics (extra `test`).
+"""Laws that every metric must obey, for testing custom metrics (needs the `test` extra).
 
-`check_metric` searches for queries that break a law; the test suite runs it on every built-in metric.
+`check_metric` searches for queries that break a law. The test suite runs it on every built-in metric.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, exa
     """Raise `AssertionError` if a metric breaks a law, with the smallest counterexample.
 
     `laws` may include `bounded`, `order`, `repeats`, `appending`, `alone` and `text` (default: all that apply to the
-    metric); `groupgt.testing.LAWS` describes them. Each law is tested on `examples` reproducible random examples.
+    metric), and `groupgt.testing.LAWS` describes them. Each law is tested on `examples` reproducible random examples.
 
     >>> check_metric("recall@5", laws=["bounded", "order"], examples=10)
     >>> check_metric("hits", laws=["repeats"], examples=10)
@@ -65,7 +65,7 @@ def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, exa
         except AssertionError as error:
             text = str(error).partition("\n")[0]
         except hypothesis.errors.Flaky:
-            text = f"{parsed}: another value for the same hits"
+            text = f"{parsed}: different values for the same hits"
         else:
             continue
         raise AssertionError(f"the law {name!r} is broken: {LAWS[name].says}\n{text}")
@@ -84,7 +84,7 @@ def _test_of(name: str, metric: Metric) -> Callable[[Batch, int], None]:
 
 
 def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Mapping[Metric, Floats]:
-    """Evaluate each metric on a batch, shape (Q,); an exception counts as a failed assertion."""
+    """Evaluate each metric on a batch, shape (Q,). An exception counts as a failed assertion."""
     groups_of = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     try:
@@ -104,7 +104,7 @@ def _texts(batch: Batch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """Law in words, with a function that finds violations in a batch and a test for the metrics it applies to."""
+    """A law as text, with a function that finds violations in a batch and a test for the metrics it applies to."""
 
     says: str
     broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]
@@ -120,7 +120,7 @@ def bounded(
     *,
     shared: bool = False,
 ) -> list[str]:
-    """Check that values are in [0, 1]; metrics with a greedy ideal may exceed 1 if groups have `shared` documents."""
+    """Check that values are in [0, 1]. Metrics with a greedy ideal may exceed 1 if groups have `shared` documents."""
     broken = []
     for metric, column in values(batch, at(metrics, (None, 1, 3)), policy).items():
         for (groups, ranking), value in zip(batch.values(), column.tolist()):
@@ -148,7 +148,7 @@ def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
 
 
 def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """Check that a repeated result never scores better than an irrelevant result at the same rank."""
+    """Check that a repeated result never scores better than a non-relevant result at the same rank."""
     repeated: Changed = {}
     replaced: Changed = {}
     for qid, (groups, ranking) in batch.items():
@@ -202,14 +202,14 @@ LAWS = {
         order,
         lambda definition: definition.name not in GREEDY,
     ),
-    "repeats": Law("a repeated result scores no more than an irrelevant result in its place", repeats),
+    "repeats": Law("a repeated result scores no more than a non-relevant result in its place", repeats),
     "appending": Law(
-        "appended results change no value @k where there were k results",
+        "results after the first k change no value @k",
         appending,
         lambda definition: definition.takes_cutoff,
     ),
     "alone": Law("a query's value does not depend on which other queries are evaluated with it", alone),
-    "text": Law("a metric's text reads back to it", text),
+    "text": Law("the text of a metric is read back as the same metric", text),
 }
 
 
@@ -273,7 +273,7 @@ def alternatives(group: Any) -> list[tuple[str, float]]:
 
 
 def rejected(groups: Sequence[Any]) -> list[str]:
-    """Return the ids that are judged non-relevant in every group; laws take them as harmful."""
+    """Return the ids that are judged non-relevant in every group, which laws treat as harmful."""
     grades: dict[str, float] = {}
     for name, grade in (pair for group in groups for pair in alternatives(group)):
         grades[name] = max(grade, grades.get(name, grade))

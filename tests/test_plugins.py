@@ -172,10 +172,10 @@ def test_names_of_ours_come_first_and_are_not_replaced() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nowhere", "the plugin no_such_module:PLUGIN cannot be loaded: ModuleNotFoundError: No module named"),
-        ("absent", "the plugin tests.test_plugins:MISSING cannot be loaded: AttributeError"),
-        ("wrong", "the plugin .*:NO_PLUGIN: expected a groupgt.retrievers.base.RetrieverPlugin, found 'no plugin'"),
-        ("plain", "the plugin .*:LABELLER: expected a groupgt.retrievers.base.RetrieverPlugin, found Plugin"),
+        ("nowhere", "the plug-in no_such_module:PLUGIN cannot be loaded: ModuleNotFoundError: No module named"),
+        ("absent", "the plug-in tests.test_plugins:MISSING cannot be loaded: AttributeError"),
+        ("wrong", "the plug-in .*:NO_PLUGIN: expected a groupgt.retrievers.base.RetrieverPlugin, found 'no plugin'"),
+        ("plain", "the plug-in .*:LABELLER: expected a groupgt.retrievers.base.RetrieverPlugin, found Plugin"),
         ("backward", r"found 'backward' \(did you mean 'backwards'\?\)"),
         (5, "expected bm25, .* or pgvector, found 5"),
     ],
@@ -188,7 +188,7 @@ def test_faults_of_plugins(name: Any, words: str) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_a_file_says_where_a_plugin_is_at_fault(tmp_path: Path) -> None:
-    with pytest.raises(groupgt.ConfigError, match=r"trial.yaml:\d+:\d+: systems.mine.use: the plugin no_such_module"):
+    with pytest.raises(groupgt.ConfigError, match=r"trial.yaml:\d+:\d+: systems.mine.use: the plug-in no_such_module"):
         run_experiment(small(tmp_path, "mine: {use: nowhere}"))
 
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
-    """Add an option for each setting, or only for the given names; `overriding` options have no default."""
+    """Add an option for each setting, or only for the given names. `overriding` options have no default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
     others = {"default": None, "show_default": False} if overriding else {}
     return together(*(option_of(setting, **others) for setting in settings))
@@ -70,7 +70,7 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @click.option(
     "--across",
     type=click.Choice(["datasets"]),
-    help="With a result folder as TRUTH: compare each system on every data set with itself on the --baseline data set.",
+    help="With a result folder as TRUTH, compare each system on every data set with itself on the --baseline data set.",
 )
 @setting_options()
 @file_option(
@@ -81,9 +81,9 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
     "annotators, and intervals and p-values include their disagreement.",
 )
 @PER_QUERY
-@table_option("--failures", help="Write which groups each run covers: .csv, .jsonl or .parquet.")
-@written_option("--html", "page", help="Write an HTML report: one self-contained page.")
-@written_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
+@table_option("--failures", help="Write the groups that each run covers: .csv, .jsonl or .parquet.")
+@written_option("--html", "page", help="Write an HTML report as one self-contained page.")
+@written_option("--summary", help="Write a Markdown summary with the verdict and the changes, for a pull request.")
 @SORT
 @default_option(
     "--digits",
@@ -95,8 +95,8 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @repeatable_option(
     "--against",
     metavar="NAME",
-    help="With --format latex_booktabs: mark with a superscript what differs significantly from this run; repeatable "
-    "(default: the baseline).",
+    help="With --format latex_booktabs, mark values that differ significantly from this run with a superscript; "
+    "repeatable (default: the baseline).",
 )
 @format_option
 @details_option
@@ -119,9 +119,9 @@ def compare_command(
 ) -> None:
     """Compare RUNS with a baseline: significance, effect size, slices.
 
-    Each run is compared with the baseline query by query: means, differences with confidence intervals, a paired test,
-    wins and losses. --by repeats this within slices. The output also shows which run completes which queries, and the
-    score of an oracle that picks the best run per query.
+    groupgt compares each run with the baseline query by query. It shows means, differences with confidence intervals,
+    a paired test, wins and losses. --by repeats this within slices. The output also shows which run completes which
+    queries, and the score of an oracle that picks the best run for each query.
     """
     if across is not None:
         prepared(_across(inputs, baseline, primary, settings), style)()
@@ -150,12 +150,14 @@ WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "s
 
 
 def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any]) -> Across:
-    """Compare the data sets of a result folder with a baseline; raise `ConfigError` for options that do not apply."""
+    """Compare the data sets of a result folder with a baseline. Raise `ConfigError` for options that do not apply."""
     for option in typed_parameters():
         if option.name == "pairs" or option.name not in {*WITH_ACROSS, *settings}:
             is_option = isinstance(option, click.Option)
             spelled = option.opts[-1] if is_option else option.make_metavar(click.get_current_context())
-            raise ConfigError(f"{spelled}: does not go with --across, which compares the data sets of a result folder")
+            raise ConfigError(
+                f"{spelled}: cannot be combined with --across, which compares the data sets of a result folder"
+            )
     from groupgt.results.folder import ResultFolder, folders_of
     from groupgt.results.merge import across_in
 
@@ -176,7 +178,7 @@ def _comparison(
     settings: dict[str, Any],
     others: Sequence[Path] = (),
 ) -> Comparison:
-    """Compare the runs with the baseline; raise `ConfigError` if there is only one run."""
+    """Compare the runs with the baseline, or raise `ConfigError` if there is only one run."""
     inputs.check(also_read=others)
     metrics: list[str] = []
     if inputs.reopened is not None:
@@ -202,7 +204,9 @@ def _comparison(
 @command("power")
 @BASELINE
 @PRIMARY
-@click.option("--difference", type=float, metavar="D", help="The difference to detect (default: the observed one).")
+@click.option(
+    "--difference", type=float, metavar="D", help="The difference to detect (default: the observed difference)."
+)
 @default_option("--power", type=float, default=0.8, help="Target power.")
 @setting_options("test", "alpha", "correction")
 @format_option
@@ -217,13 +221,13 @@ def power_command(
     style: str,
     **settings: Any,
 ) -> None:
-    """Power analysis: minimum detectable difference, and number of queries needed to detect a given difference.
+    """Show how small a difference these queries can detect, and how many queries you need.
 
     The analysis uses the per-query differences between RUNS and the baseline. If all differences have the same size,
-    as with complete and hit_rate, the power is exact; otherwise it is computed for the paired t test. Requires SciPy.
+    as with complete and hit_rate, the power is exact. Otherwise, it is computed for the paired t test. Requires SciPy.
     Unless --correction is none, alpha is divided by the number of comparisons.
 
-    For a result folder, also say which drop or gain each gate of its experiment can detect in the next run.
+    For a result folder, also show which drop or gain each gate of its experiment can detect in the next run.
 
     With --audit, show how wide the intervals of corrected means and differences would be with 20, 50, 100 and 200
     audited queries.
@@ -258,17 +262,18 @@ DEFAULT = "ndcg@10"
 @details_option
 @input_options(TRUTH, RUNS, METRICS, LABELLER, ONE_CONVENTION)
 def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
-    """Correlate the orders of systems: Kendall's tau-b, tau_AP, and the pairs of systems that swap.
+    """Correlate the order of systems under two ground truths or metrics, and list the pairs of systems that swap.
 
-    With one metric, give two ground truths and the runs: TRUTH OTHER_TRUTH RUN... The first is the reference. With two
-    metrics, give one ground truth and the runs. Two result folders are compared by the metric that both name, or by
-    their primary metrics; one folder, by two metrics. Without -m, the metric is ndcg@10.
+    The output shows Kendall's tau-b and tau_AP. With one metric, give two ground truths and the runs, as in TRUTH
+    OTHER_TRUTH RUN... The first ground truth is the reference. With two metrics, give one ground truth and the runs.
+    Two result folders are compared by the metric from -m, or by their primary metrics. One result folder needs two
+    metrics. For ground truths, the default metric is ndcg@10.
     """
     show_result(correlated(inputs, **settings), style)
 
 
 def correlated(inputs: Inputs, **settings: Any) -> Correlation:
-    """Correlate two ground truths or two metrics over RUNS, or result folders."""
+    """Correlate two ground truths or two metrics over RUNS, or over result folders."""
     from groupgt.comparison.correlation import correlation_of, side_of
     from groupgt.results.correlate import correlate
 
@@ -299,5 +304,5 @@ def correlated(inputs: Inputs, **settings: Any) -> Correlation:
             table = Systems.of(one.evaluations_by_name(one.request))
             sides.append(side_of(table, table.primary, name))
     if len(sides) != 2:
-        raise ConfigError(f"expected two sides to correlate, found {len(sides)}; choose one cutoff with -k")
+        raise ConfigError(f"expected two sets of means to correlate, found {len(sides)}; choose one cutoff with -k")
     return correlation_of(sides[0], sides[1], Settings(pairs=True, **settings))

@@ -51,7 +51,7 @@ from groupgt.model.values import SCORE, UNITS
 
 @command("evaluate")
 @PER_QUERY
-@written_option("--html", "page", help="Write an HTML report: one self-contained page.")
+@written_option("--html", "page", help="Write an HTML report as one self-contained page.")
 @SORT
 @format_option
 @details_option
@@ -83,7 +83,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
 @default_option("--format", "style", type=click.Choice(["text", "json"]), default="text")
 @input_options(TRUTH, ONE_RUN, METRICS, SEVERAL_CONVENTIONS, LABELLER, BUDGETS)
 def explain_command(inputs: Inputs, qid: str, style: str) -> None:
-    """Show how each metric of one query is calculated: hits, and a worked example of each formula."""
+    """Show how each metric is calculated for one query, with its hits and a worked example of each formula."""
     inputs.check()
     # Full names, so that two spellings of a metric are explained once.
     metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.value("k"))
@@ -135,7 +135,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     "--unit",
     type=click.Choice(["results", *UNITS, SCORE]),
     default="results",
-    help="Unit of the cutoff; score finds thresholds that return nothing for unanswerable queries.",
+    help="Unit of the cutoff; score finds thresholds at which unanswerable queries return nothing.",
 )
 @default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @format_option
@@ -172,11 +172,10 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
 @input_options(TRUTH, BY, LABELLER, TOOLS)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
 def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, style: str) -> None:
-    """Find the stage of a pipeline at which each group is lost.
+    """Find the pipeline stage at which each group is lost.
 
-    STAGES are runs in the order of the pipeline, such as retrieved.trec@100 reranked.trec@10 prompt.jsonl. @10 keeps
-    only the first 10 results; NAME=PATH names a stage. A group is lost at the stage after the last one that covers
-    it.
+    STAGES are runs in pipeline order, such as retrieved.trec@100 reranked.trec@10 prompt.jsonl. @10 keeps only the
+    first 10 results, and NAME=PATH names a stage. A group is lost at the stage after the last one that covers it.
     """
     from groupgt.evaluation.stages import METRIC, cut_of, stages_of
 
@@ -188,18 +187,18 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 
 
 @command("outcomes")
-@click.option("--oracle", type=FILE, help="Judged answers to the same queries from gold context.")
-@default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff of completeness.")
+@click.option("--oracle", type=FILE, help="Judged answers to the same queries, generated from gold context.")
+@default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff for completeness.")
 @default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @format_option
 @details_option
 @input_options(TRUTH, THE_RUN, LABELLER)
 @click.argument("answers", metavar="ANSWERS", type=FILE)
 def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int, confidence: float, style: str) -> None:
-    """Count the correct answers where retrieval is complete, and where it is not.
+    """Show how often answers are correct when retrieval is complete, and when it is not.
 
-    ANSWERS has a row per answer (JSONL, CSV or parquet) with qid and correct: 0, 1 or a score between. Answers to
-    queries without ground truth are left out. All numbers are associations.
+    ANSWERS has one row per answer (JSONL, CSV or parquet), with qid and correct (0, 1 or a score in between). groupgt
+    leaves out answers to queries without ground truth. All numbers are associations.
     """
     from groupgt.comparison.outcomes import COMPLETE, outcomes_of
     from groupgt.formats.answers import read_answers
@@ -220,8 +219,8 @@ def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int,
 def identify_command(inputs: Inputs, number: str, style: str) -> None:
     """Find which metric, convention, cutoff and policy give NUMBER (such as 0.6131 or 61.3%) on RUN.
 
-    The default settings of common tools and their known deviations are tried first. -m limits the search to one metric,
-    in any convention and at any cutoff. The more digits NUMBER has, the fewer settings match it.
+    groupgt first tries the default settings of common tools and their known deviations. -m limits the search to one
+    metric, in any convention and at any cutoff. The more digits NUMBER has, the fewer settings match it.
     """
     from groupgt.evaluation.identify import identified
 

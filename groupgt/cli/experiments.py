@@ -42,7 +42,7 @@ from groupgt.runtime import TRACEBACK
 
 @click.command("run", cls=ReportingCommand)
 @click.argument("config", type=FILE)
-@click.option("--dry-run", is_flag=True, help="Validate the file and print the plan without retrieving.")
+@click.option("--dry-run", is_flag=True, help="Check the file and print the plan without retrieving anything.")
 @repeatable_option(
     "--set", "changes", metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
 )
@@ -58,28 +58,28 @@ from groupgt.runtime import TRACEBACK
 @click.option(
     "--reuse",
     is_flag=True,
-    help="Reuse earlier answers of your code and services, and query only for missing ones.",
+    help="Reuse earlier answers from your code and services, and request only missing ones.",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="Continue the newest run that was killed or failed, if it had the same options, queries and corpora. Changes "
-    "to code and services are not noticed.",
+    help="Continue the newest run that was killed or failed, if it had the same options, queries and corpora. groupgt "
+    "does not notice changes to code and services.",
 )
 @click.option(
     "--allow-code",
     is_flag=True,
-    help="Allow the file to run code: `use: python`, plug-ins, programs, scripts that build data.",
+    help="Allow the file to run code: `use: python`, plug-ins, programs and scripts that build data.",
 )
 @file_option(
     "--against",
     metavar="FOLDER",
-    help="Compare every system with its earlier version in this result folder, or in the newest one inside it.",
+    help="Compare every system with its results in this result folder, or in the newest result folder inside it.",
 )
 @click.option(
     "--allow-no-previous",
     is_flag=True,
-    help="Allow --against to find no earlier run, as in a first run. Gates against it are skipped.",
+    help="Allow --against without an earlier run, for example in a first run. Gates against it are skipped.",
 )
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
 @output_option("Folder for results (default: the one named in CONFIG).", type=FILE)
@@ -87,7 +87,7 @@ from groupgt.runtime import TRACEBACK
 @file_option(
     "--summary",
     "summary_path",
-    help="Write a short Markdown summary for a job or a pull request: verdict, gates and changes.",
+    help="Write a short Markdown summary with the verdict, gates and changes, for a CI job or a pull request.",
 )
 @file_option("--metrics-json", help="Write the means as one flat JSON object, for MLflow, Weights & Biases or DVC.")
 @format_option
@@ -106,7 +106,7 @@ def run_command(
     style: str,
     **choices: Any,
 ) -> None:
-    """Run the experiment described in CONFIG: retrieve, evaluate, print the tables, write the results."""
+    """Run the experiment in CONFIG: retrieve, evaluate, print the tables and write the results."""
     from groupgt.cli.output import Bar
 
     bar = Bar()
@@ -163,7 +163,7 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
     previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
     show_rows(made.headers, made.rows, style)
     if style not in ("json", "csv") and any(row[made.headers.index("calls")] for row in made.rows):
-        show("calls: batches of queries (of pairs for a labeller), and queries run one by one to be timed")
+        show("calls: batches of queries (or of pairs, for a labeller), and queries run one by one for timing")
     for text in made.unchecked:
         say(f"not checked without --allow-code: {text}")
     if made.left is not None:
@@ -192,7 +192,9 @@ def _show_outcome(outcome: Any, style: str) -> None:
 
 @command("report")
 @click.argument("folders", nargs=-1, required=True, type=FILE)
-@click.option("--history", "as_history", is_flag=True, help="One row per run: how the best system changed over time.")
+@click.option(
+    "--history", "as_history", is_flag=True, help="Show how the best system changed over time, with one row per run."
+)
 @click.option(
     "--metric",
     "-m",
@@ -200,7 +202,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
     help="The metric to show (default: all metrics; in a history, the primary metric).",
 )
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
-@written_option("--html", "page", help="Write an HTML report of the comparison: one self-contained page.")
+@written_option("--html", "page", help="Write an HTML report of the comparison as one self-contained page.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @SORT
 @format_option
@@ -218,8 +220,8 @@ def report_command(
 ) -> None:
     """Merge result FOLDERS from `groupgt run` into one comparison, or show the history of one experiment.
 
-    FOLDER/<name> selects all result folders inside it, FOLDER/<name>/latest only the newest. Folders must share the
-    same ground truth. Test, correction, alpha and seed default to the values in the folders.
+    FOLDER/<name> selects all result folders inside it, and FOLDER/<name>/latest only the newest. All folders must have
+    the same ground truth. Test, correction, alpha and seed default to the values in the folders.
     """
     from groupgt.render.page.page import page_bytes
     from groupgt.report.contrasts import described
@@ -230,7 +232,7 @@ def report_command(
 
     for option, value in (("--html", page), ("--sort", sort)):
         if as_history and value is not None:
-            raise ConfigError(f"{option}: not available with --history; drop one of the two")
+            raise ConfigError(f"{option}: not available with --history; remove one of the two")
     results = read_folders(folders_of(folders))
     named = {name: value for name, value in settings.items() if value is not None}
     chosen = replace(settings_of(results), **named)
@@ -243,7 +245,7 @@ def report_command(
                 "--baseline: cannot be combined with --history, which compares every run with the one before"
             )
         policy = results[-1].manifest.policy
-        footer = f"change and p ({described(chosen)}; not corrected) are against the run before; policy {policy}"
+        footer = f"change and p ({described(chosen)}; not corrected) compare with the run before; policy {policy}"
         _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else (), compared_metrics(results))
@@ -289,8 +291,8 @@ def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
 def init_command(folder: Path, project: Path | None) -> None:
     """Create a starter experiment in DIR (default: current folder) and explain what to edit.
 
-    With --from-autorag, create the experiment from an AutoRAG project, and report how many of its stored means are
-    reproduced and which nodes are omitted.
+    With --from-autorag, create the experiment from an AutoRAG project. The output shows how many of its stored means
+    the experiment reproduces, and which nodes it omits.
     """
     if project is not None:
         from groupgt.cli.truth import import_autorag
@@ -302,7 +304,7 @@ def init_command(folder: Path, project: Path | None) -> None:
 
     for path in write_starter(folder):
         show(f"{path}: {FILES[path.name]}")
-    show("convention coverage: each group counts once; autorag or trec would reproduce the numbers of those tools")
+    show("convention coverage counts each group once; use autorag or trec to reproduce the numbers of those tools")
     show(f"now run: groupgt run {folder / 'experiment.yaml'}")
 
 
@@ -312,7 +314,7 @@ def init_command(folder: Path, project: Path | None) -> None:
 @repeatable_option("--only", metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
-    """List or clear all cached runs that CONFIG would use, or all runs in a cache folder."""
+    """List or clear the cached runs that CONFIG would use, or all runs in a cache folder."""
     from groupgt.experiment.cache import Used
     from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
@@ -328,7 +330,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
         for pattern in only:
             matches = matching(pattern, systems)
             if not matches:
-                raise ConfigError(f"--only {pattern}: no cached runs for it{near_names(pattern, systems)}")
+                raise ConfigError(f"--only {pattern}: no cached run matches{near_names(pattern, systems)}")
             chosen.update(matches)
         entries = [entry for entry in entries if not only or str(entry.about.get("system", "")) in chosen]
         if clear and cache is not None:
@@ -352,7 +354,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
 
 @command("schema")
 def schema_command() -> None:
-    """Print the JSON Schema of experiment files, with which editors complete and check them."""
+    """Print the JSON Schema of experiment files, which editors use to complete and check them."""
     from groupgt.experiment.json_schema import schema_text
 
     click.echo(schema_text(), nl=False)

@@ -108,7 +108,7 @@ EXAMPLES = {
 }
 # What to write for an argument that is missing.
 MISSING = {
-    "check": "Name ground truth or an experiment file; in .pre-commit-config.yaml: "
+    "check": "Name the ground truth or an experiment file. In .pre-commit-config.yaml, write "
     "- {id: groupgt-check, args: [experiment.yaml]}"
 }
 
@@ -124,7 +124,7 @@ class Command(click.Command):
     """A command that groups the options in its help text, and never overwrites a file that it reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line; `-h` shows little, and an option that was removed gets its way out."""
+        """Parse the command line. `-h` shows a short help text, and a removed option gets a hint."""
         if "-h" in args and "--help" not in args and len(self.params) > UNGROUPED_OPTIONS:
             click.echo(self._short_help(ctx))
             ctx.exit()
@@ -138,11 +138,11 @@ class Command(click.Command):
             raise
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
-        """Return the options for help, whatever context asks first."""
+        """Return the help options, whichever context asks first."""
         return ["-h", "--help"]
 
     def _short_help(self, ctx: click.Context) -> str:
-        """Return the purpose of the command, an example and the options used most."""
+        """Return a short help text: what the command does, an example and common options."""
         formatter = ctx.make_formatter()
         self.format_usage(ctx, formatter)
         formatter.write_paragraph()
@@ -150,14 +150,14 @@ class Command(click.Command):
         write_examples(formatter, EXAMPLES.get(self.name or "", ())[:1])
         options = {param.opts[-1]: param for param in self.get_params(ctx)}
         records = [options[name].get_help_record(ctx) for name in USED_MOST if name in options][:MOST_SHOWN]
-        with formatter.section("Options used most"):
+        with formatter.section("Common options"):
             formatter.write_dl([record for record in records if record is not None])
         formatter.write_paragraph()
         formatter.write_text(f"All options: groupgt {self.name} --help")
         return formatter.getvalue().rstrip("\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check what the options need, and the files that the command writes, before it runs."""
+        """Run the command after checking that its options fit together and that it can write its output files."""
         from groupgt.cli.needs import check_needs
         from groupgt.cli.output import check_outputs
 

@@ -1,6 +1,6 @@
-"""Command input: `input_options` adds input options to a command and pass their values as one `Inputs` object.
+"""Command input: `input_options` adds input options to a command and passes their values as one `Inputs` object.
 
-`Inputs` stores command-line values; ground truth, labeller and lengths are loaded when a command first needs them.
+`Inputs` stores command-line values. It loads ground truth, labeller and lengths when a command first needs them.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ class Inputs:
     given: dict[str, Any] = field(default_factory=dict)
 
     def value(self, name: str) -> Any:
-        """Return the value of a declared option; it is the default if the command does not have this option."""
+        """Return the value of a declared option, or its default if the command does not have this option."""
         option = DECLARED[name]
         shell = shell_of(option)
         return shell.read(shell.flag, self.given[name]) if name in self.given else option.default
 
     @cached_property
     def reopened(self) -> ResultFolder | None:
-        """The result folder that replaces TRUTH and RUNS; it also provides values for options that were not typed."""
+        """The result folder that replaces TRUTH and RUNS, and provides values for options that were not typed."""
         if not (self.takes_folder and is_result_folder(self.truth_path)):
             return None
         from groupgt.results.folder import ResultFolder
@@ -92,7 +92,7 @@ class Inputs:
 
     @property
     def shown(self) -> str:
-        """The arguments that read the same system again, as a hint shows them."""
+        """The arguments that select the same system again, for use in hints."""
         if self.reopened is None:
             return "…"
         options = {"--dataset": self.dataset_name, "--system": next(iter(self.reopened.chosen))}
@@ -100,10 +100,10 @@ class Inputs:
         return shlex.join([str(self.truth_path), *typed])
 
     def import_plugins(self) -> None:
-        """Import the modules from --plugin, before anything that they register is named."""
+        """Import the modules from --plugin, so that what they register is available."""
         for name in self.plugins:
             if not self.allow_code:
-                raise ConfigError(f"--plugin: {name} is your code; allow it with --allow-code")
+                raise ConfigError(f"--plugin: {name} runs your code; allow it with --allow-code")
             try:
                 import_plugin(name, Path().resolve())
             except ConfigError as error:
@@ -112,7 +112,7 @@ class Inputs:
     def _check_folder(self) -> None:
         """Raise `ConfigError` if runs are missing, or if options do not apply to the type of input."""
         if self.reopened is not None and self.run_paths:
-            raise ConfigError(f"{self.truth_path}: a result folder contains runs; select them with --system")
+            raise ConfigError(f"{self.truth_path}: a result folder already contains runs; select them with --system")
         if self.takes_folder and self.reopened is None:
             if not self.run_paths:
                 require_paths(self.truth_path, ())
@@ -164,13 +164,13 @@ class Inputs:
 
     @cached_property
     def runs(self) -> list[Any]:
-        """The path of every run; each file in a folder or glob is a separate run, unless --parts is set."""
+        """The path of every run. Each file in a folder or glob is a separate run, unless --parts is set."""
         if self.reopened is not None:
             return list(self.reopened.paths)
         for _, path in self._typed_runs:
             if is_result_folder(path):
-                what = "expected a run, found a result folder; name one of the files in its folder `runs`"
-                raise ConfigError(f"{path}: {what}{', or give it alone' if self.takes_folder else ''}")
+                what = "expected a run, found a result folder; name a file in its `runs` folder"
+                raise ConfigError(f"{path}: {what}{', or give the folder alone' if self.takes_folder else ''}")
         paths = [path for _, path in self._typed_runs]
         return list(require_paths(self.truth_path, paths, in_parts=self.value("parts")))
 
@@ -193,7 +193,7 @@ class Inputs:
                 continue
             if name and (len(files) > 1 or str(files[0]) != str(path)):
                 what = f"expected one file as the run {name!r}, found a folder or a pattern"
-                raise ConfigError(f"{path}: {what}; name one file, or add --parts if all of it is one run")
+                raise ConfigError(f"{path}: {what}; name one file, or add --parts if the files are parts of one run")
             if name:
                 pairs.append((name, files[0]))
             else:
@@ -202,7 +202,7 @@ class Inputs:
 
     @property
     def run(self) -> Any:
-        """The path of the only run, for commands that take one; None if it is optional and omitted."""
+        """The path of the only run, for commands that take one, or None if it is optional and omitted."""
         if self.reopened is not None and len(self.runs) > 1:
             there = ", ".join(self.reopened.chosen)
             raise ConfigError(f"{self.truth_path}: expected one system, found {there}; choose one with --system")
@@ -225,7 +225,7 @@ class Inputs:
 
     @cached_property
     def options(self) -> EvaluateOptions:
-        """The declared options of data; some of them also depend on files, or on a result folder."""
+        """The declared options for data, some of which also depend on files or on a result folder."""
         others = cast("EvaluateOptions", {name: self.value(name) for name in self.given if name not in DERIVED})
         return {
             **others,
@@ -241,12 +241,12 @@ class Inputs:
         """The labeller set by --labeller and --with."""
         if self.reopened is not None and not typed("labeller"):
             if self.labeller_options:
-                raise ConfigError("--with: the labeller is that of the run; name one with --labeller")
+                raise ConfigError("--with: the result folder sets the labeller; name another with --labeller")
             return self.reopened.labeller(allow_code=self.allow_code)
         return self.labeller_of(self.value("labeller"), self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str] = ()) -> Labeller:
-        """Create a labeller with the options of `--with`; its verdicts share the experiment cache."""
+        """Create a labeller with the options of `--with`, whose verdicts are stored in the experiment cache."""
         chosen: dict[str, str] = {}
         for key, value in pairs_in("--with", "OPTION=VALUE, such as min_overlap=0.5", options):
             if key in chosen:
@@ -280,7 +280,7 @@ class Inputs:
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
-        """Passage texts from the corpus by id, for display or comparison."""
+        """Passage text from the corpus by id, for display or comparison."""
         return self.lengths.texts if self.takes_budgets else self.sources.texts(None, "corpus")
 
     @cached_property
@@ -295,7 +295,7 @@ class Inputs:
 
     @property
     def conventions(self) -> list[ConventionName]:
-        """The conventions from --convention, which define the metrics; `auto` depends on the ground truth."""
+        """The conventions from --convention, which define the metrics. `auto` depends on the ground truth."""
         if self.reopened is not None and not typed("convention"):
             return [self.reopened.convention]
         if self.is_auto:
@@ -356,7 +356,7 @@ class Inputs:
         return evaluate_each(request, self.truth, runs, self.waiting.step)
 
     def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
-        """Evaluate every run according to a request; return evaluations by run name."""
+        """Evaluate every run according to a request, and return evaluations by run name."""
         return {evaluation.name: evaluation for evaluation in self.evaluations(request)}
 
 
@@ -372,7 +372,7 @@ def typed_parameters() -> list[click.Parameter]:
 
 
 def refuse(names: Collection[str], reason: str) -> None:
-    """Raise `ConfigError` if a parameter with one of these names was typed, which does nothing for this reason."""
+    """Raise `ConfigError` with this reason if a parameter with one of these names was typed."""
     found = [parameter for parameter in typed_parameters() if parameter.name in names]
     if shown := ", ".join(each.opts[0] if isinstance(each, click.Option) else str(each.metavar) for each in found):
         raise ConfigError(f"{shown}: {reason}")
@@ -383,13 +383,13 @@ NO_RUNS = "RUNS: expected the runs to measure, or a result folder in place of TR
 
 
 def refuse_reading(*accepted: str) -> None:
-    """Raise `ConfigError` for options that read or measure, beside a result folder.
+    """Raise `ConfigError` for input and metric options that do not apply to a result folder.
 
-    Metrics choose among those of the folder, and a plug-in may have to be imported to name them.
+    -m is allowed because it selects from the metrics of the folder, and --plugin because it may define them.
     """
     chosen = {"truth_path", "run_paths", "metric_texts", "plugins", "allow_code"}
     reading = {*Inputs.__dataclass_fields__, *DECLARED} - chosen - {*accepted}
-    refuse(reading, "a result folder is already evaluated; drop input and metric options")
+    refuse(reading, "a result folder is already evaluated; remove input and metric options")
 
 
 def is_result_folder(path: Path) -> bool:
@@ -404,7 +404,7 @@ def is_result_folder(path: Path) -> bool:
 
 
 def name_and_path(run: Path | str) -> tuple[str, Path | str]:
-    """Split `NAME=PATH` into name and path; the name is empty if the text is itself a path or URL."""
+    """Split `NAME=PATH` into name and path. The name is empty if the text is itself a path or URL."""
     text = str(run)
     name, _, path = text.partition("=")
     if is_url(text) or not name or not path or {"/", os.sep} & set(name) or Path(text).exists():

@@ -37,12 +37,16 @@ from groupgt.store.files import write_atomically, write_text
 
 @command("judge")
 @click.argument("queries", type=FILE, required=False)
-@file_option("--corpus", help="The passages: JSONL, parquet or CSV, or a BEIR folder.")
+@file_option("--corpus", help="The passages to judge: a JSONL, parquet or CSV file, or a BEIR folder.")
 @file_option("--runs", multiple=True, help="Runs to pool; repeatable.")
 @written_option("--out", required=True, help="Ground truth file to write from the journals (.jsonl).")
 @file_option("--journal", help="Folder of journals, one per annotator (default: OUT with .journal).")
 @click.option("--by", help="Your name in the journal (default: your login name).")
-@click.option("--pool", metavar="WAY:N", help="depth:N, rrf:N or bm25:N (default: depth:10, or bm25:20).")
+@click.option(
+    "--pool",
+    metavar="WAY:N",
+    help="How to select passages: depth:N, rrf:N or bm25:N (default: depth:10, or bm25:20 without runs).",
+)
 @click.option(
     "--sample",
     "size",
@@ -57,7 +61,7 @@ from groupgt.store.files import write_atomically, write_text
     type=click.Choice(["pool", "rrf", "comparison"]),
     help="Order of the queries (default: as in the file).",
 )
-@file_option("--audit", help="The suspected ground truth, to check for missing alternatives and needless groups.")
+@file_option("--audit", help="The suspected ground truth, to check for missing alternatives and unneeded groups.")
 @file_option("--prior", help="Prior judgments to start from, such as a model's.")
 @click.option("--blind", is_flag=True, help="Hide prior judgments until you have made your own.")
 @file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals with differences to resolve.")
@@ -87,8 +91,8 @@ def judge_command(
 ) -> None:
     """Judge passages on a local page, by keyboard, and write grouped ground truth.
 
-    QUERIES is a file of queries, or ground truth with query texts. Every judgment is saved immediately; run the
-    same command again to continue. With --audit, the page asks about existing ground truth instead. (The --audit of
+    QUERIES is a file of queries, or ground truth with query text. Every judgment is saved immediately. Run the same
+    command again to continue. With --audit, the page asks about existing ground truth instead. (The --audit of
     groupgt evaluate takes an annotator's judgments.)
     """
     folder = journal or out.with_suffix(".journal")
@@ -103,11 +107,9 @@ def judge_command(
     if queries is None and audit is None:
         raise ConfigError("QUERIES: expected a file of queries, or --audit with ground truth to audit")
     if queries is not None and audit is not None:
-        raise ConfigError(
-            f"QUERIES: --audit has the queries; remove {queries} (give each run with a --runs of its own)"
-        )
+        raise ConfigError(f"QUERIES: --audit already has the queries; remove {queries} (write --runs before each run)")
     if out.exists() and not any(folder.glob("*.jsonl")):
-        raise ConfigError(f"--out {out}: already exists, and was not made from {folder}; choose another file")
+        raise ConfigError(f"--out {out}: already exists and was not written from {folder}; choose another file")
     clashes = {
         "--next: the order of a sample is fixed; remove --next or --sample": size and following,
         "--audit: cannot be combined with --prior or --adjudicate": audit and (prior or adjudicate),
@@ -158,7 +160,7 @@ def judge_command(
             _write(out, acts, base, audit or queries, spans=spans, unsettled=unsettled, silent=silent)
             if unsettled and not silent:
                 left = f"{counted(len(unsettled), 'query', 'queries')} still to settle: {first_of(unsettled, 5)}"
-                hint = "run the command again to go on" if adjudicate else "settle them with groupgt judge --adjudicate"
+                hint = "run the command again" if adjudicate else "settle them with groupgt judge --adjudicate"
                 say(f"{left}; {hint}")
 
         _serve(session, port, save, browser=not no_browser)
@@ -177,8 +179,8 @@ def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
     """Draw a random sample of queries to judge elsewhere, and record how it was drawn.
 
     QUERIES is a file of queries, or ground truth in any format. Add retrieval_gt to the lines in order, starting
-    with the first. You can stop at any line: the lines judged so far are a random sample, which groupgt evaluate
-    --audit accepts.
+    with the first. You can stop after any line, because the lines judged so far are a random sample that groupgt
+    evaluate --audit accepts.
     """
     if out.suffix != ".jsonl":
         raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")
@@ -240,7 +242,7 @@ def _opinions(
     for path in paths:
         for by, annotator_acts in read_acts(Source.at(path)).items():
             if by in acts:
-                raise DataError(f"{path}: expected acts by another annotator than {by!r}")
+                raise DataError(f"{path}: expected judgments by an annotator other than {by!r}")
             acts[by] = annotator_acts
     if len(acts) != len(paths):
         raise DataError(f"--adjudicate: expected the journals of two annotators, found {len(acts)}")
@@ -252,7 +254,7 @@ def _opinions(
     both = [qid for qid in texts if qid in first and qid in second]
     differing = [qid for qid in both if difference(first[qid], second[qid]) is not None]
     if not differing:
-        raise ConfigError("--adjudicate: the two agree on every query that both finished; nothing to settle")
+        raise ConfigError("--adjudicate: the two annotators agree on every query that both finished; nothing to settle")
     return acts, dict(states), {qid: texts[qid] for qid in differing}
 
 
@@ -260,14 +262,14 @@ def _login() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
-        raise ConfigError("--by: expected your name, as there is no login name") from None
+        raise ConfigError("--by: expected your name, because no login name was found") from None
 
 
 def _serve(session: Session, port: int, save: Callable[[], None], *, browser: bool) -> None:
     from groupgt.judge.server import serve
 
     def ready(address: str) -> None:
-        say(f"{session.progress}; Ctrl-C ends")
+        say(f"{session.progress}; press Ctrl-C to stop")
         say(address)
         if browser:
             webbrowser.open(address)
@@ -277,7 +279,7 @@ def _serve(session: Session, port: int, save: Callable[[], None], *, browser: bo
 
 
 def _written_to(out: Path, folder: Path) -> dict[str, list[Act]]:
-    """Return the acts of everyone whose journal in this folder was begun for this file."""
+    """Return the acts of all annotators whose journals in this folder were started for this file."""
     usual = folder.with_suffix(".jsonl").name
     acts = read_folder(folder)
     return {by: mine for by, mine in acts.items() if mine and (mine[0].get("out") or usual) == out.name}
@@ -302,7 +304,7 @@ def _write(
     unsettled: list[str] | None = None,
     silent: bool = False,
 ) -> None:
-    """Write the ground truth from journals; queries of the base in `path` without an answer stay as they are."""
+    """Write the ground truth from journals. Queries of the base in `path` without an answer stay unchanged."""
     copied: list[str] = []
     truth = truth_of(acts, base=base, spans=spans, unsettled=unsettled, copied=copied)
     lines = _lines(path, copied) if copied and base is not None and base.shape == truth.shape else {}
@@ -322,7 +324,7 @@ def _write(
 
 
 def _lines(path: Path | None, qids: list[str]) -> dict[str, str]:
-    """Return the lines of these queries in a file of JSON lines; nothing from a file of another format."""
+    """Return the lines of these queries in a file of JSON lines, or nothing if the file has another format."""
     wanted, lines = set(qids), {}
     for _, line in Source.at(path).located_lines() if path is not None else ():
         try:

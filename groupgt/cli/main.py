@@ -1,4 +1,4 @@
-"""The command line: results go to stdout, everything else to stderr; invalid input exits with status 2."""
+"""The command line: results go to stdout, everything else to stderr. Invalid input exits with status 2."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ COMMANDS = {
     "run": ("experiments", "Run an experiment: retrieve, evaluate, compare, check gates."),
     "evaluate": ("evaluate", "Compute metrics for one or more runs."),
     "compare": ("compare", "Compare runs with a baseline: significance, effect size, slices."),
-    "explain": ("evaluate", "Show how each metric of one query is calculated."),
-    "misses": ("evaluate", "List groups not covered, with the rank of their first hit."),
+    "explain": ("evaluate", "Show how each metric is calculated for one query."),
+    "misses": ("evaluate", "List missed groups, with the rank of their first hit."),
     "depth": ("evaluate", "Find how deep to look until most queries are complete."),
-    "stages": ("evaluate", "Find the stage of a pipeline at which each group is lost."),
-    "outcomes": ("evaluate", "Set judged answers beside retrieval: correct where it is complete, and where not."),
+    "stages": ("evaluate", "Find the pipeline stage at which each group is lost."),
+    "outcomes": ("evaluate", "Show how often answers are correct when retrieval is complete, and when not."),
     "identify": ("evaluate", "Find the metric, convention, cutoff and policy behind a number."),
-    "power": ("compare", "Find which differences these queries can show, and how many are needed."),
-    "correlate": ("compare", "Correlate the orders of systems under two truths or metrics."),
+    "power": ("compare", "Show how small a difference these queries can detect, and how many you need."),
+    "correlate": ("compare", "Correlate the order of systems under two ground truths or metrics."),
     "report": ("experiments", "Merge result folders, or show the history of an experiment."),
     "plot": ("plot", "Draw one figure as SVG, PNG, PDF, HTML or Vega-Lite."),
-    "judge": ("judge", "Judge passages on a local page; audit existing ground truth."),
+    "judge": ("judge", "Judge passages on a local page, or audit existing ground truth."),
     "sample": ("judge", "Draw a random sample of queries to judge."),
     "check": ("truth", "Check ground truth and runs for errors and suspicious data."),
     "rechunk": ("truth", "Map ground truth to a different chunking."),
     "agree": ("truth", "Measure agreement between two labellers or annotators."),
-    "list": ("reference", "List metrics, labellers, retrievers and others, with their options."),
+    "list": ("reference", "List metrics, labellers, retrievers and other plug-ins, with their options."),
     "convert": ("truth", "Convert between file formats."),
     "init": ("experiments", "Write a starter experiment."),
     "cache": ("experiments", "List or clear cached runs."),
-    "schema": ("experiments", "Print the JSON Schema of experiment files or results."),
+    "schema": ("experiments", "Print the JSON Schema of experiment files."),
 }
 
 # In help, commands in the order in which people need them; the rest follow under "More".
@@ -135,7 +135,7 @@ def _prepare_streams() -> None:
 
 
 def _drop_unwritten() -> None:
-    """Discards unwritten output, so that Python does not report an error when it flushes at exit."""
+    """Discard unwritten output, so that Python does not report an error when it flushes at exit."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
@@ -145,7 +145,7 @@ def _drop_unwritten() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit; errors raised by groupgt are never shown as tracebacks."""
+    """Run the command line and exit. Errors raised by groupgt are never shown as tracebacks."""
     _prepare_streams()
     # A command ends soon and produces little cyclic garbage: collect less often.
     gc.set_threshold(50_000, 20, 100)
@@ -187,7 +187,7 @@ def _run(arguments: list[str] | None) -> None:
 
 
 def say(text: str) -> None:
-    """Print an error or warning; the import is deferred because help texts do not need it."""
+    """Print an error or warning. The import is deferred because help texts do not need it."""
     from groupgt.cli.output import say
 
     say(text)

@@ -1,4 +1,4 @@
-"""Options that do nothing alone: each is refused, with the reason, where the option that it goes with is not typed."""
+"""Refuses options that have no effect without another option, and names the missing option."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEEDS: dict[tuple[str, str], str] = {
 
 
 def check_needs(context: click.Context) -> None:
-    """Raise `ConfigError` for each typed option whose counterpart is not there."""
+    """Raise `ConfigError` for each typed option whose counterpart is missing."""
     params = {option: param for param in context.command.params for option in param.opts}
     faults = Faults()
     for (command, option), needed in NEEDS.items():
@@ -28,7 +28,7 @@ def check_needs(context: click.Context) -> None:
         other, _, value = needed.partition(" ")
         found = context.params[params[other].name or ""]
         if not (found == value if value else found):
-            faults.add(option, f"does nothing without {needed}; add it, or leave {option} out")
+            faults.add(option, f"has no effect without {needed}; add it, or remove {option}")
     faults.stop(ConfigError)
 
 

@@ -29,7 +29,7 @@ CLICKS = (bool, int, float)
 
 
 def option_of(option: Option, **others: Any) -> Decorator:
-    """Make an option of a command from the declaration of an option; `others` go to click instead."""
+    """Create a command option from its declaration. `others` replace arguments of `click.option`."""
     shell, kind = shell_of(option), plain_type(option.hint)
     names = [shell.flag, option.name]
     facts: dict[str, Any] = {"help": shell.help or option.description, "metavar": shell.metavar}
@@ -45,7 +45,7 @@ def option_of(option: Option, **others: Any) -> Decorator:
 
 
 def options_in(declared: Any, *order: str | Decorator) -> Decorator:
-    """Make options of those in a class that have a `Shell`: first in this order, between others, then the rest."""
+    """Create command options for those in a class that have a `Shell`, first in this order, then all others."""
     options = {name: option for name, option in options_of(declared).items() if note_in(option.notes, Shell)}
     placed = [option_of(options.pop(item)) if isinstance(item, str) else item for item in order]
     return together(*placed, *map(option_of, options.values()))
@@ -66,7 +66,7 @@ _READING = options_in(
     "run_format",
     PARTS,
     "scores",
-    click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB; files are then streamed."),
+    click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB. With a limit, groupgt streams files."),
 )
 NAMES = default_option(
     "--names",
@@ -74,7 +74,9 @@ NAMES = default_option(
     default="file",
     help="How to name runs without NAME=: after the file, or after the tag in the sixth column of a TREC run.",
 )
-TRIALS = click.option("--trials", "in_trials", is_flag=True, help="Read runs of the same NAME as trials of one system.")
+TRIALS = click.option(
+    "--trials", "in_trials", is_flag=True, help="Treat runs with the same NAME as trials of one system."
+)
 OF_TRUTH = options_in(TruthOptions, "truth_format", "truth_columns", "where", "limit", "policy")
 TOOLS = option_of(options_of(RunOptions)["tool_spans"])
 COLUMNS = option_of(options_of(TruthOptions)["truth_columns"])
@@ -88,11 +90,11 @@ FOLDER = together(
         "--system",
         "systems",
         metavar="NAME",
-        help="With a result folder of groupgt run (or its `latest` file) as TRUTH: a system to use, such as "
+        help="With a result folder of groupgt run (or its `latest` file) as TRUTH, a system to use, such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
     ),
     click.option(
-        "--dataset", "dataset_name", metavar="NAME", help="With a result folder as TRUTH: the data set to use."
+        "--dataset", "dataset_name", metavar="NAME", help="With a result folder as TRUTH, the data set to use."
     ),
 )
 RUNS = together(_runs(metavar="RUNS...", nargs=-1), _READING, NAMES, TRIALS, FOLDER)
@@ -114,7 +116,7 @@ LABELLER = options_in(
         "--plugin",
         "plugins",
         metavar="MODULE",
-        help="Import a module first, so that what it registers can be named; needs --allow-code; repeatable.",
+        help="Import a module that registers metrics, labellers or retrievers; needs --allow-code; repeatable.",
     ),
     click.option("--allow-code", is_flag=True, help="Allow custom tokenizer, labeller or plug-in code."),
 )
@@ -133,6 +135,8 @@ SEVERAL_CONVENTIONS = option_of(
 )
 BY = options_in(SliceOptions)
 AUDIT = options_in(AuditOptions)
-SORT = click.option("--sort", metavar="METRIC", help="Sort the runs by this metric, best first (default: as given).")
+SORT = click.option(
+    "--sort", metavar="METRIC", help="Sort the runs by this metric, best first (default: in the order given)."
+)
 # Options of every command that measures runs with metrics of the user's choice.
 EVALUATION = together(TRUTH, AUDIT, RUNS, METRICS, BY, LABELLER, BUDGETS)

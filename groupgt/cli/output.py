@@ -57,24 +57,24 @@ def say(text: str) -> None:
 
 
 def say_wrote(path: Path, what: str = "", more: str = "") -> None:
-    """Say on standard error which file was written, and `what` it contains."""
+    """Report on standard error which file was written, and `what` it contains."""
     say(f"wrote {f'{what} to ' if what else ''}{path}{more}")
 
 
 def show_beside(text: str, style: str) -> None:
-    """Print a line beside a table; data for other programs stays alone on standard output."""
+    """Print a line next to a table, but on standard error if standard output contains data for other programs."""
     (say if style in ("json", "csv") else show)(text)
 
 
 def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "") -> None:
-    """Print a document with the terminal's width and colors; details are included on request."""
+    """Print a document with the terminal's width and colors, and with details on request."""
     from groupgt.render.document import document
 
     _echo(document(items, style, title, screen()), color=True)
 
 
 def _echo(text: str, **options: Any) -> None:
-    """Print text; a progress bar makes room for it."""
+    """Print text, and make room for it above a progress bar."""
     bars = sys.modules.get("tqdm")
     with nullcontext() if bars is None else bars.tqdm.external_write_mode(sys.stderr):
         click.echo(text, **options)
@@ -144,7 +144,7 @@ class Bar:
             self.bar.set_description(printable(task))
 
     def answered(self, queries: int) -> None:
-        """Advances the bar."""
+        """Advance the bar."""
         if self.bar is not None:
             self.bar.update(queries)
 
@@ -155,7 +155,7 @@ class Bar:
             self.bar = None
 
     def left(self, left: Any) -> None:
-        """Say what an interrupted run left that this run does not use."""
+        """Report what an interrupted run left behind that this run does not use."""
         from groupgt.report.times import could_resume
 
         say(could_resume(left))
@@ -237,7 +237,7 @@ class _File(click.Path):
 
 
 class _Written(_File):
-    """A path type for files that a command writes; `check_outputs` finds them by this type."""
+    """A path type for files that a command writes, by which `check_outputs` finds them."""
 
 
 class _Table(_Written):
@@ -304,7 +304,7 @@ format_option = together(
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
-        help="When to use color; auto: on a terminal, unless NO_COLOR is set.",
+        help="When to use color; auto uses it on a terminal, unless NO_COLOR is set.",
     ),
 )
 details_option = _display_option(DETAILS, is_flag=True, help="Show additional tables, the full policy and all counts.")
@@ -316,7 +316,7 @@ def show_json(value: Any) -> None:
 
 
 def show_csv(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print CSV; since CSV has no escapes, control characters are escaped only on a terminal."""
+    """Print CSV. Because CSV has no escapes, control characters are escaped only on a terminal."""
     text = csv_text(headers, rows).rstrip("\n")
     # With `color`, click does not remove escape sequences.
     _echo(printable(text) if sys.stdout.isatty() else text, color=True)
@@ -328,7 +328,7 @@ def show_result(result: Result, style: str) -> None:
 
 
 def prepared(result: Result, style: str) -> Callable[[], None]:
-    """Return a function that prints a result; anything that may raise an error is computed beforehand."""
+    """Return a function that prints a result. Anything that may raise an error is computed beforehand."""
     if style == "json":
         return partial(show_json, result.to_dict())
     if style == "csv":
@@ -337,7 +337,7 @@ def prepared(result: Result, style: str) -> Callable[[], None]:
 
 
 def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str, keep: int = 1) -> None:
-    """Print rows as JSON, CSV or a table; the first `keep` columns identify each row."""
+    """Print rows as JSON, CSV or a table. The first `keep` columns identify each row."""
     if style == "json":
         show_json([dict(zip(headers, row)) for row in rows])
     elif style == "csv":
@@ -347,7 +347,7 @@ def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str,
 
 
 def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Raise `ConfigError` for files that a command would write, but cannot, or also reads, or writes twice."""
+    """Raise `ConfigError` for output files that cannot be written, that are also read, or that are named twice."""
     files: list[tuple[bool, Any]] = [(False, path) for path in also_read]
     for parameter in context.command.params:
         if isinstance(parameter.type, _File):
@@ -369,14 +369,14 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
 
 
 def write_file(path: Path | None, write: Callable[[Path], object]) -> None:
-    """Call `write` with a path and say what was written; do nothing if `path` is None."""
+    """Call `write` with a path and say what was written, or do nothing if `path` is None."""
     if path is not None:
         write(path)
         say_wrote(path)
 
 
 def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
-    """Write a table to a file atomically; do nothing if `path` is None."""
+    """Write a table to a file atomically, or do nothing if `path` is None."""
 
     def write(path: Path) -> None:
         headers, rows = table()

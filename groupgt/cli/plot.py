@@ -63,9 +63,10 @@ def plot_command(
 ) -> None:
     """Draw the figure WHAT for RUNS and the ground truth in TRUTH, or for result folders from `groupgt run`.
 
-    A result folder replaces TRUTH and RUNS: groupgt plot means results/sweep/latest -o means.svg. Sweep and latency
-    require a result folder; depth, ecdf, groups and slices accept only one; correlation takes what groupgt correlate
-    does. Figures show the first metric from -m (default: the primary metric of the folder); depth shows all of them.
+    A result folder replaces TRUTH and RUNS, as in groupgt plot means results/sweep/latest -o means.svg. Sweep and
+    latency require a result folder. Depth, ecdf, groups and slices accept only one. Correlation takes the same input
+    as groupgt correlate. Figures show the first metric from -m (default: the primary metric of the folder), but depth
+    shows all of them.
     """
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
@@ -75,7 +76,7 @@ def plot_command(
     )
     is_folder = not inputs.run_paths or is_result_folder(inputs.truth_path)
     if dataset is not None and not is_folder:
-        raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
+        raise ConfigError("--dataset: TRUTH and RUNS are a single data set; leave it out")
     draw = _of_correlation if what == "correlation" else _of_folders if is_folder else _of_runs
     figure = draw(inputs, request)
     figure = figure.styled(title=title, width=size[0], height=size[1])
@@ -99,9 +100,9 @@ class FigureRequest(NamedTuple):
 
 
 def _of_correlation(inputs: Inputs, request: FigureRequest) -> Figure:
-    """Draw two ground truths or two metrics, which are read as `groupgt correlate` reads them."""
+    """Draw the correlation of two ground truths or metrics, with the same input as `groupgt correlate`."""
     refuse(
-        ("test", "correction", "baseline", "shown", "by"), "the figure correlation shows all systems; leave this out"
+        ("test", "correction", "baseline", "shown", "by"), "the correlation figure shows all systems; leave this out"
     )
     return correlated(replace(inputs, dataset_name=request.dataset), **request.settings).plot()
 
@@ -116,12 +117,12 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
     table = table.only(request.shown) if request.shown else table
     figure = _against_depth(inputs, request.what, table) or table.plot(request.what)
     if not table.has_tested:
-        refuse(("test", "correction", "alpha"), f"the figure {request.what} tests nothing; leave this out")
+        refuse(("test", "correction", "alpha"), f"the {request.what} figure shows no test; leave this out")
     return figure
 
 
 def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
-    """Draw the metrics from -m against depth; returns None for other figures or if -m is not set."""
+    """Draw the metrics from -m against depth, or return None for other figures or if -m is not set."""
     from groupgt.report.curves import depth_curves
 
     if what not in ("depth", *UNITS) or not inputs.metric_texts or not systems.evaluations:

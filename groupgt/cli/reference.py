@@ -29,7 +29,7 @@ OPTION_KEYS = ("name", "expected", "needed", "default")
 @click.argument("name", required=False)
 @format_option
 def list_command(kind: str | None, name: str | None, style: str) -> None:
-    """List metrics, labellers, retrievers, formats, tokenizers and engines: all, one KIND, or the options of one NAME.
+    """List metrics, labellers, retrievers, formats, tokenizers and engines, one KIND, or the options of one NAME.
 
     The list includes plug-ins from installed packages, and the reason if one cannot be loaded.
     """
@@ -57,7 +57,7 @@ def _list_kinds(style: str) -> None:
         for plural, listed in names_by_kind.items():
             width = min(screen().width or 100, 100)
             show(f"{plural}\n" + fill(", ".join(listed), width, initial_indent="  ", subsequent_indent="  "))
-        show("\nTry `groupgt list retrievers` for descriptions, `groupgt list retrievers bm25` for the options of one.")
+        show("\nTry `groupgt list retrievers` for descriptions, or `groupgt list retrievers bm25` for options.")
     else:
         show_rows(["kind", "names"], [[plural, ", ".join(listed)] for plural, listed in names_by_kind.items()], style)
 
@@ -114,7 +114,7 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
     if plugin.extras:
         show(f"needs {_packages(plugin.extras)}")
     if plugin.runs_code:
-        show("runs your code: needs --allow-code")
+        show("runs your code and needs --allow-code")
     if meaning:
         show("")
         show_prose(meaning)

@@ -1,4 +1,4 @@
-"""Reports that other programs read, `--junit` and `--summary`: an error that ends a command is written to them, too."""
+"""Reports for other programs, `--junit` and `--summary`, which also contain any error that ends a command."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from groupgt.private import Hide
 
 
 class ReportingCommand(Command):
-    """A command with --junit or --summary; an error is also written to them, replacing any earlier report."""
+    """A command with --junit or --summary. An error is also written to them and replaces any earlier report."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
-        """Parse the command line; an error in it is a report, too."""
+        """Parse the command line, and report errors in it, too."""
         # The file name itself may be wrong: in `--junit experiment.yaml` the name of the report is missing.
         paths = {name: path for name, path in _named_in(args).items() if _is_report(path)}
         with _error_written(paths, f"groupgt {info_name}"):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a report replaces nothing that is read."""
+        """Run the command, but never overwrite its input with a report."""
         source = next(Path(ctx.params[each.name or ""]) for each in self.params if isinstance(each, click.Argument))
         named = {**REPORTS, "--metrics-json": "metrics_json"}
         paths = {option: path for option, name in named.items() if (path := ctx.params.get(name)) is not None}
@@ -60,7 +60,7 @@ def _is_report(path: Path) -> bool:
 
 @contextmanager
 def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = None) -> Iterator[None]:
-    """Write any error that ends a command to its reports; remove reports that cannot be written."""
+    """Write any error that ends a command to its reports, and remove reports that cannot be written."""
     try:
         yield
     except (click.exceptions.Exit, BrokenPipeError):

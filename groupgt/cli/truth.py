@@ -62,10 +62,10 @@ OF_EXPERIMENT = {"truth_path", "allow_code", "exit_zero", "junit", "style", "wid
 @click.option(
     "--write",
     type=WRITTEN,
-    help="With --near-duplicates: write them for review, .csv or .jsonl; `convert --accept` adds those marked yes.",
+    help="With --near-duplicates, write them for review, as .csv or .jsonl; `convert --accept` adds those marked yes.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the check fails.")
-@written_option("--junit", help="Write the checks as JUnit XML; those that make the check fail are failures.")
+@written_option("--junit", help="Write the checks as JUnit XML, where problems that make the check fail are failures.")
 @format_option
 @details_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
@@ -83,8 +83,8 @@ def check_command(
     With an experiment file (.yaml) alone, check the ground truth, corpus and results of each data set as the experiment
     reads them. Nothing is retrieved.
 
-    The exit status is 1 if data make numbers wrong: ids that the corpus lacks, passages without text, groups that
-    nothing can cover, repeated ids, and undeclared distances.
+    The exit status is 1 if the data would make numbers wrong: ids that the corpus lacks, passages without text, groups
+    that nothing can cover, repeated ids, and undeclared distances.
     """
     if write is not None and write.suffix.lower() not in (".csv", ".jsonl"):
         raise ConfigError(f"--write {write}: expected a file that ends in .csv or .jsonl")
@@ -92,7 +92,7 @@ def check_command(
         raise ConfigError(f"--write {write}: already exists and may contain review marks; choose another file")
     if Path(inputs.truth_path).suffix.lower() in (".yaml", ".yml"):
         others = {parameter.name or "" for parameter in typed_parameters()} - OF_EXPERIMENT
-        refuse(others, "not for an experiment file, which says itself what is read; leave it out")
+        refuse(others, "does not apply to an experiment file, which names its own data; leave it out")
         from groupgt.experiment.data_checks import check_experiment
 
         of_datasets = check_experiment(inputs.truth_path, allow_code=inputs.allow_code)
@@ -126,7 +126,7 @@ def _show_check(result: Result, checks: Mapping[str, Check], name: str, junit: P
 
 @command("rechunk")
 @file_option("--from", "old", help="Table or corpus of the chunks that TRUTH refers to.")
-@file_option("--to", "new", help="New chunks; omit to get spans in documents instead.")
+@file_option("--to", "new", help="New chunks; omit them to get spans in documents instead.")
 @output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
 @click.option(
     "--method",
@@ -154,13 +154,13 @@ def rechunk_command(
 ) -> None:
     """Map ground truth from one chunking to another and list what could not be mapped.
 
-    Give chunks as tables with chunk_id, doc_id, start and end, or as corpora with texts. Nothing is written if a query
-    would lose an entire group and thus require less than before. Groups whose chunks hold less than 90% of a passage
-    are listed beside the written file, in FILE.weak.jsonl, which `groupgt check` reads.
+    Give chunks as tables with chunk_id, doc_id, start and end, or as corpora with passage text. Nothing is written if a
+    query would lose an entire group and thus require less than before. Groups whose chunks contain less than 90% of a
+    passage are listed next to the written file, in FILE.weak.jsonl, which `groupgt check` reads.
     """
     out_format = "" if output is None else _truth_format_of(output)
     if output is None and new is None:
-        raise ConfigError("expected --to (the new chunks) or --output (a file for the places)")
+        raise ConfigError("expected --to (the new chunks) or --output (a file for the spans)")
     inputs.check(also_read=[old, new])
     # If nothing is written, nothing can be lost: losses are only reported.
     carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or output is None, policy=inputs.policy, **how)
@@ -197,7 +197,7 @@ def agree_command(
     """Measure the agreement between two labellers or annotators: Cohen's kappa, and the groups they differ on.
 
     With --other, two labellers decide for every result in RUN which groups it hits. With --annotator, two ground truths
-    (or journals of groupgt judge) decide which results are relevant; without RUN, they are compared on the documents
+    (or journals of groupgt judge) decide which results are relevant. Without RUN, they are compared on the documents
     that either annotator has judged.
     """
     inputs.check(also_read=[annotator])
@@ -265,7 +265,7 @@ def convert_command(
     columns = inputs.value("truth_columns")
     require_columns(columns, [read, *filter(None, [truth])])
     if (kind or kind_of(read, columns)) == "truth":
-        refuse(["truth", "tool_spans"], "is for a run, but IN is ground truth; leave it out")
+        refuse(["truth", "tool_spans"], "applies to a run, but IN is ground truth; leave it out")
         converted = inputs.reading.but(truth_format=source_format, truth_columns=columns).truth(read)
         if accept is not None:
             converted, taken, left = accepted(converted, accept)
@@ -274,7 +274,7 @@ def convert_command(
         return
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
-    refuse(["where", "limit", "accept", "shape"], "is for ground truth, but IN is a run; leave it out")
+    refuse(["where", "limit", "accept", "shape"], "applies to ground truth, but IN is a run; leave it out")
     reading = inputs.reading.but(truth_columns=inputs.columns_of(truth), run_columns=columns, run_format=source_format)
     queries = reading.whole_truth(truth) if truth else None
     run = reading.results(read, queries.qids if queries else None)
@@ -302,7 +302,7 @@ def import_autorag(project: Path, target: Path) -> None:
 
 
 def _truth_format_of(out: Path) -> str:
-    """Return the format for the file extension of --output; raise `ConfigError` if it is unknown."""
+    """Return the format for the file extension of --output, or raise `ConfigError` if it is unknown."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
         endings = listed(f".{name}" for name in TRUTH_ENDINGS)
@@ -315,7 +315,7 @@ def _write_truth(out: Path, truth: GroundTruth, format: str) -> None:
 
 
 def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int) -> None:
-    """Write a file atomically; report what was written and what the format cannot store."""
+    """Write a file atomically. Report what was written and what the format cannot store."""
     lost_columns: list[str] = []
     written = write_folder if format == "beir" else write_atomically
     written(out, lambda part: lost_columns.extend(write(part)))

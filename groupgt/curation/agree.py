@@ -32,7 +32,7 @@ COUNTS = ("both", "only_first", "only_second", "neither")
 class Agreement(Result):
     """Agreement counts: items that are a hit for `both` sides, `only_first`, `only_second`, or `neither`.
 
-    For two labellers, an item is a result paired with a group of its query; for two annotators, an item is a result.
+    For two labellers, an item is a result paired with a group of its query. For two annotators, an item is a result.
     `groups` lists each group with its own counts, most disagreement first, and `labellers` names the labellers. For two
     annotators, `pairs` contains their groups, matched by shared passages.
     """
@@ -57,7 +57,7 @@ class Agreement(Result):
 
     @property
     def observed(self) -> float:
-        """The share of items on which both sides agree (p_o); NaN without items."""
+        """The share of items on which both sides agree (p_o), or NaN without items."""
         return (self.both + self.neither) / self.items if self.items else math.nan
 
     @property
@@ -70,7 +70,7 @@ class Agreement(Result):
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa, (p_o − p_e) ÷ (1 − p_e); NaN if both give all items the same label. Source: Cohen 1960."""
+        """Cohen's kappa, (p_o − p_e) ÷ (1 − p_e), or NaN if both give all items the same label. Source: Cohen 1960."""
         chance = self.expected
         return (self.observed - chance) / (1 - chance) if chance < 1 else math.nan
 
@@ -78,8 +78,8 @@ class Agreement(Result):
     def alpha(self) -> float:
         """Krippendorff's alpha for two coders and nominal data: 1 − (2n − 1)·differences ÷ (hits · others).
 
-        Hits and others are counted over both coders, and n is the number of items; NaN if all labels are equal. Source:
-        Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
+        Hits and others are counted over both coders, and n is the number of items. It is NaN if all labels are equal.
+        Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
         """
         hits = 2 * self.both + self.only_first + self.only_second
         others = 2 * self.items - hits
@@ -89,7 +89,7 @@ class Agreement(Result):
 
     @property
     def group_kappa(self) -> float:
-        """Cohen's kappa over all judged passages and all pairs of matched groups; NaN without pairs.
+        """Cohen's kappa over all judged passages and all pairs of matched groups, or NaN without pairs.
 
         A passage is a hit for an annotator if it is in that annotator's group in the pair.
         """
@@ -117,7 +117,7 @@ class Agreement(Result):
         return names, [[group[name] for name in names] for group in self.groups]
 
 
-@takes_options(LabelOptions, corpus="The texts for the labellers: a path, a frame or `{id: text}`.")
+@takes_options(LabelOptions, corpus="Passage text for the labellers: a path, a frame or `{id: text}`.")
 def agree(
     truth: Truth,
     run: Annotated[Any, Doc("The results to label: `{qid: ranking}`, a `Run`, a path or a frame.")] = None,
@@ -149,7 +149,7 @@ def agree(
     if other_truth is None:
         if other_labeller is None:
             others = "another labeller (--other), or another ground truth (--annotator)"
-            raise ConfigError(f"agree: expected {others}, to agree with")
+            raise ConfigError(f"agree: expected {others}, to compare with")
         if run is None:
             raise ConfigError("agree: comparing labellers requires a run")
         results = request.run_of(run, grouped)
@@ -157,12 +157,12 @@ def agree(
     other = request.reading.annotation(other_truth)
     shared = [qid for qid in grouped.qids if qid in other.index]
     if not shared:
-        raise DataError("agree: the two have no query in common")
+        raise DataError("agree: the two ground truths have no query in common")
     judged = [judgments.select([judgments.index[qid] for qid in shared]) for judgments in (grouped, other)]
     if run is None:
         names = {request.labeller.name, other_request.labeller.name}
         if grouped.forms or other.forms or names != {"id"}:
-            raise ConfigError("agree: without a run, only judgments of ids can be compared; give one")
+            raise ConfigError("agree: without a run, only judgments of ids can be compared; give a run")
         run = _judged_by(*judged)
     results = request.run_of(run, grouped)
     first = _Judgments.of(judged[0], results, request)
@@ -171,13 +171,13 @@ def agree(
 
 
 def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
-    """Return the documents judged by both, if both include non-relevant judgments; otherwise by either."""
+    """Return the documents judged by both, if both include non-relevant judgments, otherwise by either."""
     ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
     warn(
-        "agree: without a run only documents judged by either are counted: kappa is lower than over all results; "
-        "give a run"
+        "agree: without a run, only documents judged by either annotator count, so kappa is lower than over all "
+        "results; give a run"
     )
     return {qid: list(dict.fromkeys(one + other)) for qid, (one, other) in ids.items()}
 
@@ -186,7 +186,7 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
 class _Judgments:
     """Labels from one labeller or annotator for the results of a run.
 
-    `query`, `rank` and `group` describe each hit of a relevant alternative; `length` is the length of each ranking.
+    `query`, `rank` and `group` describe each hit of a relevant alternative. `length` is the length of each ranking.
     """
 
     truth: GroundTruth
@@ -198,7 +198,7 @@ class _Judgments:
 
     @classmethod
     def of(cls, truth: GroundTruth, run: Run, request: Request) -> _Judgments:
-        """Labels a run, counting every result with a hit, not only the first, so that both sides match by rank."""
+        """Label a run, counting every result with a hit, not only the first, so that both sides match by rank."""
         labeller, policy = request.labeller, Policy(ties=request.policy.ties)
         read = labeller.read(truth)
         run = renamed(read, run, labeller, policy)
@@ -218,7 +218,7 @@ class _Judgments:
 
 
 def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
-    """Compare two labellers on pairs of results and group; group numbers do not depend on the labeller."""
+    """Compare two labellers on (result, group) pairs. Group numbers do not depend on the labeller."""
     truth, length = first.truth, first.length
     one, two = (np.unique(side.codes(side.group)) for side in (first, second))
     relevant = np.bincount(truth.group_of[truth.is_relevant], minlength=len(truth.group_query)) > 0
@@ -241,7 +241,7 @@ def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
 
 
 def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
-    """Compare two annotators on results; each group is listed with the other annotator's labels for its hits."""
+    """Compare two annotators on results. Each group is listed with the other annotator's labels for its hits."""
     one, two = (np.unique(side.codes(side.query)) for side in (first, second))
     rows: list[dict[str, Any]] = []
     for annotator, (side, others) in enumerate(((first, two), (second, one)), 1):

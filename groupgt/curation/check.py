@@ -59,7 +59,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check(Result):
-    """Findings for the ground truth and for each run; `findings` is keyed by name, ground truth first.
+    """Findings for the ground truth and for each run. `findings` is keyed by name, ground truth first.
 
     `candidates` are the near-duplicates of judged passages, if they were searched.
     """
@@ -98,7 +98,7 @@ EXAMPLES = 3
 
 
 @takes_options(
-    LabelOptions, corpus="A path, a frame or `{id: text}`; ids of the ground truth missing from it are counted."
+    LabelOptions, corpus="A path, a frame or `{id: text}`, in which to look for the ids of the ground truth."
 )
 def check(
     truth: Truth,
@@ -147,7 +147,7 @@ def checked(
 ) -> Check:
     """Check loaded ground truth and runs, and report the errors in all of them together.
 
-    With a `threshold`, also search for near-duplicates. `file` is where the ground truth was read; warnings about the
+    With a `threshold`, also search for near-duplicates. `file` is where the ground truth was read. Warnings about the
     corpus begin with `title`.
     """
     findings, texts = {name: check_truth(truth)}, request.passages
@@ -215,7 +215,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         _failing("groups dropped because they were empty", truth.dropped),
         _failing("duplicate ids in a group", truth.repeated_ids),
         _finding("documents in several groups of one query", _shared_documents(truth)),
-        *([_problem("queries with the same text, but other ground truth", twice)] if truth.texts else []),
+        *([_problem("queries with the same text, but different ground truth", twice)] if truth.texts else []),
         _problem("queries with two equal groups", equal),
         _problem("queries with a group inside another", nested),
         Finding(
@@ -350,7 +350,7 @@ def _relevant_groups(truth: GroundTruth) -> Groups:
 
 
 def _asked_twice(truth: GroundTruth, groups_by_query: Groups) -> list[str]:
-    """Return the queries whose text an earlier query has, with other relevant groups, each with the first of them."""
+    """Return each query with the same text as an earlier query but other relevant groups, with the first of these."""
     of_text: dict[str, list[int]] = {}
     for query, text in enumerate(truth.texts or ()):
         of_text.setdefault(normal_text(text or "").casefold(), []).append(query)

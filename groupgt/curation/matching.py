@@ -13,7 +13,7 @@ from groupgt.model.hits import Ints
 
 @dataclass(frozen=True)
 class GroupPair:
-    """A group from the first annotator and its match from the second; None if one side has no counterpart."""
+    """A group from the first annotator and its match from the second, either of which may be None."""
 
     qid: str
     first: str | None
@@ -25,10 +25,10 @@ class GroupPair:
 
 
 def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
-    """Find the best matching of groups for every query that both annotators judged; most disagreement first.
+    """Find the best matching of groups for every query that both annotators judged, most disagreement first.
 
     Each pair counts the query's judged passages that are in both groups, only in the first, only in the second, or in
-    neither. The matching maximizes the number of shared passages; groups without shared passages are not matched.
+    neither. The matching maximizes the number of shared passages. Groups without shared passages are not matched.
 
     >>> truths = [GroundTruth.of({"q": groups}) for groups in ([["a", "b"], ["c"]], [["c"], ["a"], ["d"]])]
     >>> [(pair.first, pair.second, pair.both) for pair in group_pairs(*truths)]
@@ -60,7 +60,7 @@ def judged_ids(truth: GroundTruth, qid: str) -> list[str]:
 
 
 def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tuple[int | None, int | None]]:
-    """Pairs sets to maximize the number of shared elements; sets without a counterpart are paired with None.
+    """Pair sets to maximize the number of shared elements. Sets without a counterpart are paired with None.
 
     >>> matching([{"a", "b"}, {"b"}], [{"b"}])
     [(0, 0), (1, None)]

@@ -1,4 +1,4 @@
-"""Finds unjudged corpus passages that are nearly identical to a judged alternative: candidates for review."""
+"""Finds candidates for review: unjudged corpus passages that are nearly identical to a judged alternative."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
 
 
 def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dict[int, str]:
-    """Return the texts of relevant alternatives by index; raise `DataError` if any has no text."""
+    """Return the texts of relevant alternatives by index, or raise `DataError` if any has no text."""
     faults = Faults()
     texts: dict[int, str] = {}
     for alternative in np.flatnonzero(truth.is_relevant).tolist():

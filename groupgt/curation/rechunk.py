@@ -47,7 +47,7 @@ MOST_OF_IT = 0.9
 
 @dataclass(frozen=True)
 class Carried:
-    """The mapping of one alternative; `share` is the fraction of the alternative in the new chunk.
+    """The mapping of one alternative. `share` is the fraction of the alternative in the new chunk.
 
     `number` is the index of its group among all groups. For a `lost` alternative, `new` is the chunk that contains the
     largest part of it, if any does.
@@ -82,7 +82,7 @@ class Rechunked(Result):
 
     @property
     def weak(self) -> list[Carried]:
-        """Groups whose new chunks all hold less than 90% of a passage, with the one that holds most; least first."""
+        """Groups whose new chunks all contain less than 90% of a passage, each with the best chunk, worst first."""
         best: dict[int, Carried] = {}
         for row in self.rows:
             if not row.lost and row.qid not in self.dropped:
@@ -121,12 +121,12 @@ def _rows_of(carried: Sequence[Carried]) -> Grid:
 
 
 def notes_of(truth: Path) -> Path:
-    """Return the file that lists the weakly mapped groups of ground truth; it stands beside its file."""
+    """Return the path, next to a ground truth file, of the list of its weakly mapped groups."""
     return truth.with_name(f"{truth.name}.weak.jsonl")
 
 
 def weak_in(truth: str | os.PathLike[str], grouped: GroundTruth) -> list[str] | None:
-    """Return the weakly mapped groups that ground truth still has, as text; None if nothing was noted of its file."""
+    """Return the weakly mapped groups that ground truth still has, as text, or None if its file has no such list."""
     notes, faults = notes_of(Path(truth)), Faults()
     if is_url(truth) or not notes.is_file():
         return None
@@ -193,14 +193,14 @@ def rechunk(
     if method not in WAYS:
         raise ConfigError(f"method: expected {listed(WAYS)}, found {display(method)}")
     if new is None and method != "spans":
-        raise ConfigError(f"method {method}: texts are carried to other chunks, and none were given; name them (--to)")
+        raise ConfigError(f"method {method}: compares texts with new chunks, but none were given; name them (--to)")
     if new is None:
         places = options_from(spans.Options, {"reference": old_places or "", "unit": unit})
         placed = _as_places(spans.Spans(places, Sources()), grouped)
         shares = [Share(alternative, name, 1.0, True) for alternative, name in enumerate(placed.ids)]
         carried = _carried(placed, _names_in(old_places, placed), shares, method, drop_lost=drop_lost)
         if placed.harmful:
-            warn("harmful_ids are ids of the old chunks; they are not carried over to spans")
+            warn("harmful_ids are ids of the old chunks, which are not mapped to spans")
         return replace(carried, truth=replace(placed, harmful=None))
     if method == "spans":
         grouped, names, shares = _through_places(grouped, old_places, new_places, min_overlap, unit)
@@ -211,7 +211,7 @@ def rechunk(
 
 
 class Share(NamedTuple):
-    """The share of an alternative that a new chunk contains; `enough` is True if the chunk can replace it."""
+    """The share of an alternative that a new chunk contains. `enough` is True if the chunk can replace it."""
 
     alternative: int
     chunk: str
@@ -227,7 +227,7 @@ def _places_in(table: Any, option: str) -> Any:
 
 
 def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
-    """Convert ground truth to spans; errors mention the old chunks instead of a labeller."""
+    """Convert ground truth to spans. Errors mention the old chunks instead of a labeller."""
     try:
         return labeller.truth(truth)
     except DataError as error:
@@ -270,7 +270,7 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
     corpus = sources.texts(new, "new")
     normalized = Normalization()
     chunks, names = list(map(normalized, corpus.values())), list(corpus)
-    alternatives = alternative_texts(truth, reference, "name the chunks it is from (--from)")
+    alternatives = alternative_texts(truth, reference, "name the chunks that it comes from (--from)")
     texts, text_of = distinct(list(map(normalized, alternatives)))
     pairs = TextPairs(chunks, texts, *_candidates(chunks, texts, method, threshold), pair_of=text_of)
     score = METHODS[method](pairs, 0.0)
@@ -292,7 +292,7 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
     """Return (chunk, text) pairs that could reach the threshold, and some that come close.
 
-    A chunk that contains a text contains its rarest word; a chunk that lacks at most n words of a text contains
+    A chunk that contains a text contains its rarest word. A chunk that lacks at most n words of a text contains
     at least one of any n + 1. With `partial_ratio`, spelling may differ in every word, so all chunks are candidates.
     """
     if method == "partial_ratio":
@@ -324,7 +324,7 @@ def _best(text: Ints, score: Floats) -> Bools:
 def _carried(
     truth: GroundTruth, old_names: list[str], shares: Sequence[Share], method: str, *, drop_lost: bool
 ) -> Rechunked:
-    """Build ground truth from sufficient chunks; raise `DataError` for a lost group unless `drop_lost` is set."""
+    """Build ground truth from sufficient chunks. Raise `DataError` for a lost group unless `drop_lost` is set."""
     shares_of: dict[int, list[Share]] = defaultdict(list)
     for share in shares:
         shares_of[share.alternative].append(share)
@@ -362,11 +362,11 @@ def _carried(
     if faults and not drop_lost:
         hints = ways_to_keep(method, "leave these queries out (--drop-lost), or ")
         queries = f"{len(dropped):,} of {counted(len(truth), 'query', 'queries')}"
-        faults.fail(DataError, before=f"{queries} would lose a group: {hints}; the groups that are lost:")
+        faults.fail(DataError, before=f"{queries} would lose a group; {hints}. Lost groups:")
     if lost_harmful:
-        warn(f"harmful passages of which no new chunk has enough are not carried over: {first_of(lost_harmful, 3)}")
+        warn(f"no new chunk has enough of these harmful passages, which are not mapped: {first_of(lost_harmful, 3)}")
     if truth.excluded:
-        warn("excluded_ids are ids of the old chunks; they are not carried over")
+        warn("excluded_ids are ids of the old chunks, which are not mapped")
     alternatives = (
         [name if grade == 1 else {"id": name, "grade": grade} for name, grade in group.items()] for group in groups
     )
@@ -376,12 +376,12 @@ def _carried(
 
 
 def ways_to_keep(method: str, further: str = "") -> str:
-    """Suggests ways to keep groups from being lost; `further` adds another suggestion."""
+    """Suggest ways to keep groups from being lost. `further` adds another suggestion."""
     less = {
         "spans": "lower --min-overlap",
         "contained": "compare less strictly (--method token_recall --threshold 0.8)",
     }.get(method, "lower --threshold")
-    places = "keep the places, which no chunking changes: leave out --to, and evaluate with the spans labeller"
+    places = "keep spans, which do not depend on chunks (leave out --to, and evaluate with the spans labeller)"
     return f"{less}, or {further}{places}"
 
 
@@ -391,7 +391,7 @@ def _lost_text(row: Carried) -> str:
 
 
 def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]], harmful: Sequence[Any] = ()) -> GroundTruth:
-    """Replace all alternatives and harmful ids, keeping everything else but excluded ids; omit empty groups."""
+    """Replace all alternatives and harmful ids, keeping everything else but excluded ids. Omit empty groups."""
     groups = iter(groups)
     rows = [
         [

@@ -39,7 +39,7 @@ def check_of(row: Mapping[str, Any]) -> str:
 
 
 def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
-    """Add the accepted candidates from a reviewed file to the ground truth; also counts marked and unmarked rows.
+    """Add the accepted candidates from a reviewed file to the ground truth, and count marked and unmarked rows.
 
     A candidate joins the group of the alternative that it resembles, with the same grade. Raises `DataError` for
     invalid marks, and for rows that do not (or no longer) match the ground truth.
@@ -65,7 +65,7 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
         row = {name: as_written(cell) if is_csv and isinstance(cell, str) else cell for name, cell in row.items()}
         if row["check"] != check_of(row):
             proposal = f"{display(row['candidate'])} for {display(row['alternative'])}"
-            faults.add(where, f"this row differs from the proposal ({proposal}): only accept may be changed")
+            faults.add(where, f"this row differs from the proposal ({proposal}); change only accept")
             continue
         alternative = _resembled(truth, row)
         if isinstance(alternative, str):

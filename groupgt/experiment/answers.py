@@ -1,4 +1,4 @@
-"""Collects the results of every system: fresh, cached, fused, or read from files."""
+"""Collects the results of every system, whether fresh, cached, fused or read from files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Kept:
 
 @dataclass(eq=False)
 class SystemAnswers:
-    """Retrieves, caches and returns the results of every system; `done` maps each finished task to its results."""
+    """Retrieves, caches and returns the results of every system. `done` maps each finished task to its results."""
 
     experiment: Experiment
     data: Mapping[str, Data]
@@ -111,9 +111,9 @@ class SystemAnswers:
         return needed(self.experiment, self.data)
 
     def begin(self, changes: Sequence[str], only: Sequence[str], verdicts: VerdictStore, *, resume: bool) -> None:
-        """Identify the run by its tasks and what was typed, and continue an interrupted one if asked to.
+        """Identify the run by its tasks and the typed options, and continue an interrupted run with `resume`.
 
-        Raises `ConfigError` if there is none; if there is one and it is not continued, `progress` is told.
+        Raises `ConfigError` if there is no such run. Without `resume`, an interrupted run is reported to `progress`.
         """
         self.keeper = replace(self.keeper, run=ThisRun.of(self.tasks, changes, only))
         verdicts.about["run"] = self.keeper.run.key
@@ -130,7 +130,7 @@ class SystemAnswers:
                 self.keeper.discard(task)
 
     def retrieve(self, changes: Sequence[str], jobs: int) -> None:
-        """Run all missing retrievals in `jobs` processes; stop if a system with `on_error: fail` fails."""
+        """Run all missing retrievals in `jobs` processes, and stop if a system with `on_error: fail` fails."""
         kept = {task: self.keeper.kept(task) for task in self.tasks}
         self.done = {task: done for task, done in kept.items() if done is not None}
         self.cached = len(self.done)
@@ -199,7 +199,7 @@ class SystemAnswers:
                 self.keeper.finish(task, done)
 
     def _check(self, task: Task, done: Done) -> None:
-        """Warn about suspicious results; a system with invalid results fails."""
+        """Warn about suspicious results. A system with invalid results fails."""
         kind = task.system.kind
         corpus_ids = None if done.answers.texts is not None else self.data[task.dataset].corpus_ids
         try:
@@ -209,7 +209,7 @@ class SystemAnswers:
             self._fail(task, placed(error, task.dataset, task.name, RetrieverError))
 
     def _fail(self, task: Task, error: GroupgtError) -> None:
-        """Record why a system failed; raise the error if the system has `on_error: fail`."""
+        """Record why a system failed, and raise the error if the system has `on_error: fail`."""
         if task.system.config.on_error == "fail":
             raise error from None
         self.failed[task.dataset, task.name] = error
@@ -217,14 +217,14 @@ class SystemAnswers:
     # --- Access.
 
     def trials(self, dataset: str, name: str, depth: int) -> list[tuple[Answers, Timing | None]]:
-        """Return the results and timing of every trial of a system; raise the error of a failed system."""
+        """Return the results and timing of every trial of a system, or raise the error of a failed system."""
         trials = range(1, trials_of(self.experiment.systems, name) + 1)
         return [self.answers(dataset, name, depth, trial) for trial in trials]
 
     def answers(self, dataset: str, name: str, depth: int, trial: int = 1) -> tuple[Answers, Timing | None]:
         """Return the results and timing of one trial of a system, fusing inputs if needed.
 
-        A system that is asked once has the same results in every trial. Raises the error of a failed system.
+        A system that is queried once has the same results in every trial. Raises the error of a failed system.
         """
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
@@ -248,7 +248,7 @@ class SystemAnswers:
             try:
                 answers, timing = self.answers(dataset, below, options.depth or depth, task.trial)
                 if answers.texts is not None:
-                    raise RetrieverError("its results have texts but no ids, so they cannot be combined")
+                    raise RetrieverError("its results have text but no ids, so they cannot be combined")
                 inputs.append((self._falling(below, answers), timing))
             except GroupgtError as error:
                 self.failed[dataset, name] = RetrieverError(f"its input {below!r} failed: {error}")
@@ -264,7 +264,7 @@ class SystemAnswers:
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
 
     def _falling(self, name: str, answers: Answers) -> Answers:
-        """Return results with scores of which the highest is the best, as fusions need them."""
+        """Return results with scores where higher is better, as fusions require."""
         if answers.scores is None or not self.experiment.systems[name].ascending:
             return answers
         return replace(answers, scores={qid: [-score for score in row] for qid, row in answers.scores.items()})
@@ -278,7 +278,7 @@ class SystemAnswers:
         )
 
     def run_of(self, dataset: str, name: str, engine: Engine | None = None) -> Run:
-        """Read stored results with the given engine, without changing them; each file is read once."""
+        """Read stored results with the given engine, without changing them. Each file is read once."""
         engine = engine or Engine()
         key = (dataset, name, engine.name)
         if key in self._stored:
@@ -301,7 +301,7 @@ class SystemAnswers:
         """Return results read from files in the form that fusion needs."""
         run = self.run_of(dataset, name)
         if run.trials:
-            what = "expected one run to combine, found trials; give each trial a file and a system of its own"
+            what = "expected one run to combine, found trials; give each trial its own file and system"
             raise placed(DataError(what), dataset, name, DataError)
         rankings = dict(all_rankings(run, self.experiment.policy))
         nothing: tuple[list[str], Sequence[float] | None] = ([], None)

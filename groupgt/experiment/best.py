@@ -30,7 +30,7 @@ class BestRule:
 
     @classmethod
     def of(cls, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> BestRule:
-        """Build the rule from an experiment file; the metrics must be valid but need not be evaluated."""
+        """Build the rule from an experiment file. The metrics must be valid but need not be evaluated."""
         best, primary = section.best, section.primary or next(iter(metrics))
         texts = [primary] if best.strategy == "primary" else list(best.metrics or metrics)
         parsed = [metrics[text] if text in metrics else parse_metric(text, convention) for text in texts]
@@ -52,7 +52,7 @@ class BestRule:
         return [evaluation.deciding[evaluation.text_of(text)] for text in self.texts]
 
     def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
-        """Return the systems with the highest score, in their given order; empty if no system has a score."""
+        """Return the systems with the highest score in the given order, or nothing if no system has a score."""
         higher = [metric.higher_is_better for metric in self.metrics]
         values = scores(self.strategy, list(means.values()), higher) if means else []
         greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
@@ -73,19 +73,19 @@ def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metr
         document.fault((*path, "max_latency_ms"), "max_latency_ms needs timed queries, but evaluate.timed is 0")
     if best.strategy == "primary":
         if best.metrics:
-            document.fault((*path, "metrics"), "the strategy primary only uses `evaluate.primary`; remove this key")
+            document.fault((*path, "metrics"), "the primary strategy uses only `evaluate.primary`; remove this key")
     elif best.strategy != "rank":
         rule = BestRule.of(section, metrics, convention)
         lower = [text for text, metric in zip(rule.texts, rule.metrics) if not metric.higher_is_better]
         if lower:
-            what = f"adds metrics where higher is better, not {', '.join(lower)}; name the others"
+            what = f"adds metrics where higher is better, but lower is better for {', '.join(lower)}; name the others"
             document.fault((*path, "metrics"), f"{best.strategy} {what}")
 
 
 def best_systems(
     rule: BestRule, evaluations: Mapping[str, Mapping[str, Evaluation]], timings: Mapping[tuple[str, str], Timing]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the best systems per data set and overall (by macro mean); more than one if there is a tie."""
+    """Return the best systems per data set and overall (by macro mean), with all systems of a tie."""
     best: dict[str, list[str]] = {}
     means_everywhere: dict[str, list[list[float]]] = {}
     for dataset, by_system in evaluations.items():
@@ -103,7 +103,7 @@ def best_systems(
 
 
 def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[bool]) -> list[float]:
-    """Return the score of each system from its means, shape (systems, metrics); higher is better.
+    """Return the score of each system from its means, shape (systems, metrics). Higher is better.
 
     `primary` and `mean`: the average of the means. `rank`: Σ 1 ÷ rank of the system on each metric; tied systems share
     the average of their ranks. `normalized_mean`: the average of (m − min) ÷ (max − min) over systems, 0 if all are

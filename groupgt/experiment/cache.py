@@ -2,7 +2,7 @@
 
 A key covers everything that results depend on. Results computed by this package or read from files are never retrieved
 twice. External code and services are queried on every run, unless the file gives them a version or the user asks to
-reuse earlier results. `retrieval` adds the partial results of interrupted runs; `store.cache` defines where and in
+reuse earlier results. `retrieval` adds the partial results of interrupted runs, and `store.cache` defines where and in
 which format entries are stored.
 """
 
@@ -52,7 +52,7 @@ class Task:
 
     @property
     def seed(self) -> int:
-        """The random seed: that of the experiment, or the next one for each further build."""
+        """The random seed of the experiment, plus one for each further build."""
         return self.experiment.config.seed + (self.trial - 1 if self.system.config.trials.of == "builds" else 0)
 
     @property
@@ -68,7 +68,7 @@ class Task:
     # --- Number of calls.
 
     def repeats(self, *, singly: bool | None) -> int:
-        """Return how many queries are repeated one by one for timing; 0 if every call has a single query anyway."""
+        """Return how many queries are repeated one by one for timing, or 0 if every call has a single query anyway."""
         return 0 if singly else min(self.experiment.config.evaluate.repeats(self.system.kind), len(self.data.queries))
 
     def calls(self, *, singly: bool | None) -> int:
@@ -156,8 +156,8 @@ class Earlier:
 class Done:
     """The results of a finished task, with timing.
 
-    `seconds` is the time this run spent in the retriever; `earlier` describes results from an earlier run; `made` is
-    the time when the cache entry was written.
+    `seconds` is the time this run spent in the retriever, `earlier` describes results from an earlier run, and `made`
+    is the time when the cache entry was written.
     """
 
     answers: Answers
@@ -172,7 +172,7 @@ def needed(
 ) -> list[Task]:
     """Return each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
 
-    Each retriever is asked for enough extra results to make up for ids that the ground truth excludes.
+    Each retriever must return enough extra results to make up for ids that the ground truth excludes.
     """
     tasks: dict[Task, None] = {}
     seen: set[Task] = set()
@@ -204,7 +204,7 @@ def _our_code() -> str:
 
 
 def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
-    """Return the versions of the packages that affect results, and of `more`, as far as they are installed."""
+    """Return the versions of the installed packages that affect results, and of `more`."""
     versions: dict[str, str] = {}
     for name in sorted({"numpy", *more, *(name for system in systems for name in system.kind.libraries)}):
         with suppress(PackageNotFoundError):
@@ -217,14 +217,14 @@ def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ThisRun:
-    """What identifies a run in the records of interrupted runs, and whether it continues one of them."""
+    """The identity of a run in the records of interrupted runs, and whether it continues one of them."""
 
     key: str = ""
     is_resumed: bool = False
 
     @classmethod
     def of(cls, tasks: Iterable[Task], changes: Sequence[str], only: Sequence[str]) -> ThisRun:
-        """Identify a run by the resolved options, queries and corpora of its tasks, and by what was typed."""
+        """Identify a run by the resolved options, queries and corpora of its tasks, and by the typed options."""
         keys = sorted(task.part_key for task in tasks)
         return cls(key_of({"tasks": keys, "changes": sorted(changes), "only": sorted(only)}))
 
@@ -234,7 +234,7 @@ class AnswerCache:
     """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
     With `reuse`, external code and services are not queried again if an earlier run stored their results. `writer`
-    identifies the main process of the `run`; worker processes write on its behalf.
+    identifies the main process of the `run`, and worker processes write on its behalf.
     """
 
     cache: Cache | None
@@ -255,7 +255,7 @@ class AnswerCache:
         return VerdictStore(folder, self.refresh, self.reuse)
 
     def takes_any(self, task: Task) -> bool:
-        """Return whether a task may use the results of any earlier run with its key; a trial may not."""
+        """Return whether a task may use the results of any earlier run with its key. A trial may not."""
         if task.system.config.trials.n > 1:
             return False
         return not self.refresh and (self.reuse or not task.system.is_requeried)
@@ -268,7 +268,7 @@ class AnswerCache:
         return replace(done, seconds=0.0, earlier=Earlier(len(done.answers.ids), done.made))
 
     def read(self, task: Task) -> Done | None:
-        """Read the entry for a task; return None if it is damaged or does not match the task's queries."""
+        """Read the entry for a task, or return None if it is damaged or does not match the task's queries."""
         entry = None if self.cache is None else self.cache.read(task.key)
         if entry is None:
             return None
@@ -282,7 +282,7 @@ class AnswerCache:
             return None
 
     def write(self, task: Task, done: Done) -> None:
-        """Store the results of a task; raise `DataError` if writing fails."""
+        """Store the results of a task, or raise `DataError` if writing fails."""
         if self.cache is not None:
             about = {
                 **task.about,
@@ -294,12 +294,12 @@ class AnswerCache:
             self.cache.write(task.key, about, rows_of(done.answers))
 
     def discard(self, task: Task) -> None:
-        """Remove what an earlier run of this process left of a task, as this run does not continue it."""
+        """Remove partial results that an earlier run of this process left and this run does not continue."""
         if self.cache is not None:
             self.cache.discard(task.part_key, self.writer)
 
     def finish(self, task: Task, done: Done) -> None:
-        """Store the results of a task and remove its partial results; warn if storing fails."""
+        """Store the results of a task and remove its partial results. Warn if storing fails."""
         try:
             self.write(task, done)
         except DataError as error:
@@ -335,7 +335,7 @@ def rows_of(answers: Answers) -> list[Any]:
 
 
 def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
-    """Convert cache rows to results; raise various errors if they do not match the queries."""
+    """Convert cache rows to results, or raise various errors if they do not match the queries."""
     ids = {qid: names for qid, names, *_ in rows}
     scores = {qid: values for qid, _, values, *_ in rows if values is not None}
     texts = {row[0]: row[3] for row in rows if row[3:] and row[3] is not None}
@@ -360,7 +360,7 @@ class Used:
 
     @classmethod
     def by(cls, path: Path, secrets: dict[str, str]) -> Used:
-        """Find the entries that an experiment file uses; run no user code, but raise errors in the file or data."""
+        """Find the entries that an experiment file uses. Run no user code, but raise errors in the file or data."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
             experiment = load(path, allow_code=True, allow_plugins=False, secrets=secrets)

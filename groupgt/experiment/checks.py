@@ -77,7 +77,7 @@ class Checks:
         if match is None:
             self.document.fault(("groupgt",), f'expected a minimum version such as ">=0.1", found {text!r}')
         elif _version(match[1]) > _version(groupgt.__version__):
-            self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, and the file needs {text}")
+            self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, but the file needs {text}")
 
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
         compare = self.config.compare
@@ -101,7 +101,9 @@ class Checks:
 
     def _stages(self, path: KeyPath, system: SystemConfig) -> None:
         if system.stages and system.matrix:
-            self.document.fault(path, "the stages of a swept system would all be the same; give it an entry of its own")
+            self.document.fault(
+                path, "all systems of a sweep would have the same stages; give this system its own entry"
+            )
         systems = self.families.systems
         for name, text in system.stages.items():
             for dataset in (each for each in self.config.datasets if system.serves(each)):
@@ -112,11 +114,11 @@ class Checks:
                     break
                 file, is_system = self.document.resolved(stage.source), stage.is_system
                 if not (is_system or self.families.may_be(stage.source) or exists(file)):
-                    what = f"file not found: {file}; nor is this a system{near_names(stage.source, systems)}"
+                    what = f"file not found: {file}; no system has this name{near_names(stage.source, systems)}"
                     self.document.fault((*path, name), what)
                     break
                 if is_system and not systems[stage.source].config.serves(dataset):
-                    what = f"the system {stage.source} is not run on dataset {dataset!r}; see its key `only`"
+                    what = f"the system {stage.source} is not run on dataset {dataset!r}; see its `only` key"
                     self.document.fault((*path, name), what)
 
     def _answers(self, path: KeyPath, system: SystemConfig) -> None:
@@ -124,7 +126,7 @@ class Checks:
             return
         if system.matrix:
             self.document.fault(
-                path, "the answers of a swept system would all be the same; give it an entry of its own"
+                path, "all systems of a sweep would have the same answers; give this system its own entry"
             )
         for dataset in (each for each in self.config.datasets if system.serves(each)):
             for key, text in system.answers.paths(dataset).items():
@@ -159,7 +161,7 @@ class Checks:
                 self.document.require((*path, "with", key), labeller.with_[key], dataset)
 
     def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
-        """Find the plugin for a section and check its options; return None if there is no such plugin."""
+        """Find the plugin for a section and check its options, or return None if there is no such plugin."""
         plugin: Plugin | None = self.code.plugin(kind, section.use, (*path, "use"))
         for fault in read_options(plugin.options, section.with_)[1] if plugin is not None else ():
             self.document.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
@@ -179,7 +181,7 @@ class Checks:
         if tokenizer is not None:
             try:
                 if check_tokenizer(tokenizer, allow_code=True)[0].runs_code:
-                    self.code.check(("evaluate", "tokenizer"), f"{tokenizer} is your code")
+                    self.code.check(("evaluate", "tokenizer"), f"{tokenizer} runs your code")
             except GroupgtError as error:
                 self.document.fault(("evaluate", "tokenizer"), str(error))
 
@@ -211,13 +213,13 @@ class Checks:
                     shapes[name] = Reading.of(**dataset.reading).whole_truth(path).shape
         if len(set(shapes.values())) > 1:
             listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
-            what = f"data sets have ground truth of different shapes, each with a default of its own: {listing}"
+            what = f"data sets have ground truth of different shapes, with different defaults: {listing}"
             self.document.fault(("convention",), f"{what}; name one: convention: coverage")
         elif shapes:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
 
     def _metrics(self) -> bool:
-        """Check the metrics and all references to them; return whether all metrics are valid."""
+        """Check the metrics and all references to them. Return whether all metrics are valid."""
         section, document, convention = self.config.evaluate, self.document, self.convention
         are_valid = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
         for position, text in enumerate(section.metrics):

@@ -84,13 +84,14 @@ class Dataset:
 
 @dataclass(frozen=True)
 class AnswersConfig:
-    """Judged answers that were given from the results of a system."""
+    """Judged answers that were generated from the results of a system."""
 
     file: Annotated[
-        str, Doc("A row per answer (JSONL, CSV or parquet): qid and correct, which is 0, 1 or a score between.")
+        str,
+        Doc("A file with one row per answer (JSONL, CSV or parquet): qid, and correct (0, 1 or a score in between)."),
     ]
-    oracle: Annotated[str | None, Doc("Judged answers to the same queries from gold context.")] = None
-    columns: Annotated[dict[str, str], Doc("Column names by role, such as {correct: score}.")] = field(
+    oracle: Annotated[str | None, Doc("Judged answers to the same queries, generated from gold context.")] = None
+    columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {correct: score}.")] = field(
         default_factory=dict
     )
 
@@ -102,57 +103,57 @@ class AnswersConfig:
 
 @dataclass(frozen=True)
 class TrialsConfig:
-    """How often a system is asked, if it gives other results each time."""
+    """How often to query a system whose results change each time."""
 
-    n: Annotated[int, Ge(1), Le(1000), Doc("How many times every query is asked, never from a cache.")] = 1
+    n: Annotated[int, Ge(1), Le(1000), Doc("Number of times to run every query, without the cache.")] = 1
     of: Annotated[
         Literal["runs", "builds"],
-        Doc("runs: one build is asked several times; builds: each trial is a build of its own, with the next seed."),
+        Doc("runs queries one build several times; builds makes a new build with the next seed for each trial."),
     ] = "runs"
 
 
 @dataclass(frozen=True)
 class SystemConfig:
-    """One system (with `matrix`, one for each combination): what it uses, with which options, on which data sets."""
+    """One system, with its retriever, options and data sets (with `matrix`, one system for each combination)."""
 
     use: Annotated[str, Doc("The retriever.")]
     with_: Annotated[dict[str, Any], Doc("The options of the retriever.")] = field(default_factory=dict)
     matrix: Annotated[
         dict[str, Annotated[list[Any], MinLen(1)]],
-        Doc("Options with a list of values each: one system for each combination."),
+        Doc("Options with lists of values. Each combination of values is one system."),
     ] = field(default_factory=dict)
     version: Annotated[
         str,
         Doc(
-            "Version of your code or of the service: with it, answers are cached between runs; without it, it is "
-            "queried on every run."
+            "Version of your code or of the service. With a version, its answers are cached between runs. Without one, "
+            "it is queried on every run."
         ),
     ] = ""
-    scores: Annotated[Direction, Doc("descending: higher scores are better; ascending: they are distances.")] = (
+    scores: Annotated[Direction, Doc("descending if higher scores are better, ascending if scores are distances.")] = (
         "descending"
     )
     inputs: Annotated[Texts, Doc("The systems that a fusion combines, by name or pattern.")] = field(
         default_factory=list
     )
     only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
-    trials: Annotated[
-        TrialsConfig, Short("n", int), Doc("How often it is asked, if it gives other results each time.")
-    ] = field(default_factory=TrialsConfig)
+    trials: Annotated[TrialsConfig, Short("n", int), Doc("How often to query it, if its results change each time.")] = (
+        field(default_factory=TrialsConfig)
+    )
     stages: Annotated[
         dict[str, str],
         Doc(
-            "The stages of its pipeline by name, in order, such as {reranked: reranked.trec@10}: files, or systems of "
-            "this file. The report shows at which stage each group is lost. The system is the first stage, unless it "
-            "is named among them."
+            "The stages of its pipeline by name, in order, such as {reranked: reranked.trec@10}. A stage is a file or "
+            "a system of this experiment. The report shows at which stage each group is lost. The system itself is the "
+            "first stage, unless the stages include it."
         ),
     ] = field(default_factory=dict)
     answers: Annotated[
         AnswersConfig | None,
         Short("file"),
-        Doc("Judged answers from its results: the report shows how often they are correct where it is complete."),
+        Doc("Judged answers from its results. The report shows how often they are correct when it is complete."),
     ] = None
     on_error: Annotated[
-        Literal["fail", "skip"], Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0.")
+        Literal["fail", "skip"], Doc("fail stops the run; skip reports the system as failed, but never scores it as 0.")
     ] = "fail"
 
     def serves(self, dataset: str) -> bool:
@@ -162,7 +163,7 @@ class SystemConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineConfig:
-    """Engine that labels stored results: auto (chosen by input), streaming or spark."""
+    """Engine that labels stored results: auto (depends on the input), streaming or spark."""
 
     use: Annotated[str, Doc("The engine.")]
     with_: Annotated[dict[str, Any], Doc("The options of the engine.")] = field(default_factory=dict)
@@ -175,7 +176,11 @@ class LabellerConfig:
     use: Annotated[str, Doc("The labeller.")]
     with_: Annotated[dict[str, Any], Doc("The options of the labeller.")] = field(default_factory=dict)
     version: Annotated[
-        str, Doc("Version of your code that judges: with it, verdicts are cached between runs; without it, recomputed.")
+        str,
+        Doc(
+            "Version of your labeller code. With a version, verdicts are cached between runs. Without one, they are "
+            "recomputed."
+        ),
     ] = ""
 
 
@@ -185,11 +190,11 @@ class Best:
 
     strategy: Annotated[
         Literal["primary", "mean", "rank", "normalized_mean"],
-        Doc("One metric (primary), or AutoRAG's strategies over several."),
+        Doc("primary uses one metric. The others are AutoRAG's strategies for several metrics."),
     ] = "primary"
     metrics: Annotated[Texts, Doc("The metrics that the strategy uses (default: all).")] = field(default_factory=list)
     max_latency_ms: Annotated[
-        Annotated[float, Gt(0)] | None, Doc("Systems with a higher median latency per query are not considered.")
+        Annotated[float, Gt(0)] | None, Doc("Ignore systems with a higher median latency per query.")
     ] = None
 
 
@@ -202,7 +207,8 @@ class Evaluate:
     k: Annotated[list[Positive], LISTED, Doc("Cutoffs for metrics written without one.")] = field(default_factory=list)
     metrics: Annotated[list[str], LISTED, MinLen(1), Doc("The metrics, such as [recall, ndcg@10].")]
     primary: Annotated[
-        str | None, Doc("The metric that decides the verdict, sorts tables and selects the best (default: the first).")
+        str | None,
+        Doc("The metric that decides the verdict, sorts tables and selects the best system (default: the first)."),
     ] = None
     best: Annotated[Best, Short("strategy"), Doc("How the best system is selected.")] = field(default_factory=Best)
     by: Annotated[Texts, Doc("Columns of the ground truth, or n_groups, to slice by.")] = field(default_factory=list)
@@ -230,7 +236,7 @@ class Evaluate:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of all metrics by name; `k` is in the metrics."""
+        """The options of all metrics by name, without `k`, which is part of the metrics."""
         return {name: getattr(self, name) for name in MEASURING if name != "k"}
 
     def repeats(self, kind: RetrieverPlugin) -> int:
@@ -248,10 +254,10 @@ class Evaluate:
 class Compare:
     """Comparison of systems or data sets."""
 
-    baseline: Annotated[str, Doc("The system to compare the others with; with `across: datasets`, a data set.")]
+    baseline: Annotated[str, Doc("The system to compare the others with or, with `across: datasets`, a data set.")]
     across: Annotated[
         Literal["systems", "datasets"],
-        Doc("systems, or datasets: each system on every data set with the same queries against itself on one of them."),
+        Doc("Compare systems, or compare each system with itself on data sets that have the same queries."),
     ] = "systems"
     metrics: Annotated[Texts, Doc("The metrics to compare (default: all).")] = field(default_factory=list)
 
@@ -266,7 +272,7 @@ BOUNDS = ("min", "max", "max_drop", "min_gain")
 
 @dataclass(frozen=True)
 class Gate:
-    """A quality gate: one of min, max, max_drop and min_gain."""
+    """A quality gate with one of min, max, max_drop and min_gain."""
 
     system: Annotated[str, Doc("A system, or a pattern.")]
     metric: Annotated[str, Doc("A metric that is evaluated, a latency or a cost.")]
@@ -282,19 +288,20 @@ class Gate:
         Literal["baseline", "previous"],
         Doc(
             "The reference for drop and gain: the baseline, or the same system in the previous run "
-            "(`groupgt run --against`); without a previous result the gate is skipped."
+            "(`groupgt run --against`). Without a previous result, the gate is skipped."
         ),
     ] = "baseline"
     unless: Annotated[
         Literal["not_significant", "within_noise"] | None,
         Doc(
-            "not_significant: a drop passes unless compare.test finds it significant, p not corrected; within_noise: "
-            "unless it is larger than trials of the same system differ on these queries."
+            "With not_significant, a drop passes unless compare.test finds it significant (without correction). With "
+            "within_noise, a drop passes unless it is larger than differences between trials of the same system on "
+            "these queries."
         ),
     ] = None
     must: Annotated[
         Literal["significant"] | None,
-        Doc("significant: a gain passes only where compare.test finds it significant, p corrected over all systems."),
+        Doc("With significant, a gain passes only if compare.test finds it significant, corrected over all systems."),
     ] = None
 
     @property
@@ -314,7 +321,7 @@ class Gate:
     def reads_test(self, *, is_beyond: bool) -> bool:
         """Return True if the verdict depends on the significance test.
 
-        Whatever the test says, a gate on gains fails beyond its bound, and a gate on drops passes within it.
+        Regardless of the test, a gate on gains fails beyond its bound, and a gate on drops passes within it.
         """
         return is_beyond if self.unless == "not_significant" else bool(self.must) and not is_beyond
 
@@ -326,7 +333,7 @@ Format = Literal["report", "table", "markdown", "csv", "json", "latex", "parquet
 class Output:
     """Result folder and formats."""
 
-    folder: Annotated[str, Doc("The folder that result folders are written into.")] = "results"
+    folder: Annotated[str, Doc("The folder in which to write result folders.")] = "results"
     formats: Annotated[list[Format], LISTED, Doc("Formats of the files in a result folder.")] = field(
         default_factory=lambda: ["report", "table", "json", "csv"]
     )
@@ -340,8 +347,8 @@ class Report:
         Any,
         Rule("a size such as 25MB, or a number of bytes", is_size, {"type": ["integer", "string"]}, size_of),
         Doc(
-            "Maximum size of the file, such as 5MB. What does not fit is omitted and counted on the page: first the "
-            "texts of results without a hit, then the ends of long texts, then the least informative queries."
+            "Maximum size of the file, such as 5MB. To fit, groupgt omits the text of results without a hit, then the "
+            "ends of long texts, then the least informative queries. The page shows how much is omitted."
         ),
     ] = MAX_SIZE
 
@@ -353,15 +360,15 @@ class Config:
     version: Annotated[
         int,
         Rule("1", lambda value: value == 1, {"const": 1, "type": "integer"}),
-        Doc("The version of the file's format: 1."),
+        Doc("The version of the file format, which is 1."),
     ]
     groupgt: Annotated[str | None, Doc('The minimum version of groupgt, such as ">=0.1".')] = None
-    name: Annotated[Name, Doc("The name of the experiment, and of its folder of results.")]
+    name: Annotated[Name, Doc("The name of the experiment and of its folder of results.")]
     plugins: Annotated[
         Texts,
         Doc(
-            "Modules next to the file that are imported first, so that the metrics, labellers and retrievers that they "
-            "register can be named; needs --allow-code."
+            "Modules next to the file that register metrics, labellers or retrievers, and are imported first; needs "
+            "--allow-code."
         ),
     ] = field(default_factory=list)
     seed: Annotated[int, Ge(0), Lt(2**32), Doc("Random seed; the same seed gives identical results.")] = 0
@@ -378,7 +385,7 @@ class Config:
     gate: Annotated[list[Gate], Doc("Quality gates.")] = field(default_factory=list)
     output: Annotated[Output, Doc("Result folder and formats.")] = field(default_factory=Output)
     report: Annotated[Report, Doc("Content of report.html.")] = field(default_factory=Report)
-    cache: Annotated[str | None, Doc("Folder of the cache; null for no cache.")] = ".groupgt/cache"
+    cache: Annotated[str | None, Doc("Cache folder; null for no cache.")] = ".groupgt/cache"
 
     @property
     def baseline(self) -> str | None:

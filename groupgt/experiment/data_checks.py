@@ -1,4 +1,4 @@
-"""Checks the files that an experiment names, as its data sets read them, for `groupgt check`; nothing is retrieved."""
+"""Checks the files of an experiment for `groupgt check`, as its data sets read them, without retrieving anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from groupgt.render.results import Result
 
 @dataclass(frozen=True)
 class DataChecks(Result):
-    """The checks of the data sets of the experiment `name`; `unchecked` says what was not read."""
+    """The checks of the data sets of the experiment `name`. `unchecked` lists what was not read."""
 
     name: str
     checks: dict[str, Check]
@@ -36,7 +36,7 @@ class DataChecks(Result):
 
 
 def check_experiment(path: Path, *, allow_code: bool = False) -> DataChecks:
-    """Check every file of ground truth, corpora, results and answers; raise the errors in all of them together."""
+    """Check every file of ground truth, corpora, results and answers, and raise the errors in all of them together."""
     with shared_process() as secrets:
         experiment = load(path, allow_code=allow_code, dry=True, files_only=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=False, reuse=False)
@@ -82,6 +82,6 @@ def _runs(answers: SystemAnswers, dataset: str, faults: Faults, unchecked: list[
                 with faults.merging():
                     read_answers(experiment.at(file), config.columns)
     if runs and isinstance(data.request.labeller, Code):
-        unchecked.append(f"dataset {dataset!r}: results, because their labeller is code")
+        unchecked.append(f"dataset {dataset!r}: results, because their labeller runs code")
         return {}
     return runs

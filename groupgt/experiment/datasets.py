@@ -83,12 +83,12 @@ class Data(RetrievalInputs):
 
     @cached_property
     def absent(self) -> list[str]:
-        """Ground truth ids missing from the corpus; empty unless results are matched by id."""
+        """Ground truth ids missing from the corpus, or none unless results are matched by id."""
         return absent_ids(self.truth, self.request)
 
 
 def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict[str, Data]:
-    """Read every data set, and compare its ground truth with its corpus; report the errors in all of them together.
+    """Read every data set, compare its ground truth with its corpus, and report the errors in all of them together.
 
     `judged` caches labeller verdicts.
     """
@@ -198,18 +198,18 @@ def read_retrieval_inputs(experiment: Experiment, name: str) -> RetrievalInputs:
 
 
 def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
-    """Fill in query texts from a separate file; raise `DataError` if no query id matches."""
+    """Fill in query texts from a separate file, or raise `DataError` if no query id matches."""
     texts = read_queries(path)
     if not any(qid in texts for qid in truth.qids):
         there, here = (shown(next(iter(qids), "")) for qids in (texts, truth.qids))
         what = "none of its query ids is in the ground truth"
-        raise DataError(f"{path}: {what}: it has ids such as {there}, the ground truth such as {here}")
+        raise DataError(f"{path}: {what}; it has ids such as {there}, and the ground truth has ids such as {here}")
     before = truth.texts or [None] * len(truth)
     return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
 
 
 def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) -> Labeller:
-    """Build the labeller for a data set; sources missing from its options default to the data set's corpus."""
+    """Build the labeller for a data set. Sources missing from its options default to the data set's corpus."""
     section, dataset = experiment.config.evaluate.labeller, experiment.config.datasets[name]
     options = {
         key: value.replace("{dataset}", name) if isinstance(value, str) else value
@@ -225,8 +225,8 @@ def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) ->
 
 
 def _not_run(*_: Any) -> NoReturn:
-    """Stands in for user code that must not run."""
-    raise ConfigError("code of yours runs only with --allow-code")
+    """Raise an error in place of user code that must not run."""
+    raise ConfigError("your code runs only with --allow-code")
 
 
 def _selected(experiment: Experiment, reading: Reading, truth: GroundTruth, dataset: str) -> GroundTruth:
@@ -243,8 +243,8 @@ def _selected(experiment: Experiment, reading: Reading, truth: GroundTruth, data
 # What a budget needs, by its unit.
 NEEDS = {
     "chars": "a corpus",
-    "tokens": "a corpus with a column tokens, or with evaluate.tokenizer",
-    CALLS: "results that carry the number of the search call that found them, read with use: results alone",
+    "tokens": "a corpus with a `tokens` column, or with evaluate.tokenizer",
+    CALLS: "results with the number of the search call that found them, which only use: results reads",
 }
 
 
@@ -252,7 +252,7 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
     """Check shape, slice columns, query texts, gate slices, and lengths for budgets."""
     faults, systems = document.faults, experiment.systems
     if experiment.config.convention == "auto" and OF_SHAPE[data.truth.shape] != experiment.convention:
-        what = f"the ground truth of {name}, which was built just now, is of the shape {data.truth.shape}"
+        what = f"the ground truth of {name}, which was just built, has the shape {data.truth.shape}"
         document.fault(("convention",), f"{what}; name its convention: convention: {OF_SHAPE[data.truth.shape]}")
     try:
         check_sets(data.request.metrics.values(), data.truth.set_of is not None)
@@ -268,7 +268,7 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
             what = f"{counted(len(absent), 'query has', 'queries have')} no text (query): {', '.join(absent[:3])}"
-            hint = "" if experiment.config.datasets[name].queries else "; name a file that has them (queries)"
+            hint = "" if experiment.config.datasets[name].queries else "; name a file with query texts under queries"
             faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{hint}")
     for system in systems.values():
         for position, column in enumerate(system.options.sends() if system.config.serves(name) else ()):
@@ -296,7 +296,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
         text for text, metric in experiment.metrics.items() if isinstance(metric.cutoff, int) and metric.cutoff > depth
     ]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
-        text = f"evaluate.depth: {depth:,} results are retrieved, but the cutoff is higher in {', '.join(deeper)}"
+        text = f"evaluate.depth: {depth:,} results are retrieved, fewer than the cutoff of {', '.join(deeper)}"
         warn(text)
 
 
@@ -304,8 +304,8 @@ def _all_absent(dataset: str, data: Data) -> str:
     count, there = counted(len(data.absent), "id"), shown(min(data.corpus_ids or ("",)))
     return (
         f"dataset {dataset!r}: none of the {count} of the ground truth is in the corpus: "
-        f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If it is another "
-        "chunking, carry the ground truth over with groupgt rechunk, or match by places, texts or parents "
+        f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If the corpus has another "
+        "chunking, map the ground truth to it with groupgt rechunk, or match by spans, text or parents "
         "(evaluate.labeller)"
     )
 

@@ -1,4 +1,4 @@
-"""The smallest drop or gain that a gate detects, found before a run from the values of an earlier one."""
+"""Finds the smallest drop or gain that a gate can detect, before a run, from the values of an earlier run."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ STEPS = 10
 class Detectable:
     """The smallest mean changes that a gate detects in `CHANCE` of all runs over `queries` with the mean `mean`.
 
-    `one_way` holds if queries only drop (or only gain), `both_ways` if a `share` of them also changes in both
-    directions without net effect; None if the gate detects no change.
+    `one_way` applies if queries only drop (or only gain), `both_ways` if a `share` of them also changes in both
+    directions without net effect. Either is None if the gate detects no change.
     """
 
     queries: int
@@ -66,9 +66,9 @@ def detectable(
 ) -> Detectable:
     """Simulate a gate on a drop or a gain on values of an earlier run, shape (n,), without NaN.
 
-    In each simulated run, n queries are drawn with replacement. A drop of X takes all of a query's value with
-    probability X ÷ mean (a gain: what it lacks to the best value), and a `share` of the queries changes up or down by
-    its value. The gate itself decides, with a corrected p multiplied by the number of `comparisons`.
+    In each simulated run, n queries are drawn with replacement. A drop of X takes a query's entire value with
+    probability X ÷ mean (a gain raises it to the best value), and a `share` of the queries changes up or down by its
+    value. The gate itself decides, with a corrected p-value multiplied by the number of `comparisons`.
     """
     count, is_gain = len(values), gate.min_gain is not None
     copies = max(min(COPIES, MOST_VALUES // max(count, 1)), 100)
@@ -104,7 +104,7 @@ def detectable(
 
 
 def _passed(gate: Gate, lost: Floats, settings: Settings, factor: int) -> Bools:
-    """Decides a gate for each column of losses, shape (n, C); the test is computed only where it decides."""
+    """Decide a gate for each column of losses, shape (n, C). The test is computed only where it matters."""
     means = lost.mean(axis=0)
     is_beyond, passed = decided(gate, means, np.zeros(len(means), dtype=np.bool_))
     tested = np.flatnonzero([gate.reads_test(is_beyond=each) for each in is_beyond.tolist()])

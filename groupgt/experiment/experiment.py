@@ -40,7 +40,7 @@ class Experiment:
     """A checked experiment file with its configuration, systems by name, systems to report, and metrics.
 
     `document` gives the location of each value, for errors that only show up in the data. `unchecked` lists checks that
-    were skipped because they would run user code; it is None if nothing is skipped.
+    were skipped because they would run user code, or is None if nothing is skipped.
     """
 
     path: Path
@@ -72,7 +72,7 @@ class Experiment:
 
     @cached_property
     def settings(self) -> Settings:
-        """The comparison settings; if the file has no `compare` section, they only affect deltas."""
+        """The comparison settings. If the file has no `compare` section, they only affect deltas."""
         section, seed = self.config.compare, self.config.seed
         return Settings(seed=seed) if section is None else section.settings(seed)
 
@@ -84,7 +84,7 @@ class Experiment:
 
     @cached_property
     def hide(self) -> Hide:
-        """A function that removes secrets and this file's folder from what is shown."""
+        """A function that removes secrets and this file's folder from displayed text."""
         return Hide(self.document.secrets, self.path.parent.resolve())
 
     @property
@@ -99,7 +99,7 @@ class Experiment:
         return written
 
     def at(self, path: str) -> Path:
-        """Resolve a path from the file; relative paths are relative to the file's folder."""
+        """Resolve a path from the file. Relative paths are relative to the file's folder."""
         return self.document.resolved(path)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
@@ -152,12 +152,12 @@ def load(
     allow_plugins: bool | None = None,
     secrets: dict[str, str] | None = None,
 ) -> Experiment:
-    """Read and check an experiment file; raise `ConfigError` with the line and column of every error.
+    """Read and check an experiment file, or raise `ConfigError` with the line and column of every error.
 
-    `changes` are settings such as `evaluate.k=[5]`; `only` lists patterns for the systems to report. User code requires
-    `allow_code`; otherwise it is an error, or is skipped with `dry`. Plug-ins are never skipped, as what they register
-    may be named anywhere; they require `allow_plugins` (default: `allow_code`). With `files_only`, errors of systems
-    that retrieve are ignored: their modules, programs and variables may be on another machine. Adds environment
+    `changes` are settings such as `evaluate.k=[5]`, `only` lists patterns for the systems to report. User code requires
+    `allow_code`; otherwise it is an error, or is skipped with `dry`. Plug-ins are never skipped, because the file may
+    use what they register. They require `allow_plugins` (default: `allow_code`). With `files_only`, errors of systems
+    that retrieve are ignored, because their modules and programs may be on another machine. Adds environment
     variable values to `secrets`.
     """
     document = read_yaml(path, secrets)
@@ -193,7 +193,7 @@ def load(
 
 
 def _import_plugins(document: Document, *, allowed: bool) -> None:
-    """Import the modules under `plugins`, as far as they are texts; anything else is reported with the other keys."""
+    """Import the modules under `plugins`. Values that are not text are reported with the other keys."""
     named = document.value.get("plugins") if isinstance(document.value, dict) else None
     faults_before = document.faults.total
     for position, name in enumerate(named if isinstance(named, list) else [named]):
@@ -201,7 +201,7 @@ def _import_plugins(document: Document, *, allowed: bool) -> None:
         if not isinstance(name, str):
             continue
         if not allowed:
-            document.fault(path, f"{name} is your code; allow it with --allow-code")
+            document.fault(path, f"{name} runs your code; allow it with --allow-code")
             continue
         try:
             import_plugin(name, document.folder.resolve())
@@ -227,7 +227,7 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
 
 
 def _check_trials(document: Document, checks: Checks, name: str) -> None:
-    """Report metrics that count over more trials than a system has; how many stored results have is read later."""
+    """Report metrics that need more trials than a system has. Trials of stored results are counted later."""
     system, times = checks.families.systems[name], trials_of(checks.families.systems, name)
     try:
         check_trials(() if system.is_stored else checks.metrics.values(), times if times > 1 else 0)
@@ -244,7 +244,7 @@ MISPLACED = "options go under `with`, or under `matrix` with a list of values"
 
 
 def _validated(document: Document) -> Config | None:
-    """Read the configuration and report what is invalid; the rest is checked without it."""
+    """Read the configuration and report invalid values. The rest is checked without them."""
     config: Config | None
     config, faults = read_section(Config, document.value, as_yaml, EMPTY)
     for fault in faults:
@@ -256,7 +256,7 @@ def _validated(document: Document) -> Config | None:
 
 
 def _misplaced(path: KeyPath, document: Document) -> str:
-    """Return where an unknown key belongs; empty if no section has such a key, or its own section a similar one."""
+    """Return where an unknown key belongs, or nothing if no section has it or its own section has a similar key."""
     if is_option(path, document):
         return MISPLACED
     *above, key = map(str, path)

@@ -34,8 +34,8 @@ Reply = tuple[Answers, list[float]]
 class Here:
     """A retriever that is built and queried in this process.
 
-    `build_s` is the build time in seconds. `singly` says whether queries are run one at a time, `sends` with which
-    columns.
+    `build_s` is the build time in seconds. `singly` is True if queries are run one at a time, and `sends` names the
+    columns that are sent with them.
     """
 
     way = ""
@@ -54,14 +54,14 @@ class Here:
         return ask(self.system, self.retriever, queries, k)
 
     def close(self) -> None:
-        """Close what the retriever has opened."""
+        """Close everything that the retriever has opened."""
         getattr(self.retriever, "close", lambda: None)()
 
 
 class Fresh:
-    """A retriever in a new process, which ends with `close` or with this process; `way` describes how code is called.
+    """A retriever in a new process, which ends with `close` or with this process. `way` describes how code is called.
 
-    Modules in `folder` can be imported. Without a `setting`, nothing is built: the target is only imported and
+    Modules in `folder` can be imported. Without a `setting`, nothing is built, and the target is only imported and
     described.
     """
 
@@ -96,7 +96,7 @@ class Fresh:
         self.channel.close()
 
     def _call(self, *message: Any) -> Any:
-        """Send a message and return the reply; raise errors reported by the other process."""
+        """Send a message and return the reply, or raise errors reported by the other process."""
         try:
             self.channel.send(message)
             # Processes that user code has started may hold the channel open.
@@ -118,9 +118,10 @@ class Fresh:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Prepare the start of processes, which leave Ctrl-C to this one.
+    """Prepare to start processes that leave Ctrl-C to this one.
 
-    They do not run the user's script a second time, and find no modules in the current folder before user code may run.
+    They do not run the user's script a second time. They find no modules in the current folder before user code may
+    run.
     """
     main, safe = sys.modules["__main__"], os.environ.get(SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
@@ -134,7 +135,7 @@ def starting() -> Iterator[None]:
 
 
 def restore_path(safe: str | None) -> None:
-    """Set the variable `SAFE_PATH` to what it was."""
+    """Restore the `SAFE_PATH` variable."""
     if safe is None:
         os.environ.pop(SAFE_PATH, None)
     else:
@@ -142,7 +143,7 @@ def restore_path(safe: str | None) -> None:
 
 
 def begin_process(safe: str | None) -> None:
-    """Begins a process that ignores Ctrl-C and ends as soon as its parent does, even in the middle of a query."""
+    """Begin a process that ignores Ctrl-C and ends as soon as its parent does, even in the middle of a query."""
     restore_path(safe)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -160,9 +161,9 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def shared_process() -> Iterator[dict[str, str]]:
-    """Lets user code modify the process during a run, and turns any attempt to exit into an error.
+    """Let user code modify the process during a run, and turn any attempt to exit into an error.
 
-    Modules may extend `sys.path` or change the working folder; these changes last until the run ends and are then
+    Modules may extend `sys.path` or change the working folder. These changes last until the run ends and are then
     undone. Imported modules stay in `sys.modules`. Secrets added to the yielded dict are removed from errors and
     warnings.
     """

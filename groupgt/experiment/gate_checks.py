@@ -15,14 +15,14 @@ from groupgt.metrics.language import Metric, parse_metric
 from groupgt.options import KeyPath
 
 UNTIMED = (
-    "is single-query latency, but this retriever is queried in batches: set evaluate.timed to the number "
-    "of queries to ask a second time, one by one; or gate on batched_p50_ms or batched_p95_ms"
+    "is single-query latency, but this retriever is queried in batches. Set evaluate.timed to the number of queries "
+    "to run a second time, one by one, or use a gate on batched_p50_ms or batched_p95_ms"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class GateChecks:
-    """Everything needed to check gates; `metrics` is empty if any metric is invalid."""
+    """Everything needed to check gates. `metrics` is empty if any metric is invalid."""
 
     document: Document
     families: Families
@@ -31,7 +31,7 @@ class GateChecks:
     convention: str
 
     def check(self, number: int, gate: Gate) -> None:
-        """Check one gate: the names it refers to must exist, and it must have exactly one bound."""
+        """Check that the names in a gate exist, and that it has exactly one bound."""
         document, path = self.document, ("gate", number)
         systems = self.families.systems
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.config.datasets)
@@ -40,7 +40,7 @@ class GateChecks:
         if not datasets and document.is_sound("datasets"):
             document.unknown((*path, "dataset"), gate.dataset, list(self.config.datasets), also="a pattern")
         if matched and datasets and not any(systems[name].config.serves(each) for name in matched for each in datasets):
-            what = f"no system that matches {gate.system!r} is run on {' or '.join(datasets)}; see its key `only`"
+            what = f"no system that matches {gate.system!r} is run on {' or '.join(datasets)}; see its `only` key"
             document.fault((*path, "system"), what)
         bounds = [key for key in BOUNDS if getattr(gate, key) is not None]
         if len(bounds) != 1:
@@ -67,7 +67,9 @@ class GateChecks:
             self.document.fault(path, f"{error}; or one of {', '.join(LATENCIES)}{near_names(text, LATENCIES)}")
             return
         if gate.unless == "within_noise" and metric.passes is not None:
-            self.document.fault(path, f"{metric} counts over trials, and has no value in each that could be compared")
+            self.document.fault(
+                path, f"{metric} is computed over all trials, so single trials have no values to compare"
+            )
         for key in BOUNDS:
             bound = getattr(gate, key)
             if bound is not None and metric.definition.bounded and not 0 <= bound <= 1:
@@ -79,7 +81,7 @@ class GateChecks:
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
         if gate.slice or gate.is_relative:
-            self.document.fault(path, f"{gate.metric} takes min or max, and no slice")
+            self.document.fault(path, f"{gate.metric} takes min or max, but no slice")
         if gate.metric not in COSTS and matched and not any(self._is_timed(name) for name in matched):
             self.document.fault((*path, "system"), "results read from files have no latency")
         names = [below for name in matched for below in combined(self.families.systems, name)]
@@ -111,12 +113,12 @@ class GateChecks:
         for dataset in datasets:
             served = any(system.config.serves(dataset) for system in matched)
             if served and not baseline.config.serves(dataset):
-                what = f"the baseline {name} is not run on dataset {dataset!r}; see its key `only`"
+                what = f"the baseline {name} is not run on dataset {dataset!r}; see its `only` key"
                 self.document.fault(path, what)
 
 
 def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:
-    """Check a gate's slice against the data; add an error for each value that no query has."""
+    """Check a gate's slice against the data, and add an error for each value that no query has."""
     for column, value in gate.slice.items():
         values = [text for name, text, _ in slicer if name == column]
         if str(value) not in values:

@@ -1,4 +1,4 @@
-"""Evaluates quality gates: conditions on systems and data sets that must hold for the build to pass."""
+"""Evaluates quality gates, the conditions on systems and data sets under which a build passes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from groupgt.model.hits import Bools, Floats
 
 
 def judged(outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> list[GateResult]:
-    """Evaluate every gate on all matching systems and data sets; those of systems that were left out pass unchecked."""
+    """Evaluate every gate on all matching systems and data sets. Gates on systems that were left out pass unchecked."""
     experiment, results = outcome.experiment, list[GateResult]()
     for number, gate in enumerate(experiment.config.gate, 1):
         # A pattern is matched against all systems, so that a system that is not run does not affect the others.
@@ -53,7 +53,7 @@ def members(gate: Gate, truth: GroundTruth) -> Bools:
 def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> GateResult:
     """Evaluate one gate on one system and data set.
 
-    `blank` is the result to fill in; like any result without a value, it counts as not passed.
+    `blank` is the result to fill in. Like any result without a value, it counts as not passed.
     """
     gate, system, dataset = blank.asks, blank.system, blank.dataset
     evaluation = outcome.evaluations[dataset].get(system)
@@ -96,7 +96,7 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
 
 
 def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome) -> GateResult:
-    """Compare a system with the baseline; the p-value is uncorrected for a drop and corrected for a gain."""
+    """Compare a system with the baseline. The p-value is uncorrected for a drop and corrected for a gain."""
     gate, by_name, settings = blank.asks, outcome.evaluations[blank.dataset], outcome.experiment.settings
     baseline = by_name.get(outcome.experiment.config.baseline or "")
     if baseline is None:
@@ -113,7 +113,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
-    """Compare a system with its previous result; a gain is corrected over all comparisons with the previous run."""
+    """Compare a system with its previous result. A gain is corrected over all comparisons with the previous run."""
     gate, system, text = blank.asks, blank.system, evaluation.text_of(blank.metric)
     if against is None:
         return replace(blank, problem="no previous run", passed=True)
@@ -142,8 +142,8 @@ def _relative(
 ) -> GateResult:
     """Check the bound on a drop or a gain for the first contrast in a family.
 
-    `other` is what the system is compared with, if its results are known beside its values. `is_unknown` if it has
-    builds of which only the mean is known.
+    `other` is the evaluation to compare with, if more than its values is known. `is_unknown` is True if it has builds
+    of which only the mean is known.
     """
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
@@ -165,7 +165,7 @@ def _relative(
 
 
 def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | None:
-    """Return how much two evaluations may differ by noise, over the queries of a gate; None without trials."""
+    """Return how much two evaluations may differ by noise over the queries of a gate, or None without trials."""
     inside = members(gate, evaluation.truth)
     qids = [qid for place, qid in enumerate(evaluation.truth.qids) if inside[place] and qid in other.truth.index]
     text = evaluation.text_of(gate.metric)
@@ -175,7 +175,7 @@ def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | Non
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
-    """Return how many queries must differ for the first contrast of a family; None if enough do, or none does."""
+    """Return how many queries must differ for the first contrast of a family, or None if enough or none of them do."""
     least = out_of_reach(dict(enumerate(family)), settings).get(0)
     if least is not None and counts_signs(family[0], settings):
         return fewest_differing(settings.alpha, least / least_p(family[0], settings))
@@ -183,9 +183,9 @@ def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
 
 
 def decided(gate: Gate, lost: Floats, is_sure: Bools) -> tuple[Bools, Bools]:
-    """Decides a gate on a drop or a gain for any number of comparisons: whether each is beyond the bound, and passes.
+    """Return whether each comparison is beyond the bound of a gate on a drop or a gain, and whether it passes.
 
-    `is_sure` marks the comparisons in which the test that the gate reads finds the drop or the gain significant.
+    `is_sure` marks the comparisons in which the gate's test finds the drop or the gain significant.
     """
     if gate.min_gain is not None:
         is_enough = -lost >= gate.min_gain - SLACK

@@ -15,7 +15,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema_text() -> str:
-    """Return the JSON Schema of experiment files as text; editors use it for completion and validation."""
+    """Return the JSON Schema of experiment files as text, which editors use for completion and validation."""
     definitions: dict[str, Any] = {}
     schema = schema_of(Config, definitions)
     sections = {"retriever": "SystemConfig", "labeller": "LabellerConfig", "engine": "EngineConfig"}
@@ -28,7 +28,7 @@ def schema_text() -> str:
         _add_options(kind, definitions, section, "with" if kind == "retriever" else f"{kind} with")
     evaluate = definitions["Evaluate"]["properties"]
     evaluate["tokenizer"] |= _tokenizers()
-    presets = {"enum": list(PRESETS), "description": "A preset; its fields may be overridden."}
+    presets = {"enum": list(PRESETS), "description": "A preset, whose fields may be overridden."}
     fields = schema_of(Policy)["properties"]
     for field in fields.values():
         field.pop("default", None)  # depends on the preset
@@ -43,7 +43,7 @@ def schema_text() -> str:
 
 
 def heading(name: str) -> dict[str, str]:
-    """Return the keys that say which schema this is."""
+    """Return the keys that identify the schema."""
     return {"$schema": DRAFT, "$id": f"urn:groupgt:schema:{name}", "title": f"groupgt {name}"}
 
 
@@ -59,7 +59,7 @@ def _describe_branches(schema: Any) -> None:
 
 
 def _choose_branches(schema: Any) -> None:
-    """Chooses between a section and its short form by type, so that editors report what is wrong in the section."""
+    """Choose between a section and its short form by type, so that editors report what is wrong in the section."""
     for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         _choose_branches(part)
     branches = schema.get("anyOf") if isinstance(schema, dict) else None

@@ -53,10 +53,10 @@ Problem = Literal[
 class Drop:
     """The drop of a system below its baseline, or below its previous result if `baseline` is None.
 
-    `is_beyond` is True if the bound is violated. `settings` configures the significance test; `comparisons` is
-    the number of contrasts in the family; `audited` differences use a different test. If the verdict depends on the
+    `is_beyond` is True if the bound is violated. `settings` configures the significance test, and `comparisons` is
+    the number of contrasts in the family. `audited` differences use a different test. If the verdict depends on the
     test, and too few queries differ for it, `needed` is the number that must differ. `noise` is how much trials of the
-    same system may differ, if the gate asks.
+    same system may differ, if the gate needs it.
     """
 
     baseline: str | None
@@ -72,7 +72,7 @@ class Drop:
 
 @dataclass(frozen=True)
 class GateResult(Result):
-    """The result of one gate (numbered from 1) for one system and data set, with the figures behind it.
+    """The result of one gate (numbered from 1) for one system and data set, with the numbers behind it.
 
     `asks` is the gate itself. If there is no `value`, `problem` is the reason and `detail` gives specifics. `drop` is
     the comparison behind a gate on a drop or a gain.
@@ -113,9 +113,9 @@ class GateResult(Result):
 class Against(Beside):
     """The systems of one data set paired with their previous results for every metric.
 
-    `qids` lists the queries; `before` is NaN for queries that are new or have new text. `refused` maps a system and
+    `qids` lists the queries. `before` is NaN for queries that are new or have new text. `refused` maps a system and
     metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
-    stored values are used; all other results are measured again. `added` lists systems that are new in this run, and
+    stored values are used. All other results are measured again. `added` lists systems that are new in this run, and
     `gone` lists systems no longer run. `lost` and `gained` map a system to the queries that are complete within the
     cutoff of the primary metric in only the previous run, or only in this one, if its results were measured `again`.
     `changed` lists queries with new ground truth, and `reworded` lists queries with
@@ -138,9 +138,9 @@ class Against(Beside):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome(Result):
-    """The outcome of an experiment; `evaluations[dataset][system]` is sorted from best to worst system.
+    """The outcome of an experiment. `evaluations[dataset][system]` is sorted from best to worst system.
 
-    `comparison[dataset]` compares every system with the baseline; `systems[dataset]` does so for the primary metric,
+    `comparison[dataset]` compares every system with the baseline. `systems[dataset]` does so for the primary metric,
     with additional data. `gates` lists gate results. `leaders[dataset]` lists the best systems of a data set, including
     ties, and `overall_leaders` the best systems over all data sets. `failed[dataset][system]` is the reason why a
     skipped system has no results. `absent[dataset]` lists ground truth ids missing from the corpus, if results are
@@ -177,13 +177,13 @@ class Outcome(Result):
     def to_metrics(self) -> dict[str, float]:
         """Return the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
-        `groupgt.report.tracking` defines the names; with several data sets, each name begins with the data set.
+        `groupgt.report.tracking` defines the names. With several data sets, each name begins with the data set.
         Undefined means are left out.
         """
         return self._teller.metrics()
 
     def plot(self, name: str = "means", *, dataset: str | None = None) -> Figure:
-        """Draw a figure from `groupgt.render.figures.FIGURES`; `dataset` is optional if there is only one."""
+        """Draw a figure from `groupgt.render.figures.FIGURES`. `dataset` is optional if there is only one."""
         return self._teller.plot(name, dataset=dataset)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -198,12 +198,12 @@ class Outcome(Result):
 
     @property
     def best(self) -> dict[str, str | None]:
-        """The best system for each data set; the first one if several tie."""
+        """The best system for each data set, or the first one if several tie."""
         return {dataset: next(iter(names), None) for dataset, names in self.leaders.items()}
 
     @property
     def overall(self) -> str | None:
-        """The best system over all data sets; the first one if several tie."""
+        """The best system over all data sets, or the first one if several tie."""
         return next(iter(self.overall_leaders), None)
 
     @property

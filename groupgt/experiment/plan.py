@@ -1,4 +1,4 @@
-"""Plans a run without retrieving anything: runs all possible checks and lists each system and labeller."""
+"""Plans a run without retrieving anything. Runs all possible checks, and lists each system and labeller."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 class Plan(NamedTuple):
     """A table of planned work, plus the checks that were skipped because they would run user code.
 
-    `left` is what an interrupted run left that the planned run would not use.
+    `left` describes results of an interrupted run that the planned run would not use.
     """
 
     headers: list[str]
@@ -53,7 +53,7 @@ def plan(
     resume: bool = False,
     allow_code: bool = False,
 ) -> Plan:
-    """Check everything that can be checked without retrieval; raise the same errors as a run."""
+    """Check everything that can be checked without retrieval, and raise the same errors as a run."""
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, dry=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
@@ -107,7 +107,7 @@ def _row(
         kept = {task: cache.kept(task) for task in tasks}
         waiting = [task for task, done in kept.items() if done is None]
         if by_score and any(done is not None and done.answers.scores is None for done in kept.values()):
-            what = "a threshold on scores needs the score of every result; its cached results have only an order"
+            what = "a threshold on scores needs the score of every result, but its cached results have no scores"
             faults.add(f"dataset {dataset!r}", f"system {name!r}: {what}")
         singly = system.options.asks_singly()
         folder = experiment.path.parent.resolve()
@@ -128,7 +128,7 @@ def _row(
         will = "cached" if not waiting else "retrieve" if len(waiting) == len(tasks) else f"retrieve {len(waiting)}"
         left = sum(left_behind(cache, task) for task in waiting) or resumed.get((dataset, name), 0)
         if left:
-            will += f", but for {left:,} answers of an interrupted run"
+            will += f", except {left:,} answers of an interrupted run"
         count = sum(task.calls(singly=singly) for task in waiting)
         for task in tasks if singly is not None else ():
             try:
@@ -156,14 +156,14 @@ def _check_stored(answers: SystemAnswers, dataset: str, name: str, faults: Fault
 
 
 def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) -> list[list[Any]]:
-    """Estimates the maximum number of batched calls to a user-defined labeller."""
+    """Estimate the maximum number of batched calls to a user-defined labeller."""
     judge = data.request.labeller
     if not isinstance(judge, Code):
         return []
     pairs = systems * experiment.config.evaluate.depth * len(data.truth.ids)
     calls = math.ceil(pairs / judge.options.batch_size)
     section = experiment.config.evaluate.labeller
-    kept = f", but for {len(judge.kept.earlier):,} that are kept" if judge.kept.earlier else ""
+    kept = f", except {len(judge.kept.earlier):,} that are kept" if judge.kept.earlier else ""
     will = f"judge at most {pairs:,} pairs{kept}"
     uses = f"{section.use}: {section.with_.get('target')}"
     return [[dataset, "(labeller)", uses, len(data.truth), None, None, calls, will]]

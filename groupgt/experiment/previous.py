@@ -1,6 +1,6 @@
 """Compares a run with the previous one, pairing every current system with its previous results.
 
-`report` loads the previous results from a result folder and passes them in; this module does not depend on folders.
+`report` loads the previous results from a result folder and passes them in. This module does not depend on folders.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from groupgt.plugins import find
 
 @dataclass(frozen=True, eq=False)
 class FormerSystem:
-    """The stored results of a system; `run` contains the ranked results, or None if they were not stored.
+    """The stored results of a system. `run` contains the ranked results, or None if they were not stored.
 
-    With `bare`, only ids and scores were stored, whatever other fields the results originally had. `is_build` if its
-    trials were declared to be builds.
+    With `bare`, only ids and scores were stored, even if the results originally had other fields. `is_build` is True
+    if its trials were declared to be builds.
     """
 
     run: Any
@@ -47,7 +47,7 @@ class FormerSystem:
 class Former:
     """One data set in the previous run, with its ground truth, systems, and corpus digest (empty without a corpus).
 
-    `values` returns the previous values by system and metric name, in ground truth order; it raises `DataError` with
+    `values` returns the previous values by system and metric name, in ground truth order, or raises `DataError` with
     the reason if they cannot be used.
     """
 
@@ -59,7 +59,7 @@ class Former:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """The previous run with its file digests; if there is none, `name` is empty."""
+    """The previous run with its file digests. If there is none, `name` is empty."""
 
     name: str = ""
     datasets: Mapping[str, Former] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Previous:
 
 
 def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> Against:
-    """Pairs the systems of one data set with their previous results."""
+    """Pair the systems of one data set with their previous results."""
     experiment, request, truth = outcome.experiment, data.request, data.truth
     evaluations, former = outcome.evaluations[dataset], previous.datasets.get(dataset)
     values = {name: evaluation.values for name, evaluation in evaluations.items()}
@@ -108,7 +108,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
 
 
 def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:
-    """Return the queries that fall, largest fall first: falls are shares of trials.
+    """Return the queries that fall, largest fall first. Falls are shares of trials.
 
     >>> _largest_first(["p", "q", "r"], np.array([0.2, 0.0, 0.8]))
     ['r', 'p']
@@ -117,7 +117,7 @@ def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:
 
 
 def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
-    """Return the reason why previous ids may refer to different passages: a changed corpus or labeller input."""
+    """Return why previous ids may refer to different passages (a changed corpus or labeller input)."""
     experiment = outcome.experiment
     if data.corpus_digest != corpus:
         return "the corpus has changed"
@@ -130,9 +130,9 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
 
 
 def former_values(former: Former, data: Data, name: str, metric: Metric) -> Floats:
-    """Return the previous values of a system for today's queries: stored ones if possible, otherwise measured again.
+    """Return the previous values of a system for the current queries, stored if possible, otherwise measured again.
 
-    Raises `DataError` if there are neither.
+    Raises `DataError` if neither is possible.
     """
     pairing = _Pairing(former, data.request, data.truth, "")
     try:
@@ -174,7 +174,7 @@ class _Pairing:
         try:
             values = self.measured_again(system, again, name) if again else {}
         except GroupgtError as error:
-            why |= dict.fromkeys(again, f"its results of then cannot be measured: {error}")
+            why |= dict.fromkeys(again, f"its earlier results cannot be measured: {error}")
         for text, reason in why.items():
             try:
                 values[text] = self.stored_values(name, metrics[text])
@@ -184,22 +184,22 @@ class _Pairing:
         return values
 
     def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
-        """Return the reason why previous results cannot be measured again with a metric; empty if they can."""
+        """Return why previous results cannot be measured again with a metric, or an empty text if they can."""
         if system.run is None:
-            return "its results of then are not kept"
+            return "its earlier results were not kept"
         needs_lengths = metric.budget is not None and metric.budget.unit not in (CALLS, SCORE)
         if self.request.labeller.name == "id" and not needs_lengths and not metric.definition.reads_texts:
             return ""
         if self.stale:
             return self.stale
         if system.bare and not evaluation.run.by_original_ids.is_plain:
-            return "its results may carry more than ids, and only the ids of then are kept"
+            return "its results may contain more than ids, but only the earlier ids were kept"
         if needs_lengths and not self.request.lengths.has(metric.budget.unit if metric.budget else ""):
-            return "there is no corpus to measure the length of its former results"
+            return "there is no corpus to measure the length of its earlier results"
         return ""
 
     def measured_again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:
-        """Measures the previous results again with the current metrics, policy and ground truth."""
+        """Measure the previous results again with the current metrics, policy and ground truth."""
         values: dict[str, Floats] = {text: np.full(len(self.truth), np.nan) for text in metrics}
         if not self.paired.any():
             return values
@@ -218,7 +218,7 @@ class _Pairing:
         return values
 
     def builds(self, before: Mapping[str, Mapping[str, Floats]]) -> dict[str, dict[str, list[Floats]]]:
-        """Return the previous values of builds by system and metric, shape (r, Q); one row of NaN if not kept."""
+        """Return the previous values of builds by system and metric, shape (r, Q), or one row of NaN if not kept."""
         builds: dict[str, dict[str, list[Floats]]] = {}
         for name, values in before.items():
             again = self.again.get(name)
@@ -233,10 +233,10 @@ class _Pairing:
         return builds
 
     def stored_values(self, name: str, metric: Metric) -> Floats:
-        """Return stored values for queries with unchanged ground truth; raise `DataError` if they cannot be used."""
+        """Return stored values for queries with unchanged ground truth, or raise `DataError` if they cannot be used."""
         column = self.former.values()[name].get(str(metric))
         if column is None:
-            raise DataError("the metric was not measured then")
+            raise DataError("the earlier run did not measure this metric")
         changed = frozenset(self.changes.judged)
         values = np.full(len(self.truth), np.nan)
         for position, qid in enumerate(self.truth.qids):

@@ -1,7 +1,7 @@
 """Runs a retriever: builds it, queries it in batches, measures times, and stores results as they arrive.
 
-Partial results of built-in retrievers, and of systems with a version, are continued by any later run; those of external
-code and services only by a run that resumes the interrupted one, or reuses all there is.
+Any later run continues partial results of built-in retrievers and of systems with a version. Partial results of
+external code and services are continued only by a run that resumes the interrupted run, or reuses all answers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from groupgt.store.verdicts import VerdictStore, scores_in
 
 
 def asked_together(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Group the tasks that one build answers: the trials of a system whose trials are runs, or else a single task."""
+    """Group the tasks that one build answers: all trials of a system if they are runs, otherwise a single task."""
     groups: dict[Task, list[Task]] = {}
     for task in tasks:
         of_builds = task.system.config.trials.of == "builds"
@@ -46,9 +46,9 @@ def asked_together(tasks: Iterable[Task]) -> list[list[Task]]:
 def retrieve(
     tasks: Sequence[Task], keeper: AnswerCache, answered: Callable[[int], None] = lambda queries: None
 ) -> list[Done]:
-    """Build a system and run all queries, once for each task; raise `RetrieverError` if anything fails.
+    """Build a system and run all queries, once for each task. Raise `RetrieverError` if anything fails.
 
-    Partial results are stored even if the run does not finish; if storing fails, a warning is issued. `answered` is
+    Partial results are stored even if the run does not finish. If storing fails, a warning is issued. `answered` is
     called with the number of newly finished queries.
     """
     task, finished = tasks[0], []
@@ -80,7 +80,7 @@ def retrieve(
 
 
 def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered: Callable[[int], None]) -> Done:
-    """Run the remaining queries in batches, then repeats some queries one by one if single queries must be timed."""
+    """Run the remaining queries in batches, then repeat some queries one by one if single queries must be timed."""
     begun, queries = unfinished.begun(), task.data.queries.sending(source.sends, source.way)
     spent_ms = 0.0
     answered(len(begun.answers.ids))
@@ -114,7 +114,7 @@ def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered
 class Begun:
     """The results of a task so far, with milliseconds per query for batches and for single calls.
 
-    `done` holds the timing of the complete task if an earlier run answered all queries.
+    `done` contains the timing of the complete task if an earlier run answered all queries.
     """
 
     answers: Answers = field(default_factory=lambda: Answers({}, {}))
@@ -125,7 +125,7 @@ class Begun:
 
     @classmethod
     def left(cls, task: Task, lines: Sequence[Any]) -> Begun | None:
-        """Read the entries of a journal; return None if they do not match the task's queries in order."""
+        """Read the entries of a journal, or return None if they do not match the task's queries in order."""
         begun, qids, at = cls(), task.data.queries.ids, ""
         try:
             for line in lines:
@@ -189,13 +189,13 @@ class Unfinished:
         return begun
 
     def add(self, answers: Answers, spent: Sequence[float]) -> None:
-        """Add the results of one batch; write them immediately or every few seconds."""
+        """Add the results of one batch, and write them immediately or every few seconds."""
         self.waiting.append({"rows": rows_of(answers), "spent": list(spent), "at": now()})
         if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY_S:
             self.flush()
 
     def end(self, done: Done) -> None:
-        """Finishes the task once all queries are answered; re-queried systems are finished at the end of the run."""
+        """Finish the task once all queries are answered. Re-queried systems are finished at the end of the run."""
         if self.task.system.is_requeried:
             self.waiting.append({"timing": asdict(done.timing)})
             self.flush()
@@ -215,7 +215,7 @@ class Unfinished:
 
 
 def left_behind(keeper: AnswerCache, task: Task) -> int:
-    """Count the results left by interrupted runs that a run continues without being asked."""
+    """Count the results of interrupted runs that a run continues automatically."""
     if keeper.cache is None or not keeper.takes_any(task):
         return 0
     journals = keeper.cache.left_behind(task.part_key, keeper.writer)
@@ -228,7 +228,7 @@ def left_behind(keeper: AnswerCache, task: Task) -> int:
 
 @dataclass(frozen=True)
 class Left:
-    """What the newest interrupted run left: answers by data set and system, and verdicts, with its last time.
+    """The answers (by data set and system) and verdicts that the newest interrupted run left, with its last time.
 
     `owner` is the process that ran it.
     """
@@ -240,9 +240,9 @@ class Left:
 
 
 def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) -> Left | None:
-    """Find the newest run that was killed or failed, with the same key as the run of `keeper`; None if there is none.
+    """Return the newest run that was killed or failed, with the same key as the run of `keeper`, or None.
 
-    Only answers of external code and services, and verdicts, belong to a run: everything else is used by all.
+    Only answers of external code and services, and verdicts, belong to a single run. All runs share everything else.
     """
     if keeper.cache is None or keeper.refresh:
         return None

@@ -1,4 +1,4 @@
-"""Turns an experiment file into an `Outcome`: reads, retrieves, evaluates, compares and checks gates."""
+"""Turns an experiment file into an `Outcome`: reads data, retrieves, evaluates, compares and checks gates."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Running:
     """An experiment run in progress, with its data, system results and labeller verdicts."""
 
     def __init__(self, experiment: Experiment, progress: Progress, *, refresh: bool, reuse: bool) -> None:
-        """Read all data sets; raise `GroupgtError` with every error in them."""
+        """Read all data sets, or raise `GroupgtError` with every error in them."""
         progress.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         self.experiment, self.progress, self.verdicts = experiment, progress, cache.verdicts()
@@ -53,11 +53,11 @@ class Running:
         self.answers = SystemAnswers(experiment, self.datasets, cache, progress)
 
     def begin(self, changes: Sequence[str], only: Sequence[str], *, resume: bool) -> None:
-        """Prepare retrieval; with `resume`, continue the newest interrupted run, or raise `ConfigError`."""
+        """Prepare retrieval. With `resume`, continue the newest interrupted run, or raise `ConfigError`."""
         self.answers.begin(changes, only, self.verdicts, resume=resume)
 
     def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
-        """Retrieve in `jobs` processes, evaluate and compare; worker processes apply the same `changes` to the file.
+        """Retrieve in `jobs` processes, evaluate and compare. Worker processes apply the same `changes` to the file.
 
         If a previous run is given, systems are compared with their results in that run.
         """
@@ -91,7 +91,7 @@ def outcome_of(path: Path) -> Outcome:
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answers: SystemAnswers) -> Outcome:
-    """Evaluate every system on every data set; record failures of systems with `on_error: skip`."""
+    """Evaluate every system on every data set, and record failures of systems with `on_error: skip`."""
     evaluations: dict[str, dict[str, Evaluation]] = {dataset: {} for dataset in experiment.config.datasets}
     failed: dict[str, dict[str, str]] = {}
     answers: dict[tuple[str, str], Answers] = {}
@@ -144,7 +144,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
 
 
 def _stored_timing(dataset: str, name: str, run: Run) -> Timing | None:
-    """Return the times and costs that a file of results states; None if it states none."""
+    """Return the times and costs that a file of results contains, or None if it contains none."""
     ms = [] if run.traces is None else list(run.traces.ms.values())
     costs = [cost for trial in run.trials or (run,) for cost in trial.costs.values()]
     return Timing(dataset, name, 0.0, ms, [], {}, costs) if ms or costs else None
@@ -156,7 +156,7 @@ def _run_of(name: str, answers: Answers) -> Run:
     if (texts := answers.texts) is not None:
         columns[TEXT] = {qid: texts.get(qid, []) for qid in answers.ids}
         if any(len(columns[TEXT][qid]) != len(ids) for qid, ids in answers.ids.items()):
-            raise RetrieverError(f"system {name!r}: results of some queries have ids, those of others only texts")
+            raise RetrieverError(f"system {name!r}: some queries have results with ids, others only with text")
     fields: dict[str, Any] = {field: partial(dict, column) for field, column in columns.items() if column is not None}
     return Run(Lists(answers.ids, fields=fields), name=name, excluded=answers.excluded, has_ids=texts is None)
 
@@ -188,14 +188,14 @@ def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, 
 
 
 def _answered(experiment: Experiment, dataset: str, config: AnswersConfig, evaluation: Evaluation) -> Outcomes:
-    """Set the answers of a system beside its results, which are complete or not within the primary metric's cutoff."""
+    """Compare the answers of a system with whether its results are complete at the primary metric's cutoff."""
     files = {key: read_answers(experiment.at(path), config.columns) for key, path in config.paths(dataset).items()}
     cutoff = evaluation.metrics[evaluation.text_of(experiment.primary)].cutoff
     return outcomes_of(evaluation, cutoff, files["file"], files.get("oracle"))
 
 
 def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) -> None:
-    """Raise `MetricError` if a metric counts over more trials than stored results have, before anything is called."""
+    """Before calling anything, raise `MetricError` if a metric needs more trials than stored results have."""
     counting = [metric for metric in experiment.metrics.values() if metric.passes is not None]
     for dataset, name in experiment.pairs() if counting else ():
         system = experiment.systems[name]
@@ -208,18 +208,18 @@ def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) 
 
 
 def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluation:
-    """Evaluate a system on a data set; raise `RetrieverError` if it returned no results at all.
+    """Evaluate a system on a data set, or raise `RetrieverError` if it returned no results at all.
 
-    Zeros would hide the problem.
+    Values of zero would hide the problem.
     """
     evaluation = evaluate_run(data.request, data.truth, run)
     judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
             f"dataset {dataset!r}: system {name!r} returned no results for any of "
-            f"{counted(judged, 'query', 'queries')} that have ground truth; check that its index is filled, that query "
-            "ids are the same, its language and tokenizer, and its thresholds and filters (`on_error: skip` goes on "
-            "without it)"
+            f"{counted(judged, 'query', 'queries')} that have ground truth; check that its index is filled and that "
+            "query ids are the same, and check its language, tokenizer, thresholds and filters (`on_error: skip` "
+            "continues without it)"
         )
     return evaluation
 
@@ -279,7 +279,7 @@ def _across(outcome: Outcome) -> Across | None:
 
 
 def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Comparison:
-    """Compare systems on the primary metric, with additional data; the baseline defaults to the best system."""
+    """Compare systems on the primary metric, with additional data. The baseline defaults to the best system."""
     experiment, evaluations = outcome.experiment, outcome.evaluations[dataset]
     if comparison is None:
         untested = comparison_of(evaluations, next(iter(evaluations)), Settings(seed=experiment.config.seed))

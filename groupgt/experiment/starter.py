@@ -16,7 +16,7 @@ FILES = {
 
 
 def write_starter(folder: Path) -> list[Path]:
-    """Write the starter files to a folder; raise `ConfigError` rather than overwriting an existing file."""
+    """Write the starter files to a folder. Raise `ConfigError` instead of overwriting an existing file."""
     targets = [folder / name for name in FILES]
     there = [str(target) for target in targets if target.exists()]
     if there:

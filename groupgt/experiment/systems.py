@@ -28,7 +28,7 @@ from groupgt.retrievers.command import program_of
 
 
 def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str, Any], dict[str, KeyPath]]]:
-    """Expand the matrix of an entry into all combinations; the last key varies fastest.
+    """Expand the matrix of an entry into all combinations. The last key varies fastest.
 
     Yields the name and the options of each system, and the path in the file where each option is set.
 
@@ -63,7 +63,7 @@ def label(value: Any) -> str:
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """Return the names that match a pattern, preferring an exact match; only `*` and `?` are special.
+    """Return the names that match a pattern, preferring an exact match. Only `*` and `?` are special.
 
     >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
     (['bm25[k1=0.9]'], ['bm25'])
@@ -84,7 +84,7 @@ def combined(systems: Mapping[str, System], name: str) -> list[str]:
 
 
 def trials_of(systems: Mapping[str, System], name: str) -> int:
-    """Return how often a system is asked; a fusion has the trials of its inputs."""
+    """Return how often a system is queried. A fusion has the trials of its inputs."""
     return max(systems[below].config.trials.n for below in combined(systems, name))
 
 
@@ -94,7 +94,7 @@ def is_of_builds(systems: Mapping[str, System], name: str) -> bool:
 
 
 class Stage(NamedTuple):
-    """A stage of a pipeline: its `source` is a system of the experiment or the path of a file with results."""
+    """A stage of a pipeline, whose `source` is a system of the experiment or the path of a file with results."""
 
     name: str
     source: str
@@ -103,7 +103,7 @@ class Stage(NamedTuple):
 
 
 def stages_of(config: SystemConfig, systems: Collection[str], dataset: str) -> Iterator[Stage]:
-    """Yield the stages listed under a system; raise `ConfigError` for an invalid cutoff."""
+    """Yield the stages listed under a system, or raise `ConfigError` for an invalid cutoff."""
     for name, text in config.stages.items():
         source, cutoff = (text, None) if text in systems else cut_of(text.replace("{dataset}", dataset))
         yield Stage(name, source, source in systems, cutoff)
@@ -164,7 +164,7 @@ def is_option(path: KeyPath, document: Document) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class UsersCode:
-    """Decides whether user code may run; if not, using it is an error or is noted in `unchecked`."""
+    """Decides whether user code may run. If not, using it is an error or is noted in `unchecked`."""
 
     document: Document
     allowed: bool
@@ -180,7 +180,7 @@ class UsersCode:
             self.unchecked.append(f"{'.'.join(map(str, path))}: {what}")
 
     def plugin(self, kind: str, name: str, path: KeyPath) -> Any:
-        """Find a plugin by name and check its requirements; return None if there is no such plugin."""
+        """Find a plugin by name and check its requirements, or return None if there is no such plugin."""
         if not self.document.is_sound(*path):
             return None
         try:
@@ -198,7 +198,7 @@ class UsersCode:
 class Families:
     """Checks the entries of `systems` and resolves the valid ones.
 
-    `broken` lists invalid entries; references to systems that may belong to one of them are not reported.
+    `broken` lists invalid entries. References to systems that may belong to one of them are not reported.
     """
 
     def __init__(self, document: Document, config: Config, code: UsersCode) -> None:
@@ -254,13 +254,13 @@ class Families:
         if config.inputs and kind.fuse is None:
             self.document.fault((*path, "inputs"), f"{config.use} combines no other systems; remove this key", key=True)
         if config.version and not (kind.is_foreign and kind.build is not None):
-            what = f"{config.use} needs no version: what is read from files is known by its content; remove this key"
+            what = f"{config.use} needs no version, because files are identified by their content; remove this key"
             self.document.fault((*path, "version"), what, key=True)
         if config.trials.n < 2 and config.trials.of == "builds":
-            self.document.fault((*path, "trials"), "expected at least two builds; one says nothing of others")
+            self.document.fault((*path, "trials"), "expected at least two builds; a single build shows no variation")
         if config.trials.n > 1 and kind.build is None:
-            way = "number them in a column `trial` of its files" if kind.fuse is None else "it has those of its inputs"
-            self.document.fault((*path, "trials"), f"{config.use} is not asked several times: {way}", key=True)
+            way = "number trials in the `trial` column of files" if kind.fuse is None else "its inputs have the trials"
+            self.document.fault((*path, "trials"), f"{config.use} is not queried several times; {way}", key=True)
         if kind.fuse is not None and not config.inputs:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
@@ -283,7 +283,7 @@ class Families:
                 self._files(self.systems[name])
 
     def _matrix(self, path: KeyPath, config: SystemConfig) -> bool:
-        """Check a matrix; return whether it can be expanded."""
+        """Check a matrix, and return whether it can be expanded."""
         faults_before = self.document.faults.total
         for key, values in config.matrix.items():
             if key in config.with_:
@@ -331,7 +331,7 @@ class Families:
                 self.document.fault(system.paths[key], what)
 
     def _fusions(self) -> None:
-        """Check the inputs of every fusion: they must exist, form no cycles, and run on the same data sets."""
+        """Check that the inputs of every fusion exist, form no cycles, and run on the same data sets."""
         faults_before = self.document.faults.total
         for name, system in list(self.systems.items()):
             if system.kind.fuse is None:
@@ -348,7 +348,7 @@ class Families:
                     self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
                 for other, dataset in product(matched, self._served(system.config)):
                     if not self.systems[other].config.serves(dataset):
-                        self.document.fault(path, f"{other} is not run on dataset {dataset!r}; see its key `only`")
+                        self.document.fault(path, f"{other} is not run on dataset {dataset!r}; see its `only` key")
                 inputs.update(dict.fromkeys(matched))
             for key in ("weights", "least") if complete else ():
                 values = getattr(system.options, key, [])
@@ -361,7 +361,7 @@ class Families:
         for name, system in self.systems.items() if self.document.faults.total == faults_before else ():
             numbers = {self.systems[below].config.trials.n for below in combined(self.systems, name)} - {1}
             if len(numbers) > 1:
-                what = f"expected inputs with equally many trials, found {shortlist(sorted(map(str, numbers)))}"
+                what = f"expected inputs with the same number of trials, found {shortlist(sorted(map(str, numbers)))}"
                 self.document.fault(("systems", system.family, "inputs"), what)
 
     def _circles(self) -> None:

@@ -39,7 +39,7 @@ class Median(NamedTuple):
 
 
 def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]:
-    """Return the more common kind of timing and its median per system; a tie favors single queries."""
+    """Return the more common kind of timing and its median per system. A tie favors single queries."""
     kinds: tuple[Kind, ...] = ("alone", "batched")
     timed = {
         kind: {name: median for name, timing in timings.items() if (median := timing.median(kind)) and median.ms}
@@ -53,9 +53,9 @@ def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]
 class Timing:
     """The time that one system took on one data set, and the machine it ran on.
 
-    `build_s` is in seconds. `single_ms` contains one time for each query run on its own; `batched_ms` contains the time
+    `build_s` is in seconds. `single_ms` contains one time for each query run on its own, `batched_ms` contains the time
     per query for each batch, and `costs` the cost of each query that has one, in any unit. The time and cost of a
-    fusion include those of its inputs; results read from files have no times.
+    fusion include those of its inputs. Results read from files have no times.
     """
 
     dataset: str
@@ -79,7 +79,7 @@ class Timing:
         return replace(timings[0], **lists)
 
     def median(self, kind: Kind) -> Median | None:
-        """Return the median for single or batched queries with its confidence interval; None if there are no times."""
+        """Return the median for single or batched queries with its confidence interval, or None without times."""
         values = self.single_ms if kind == "alone" else self.batched_ms
         middle = _quantile(values, 0.5)
         return None if middle is None else Median(middle, *(median_interval(values) or (middle, middle)))
@@ -120,7 +120,7 @@ class Timing:
 
 
 def median_interval(values: list[float], level: float = 0.95) -> tuple[float, float] | None:
-    """Return a distribution-free confidence interval for the population median; None for too few values.
+    """Return a distribution-free confidence interval for the population median, or None for too few values.
 
     The bounds are the j-th smallest and j-th largest values, where j is the largest number such that
     P(B < j) ≤ (1 − level) / 2 for a binomial B with parameters n and ½.
@@ -139,7 +139,7 @@ def median_interval(values: list[float], level: float = 0.95) -> tuple[float, fl
 
 
 def _quantile(values: list[float], share: float) -> float | None:
-    """Return a quantile by the nearest-rank method; None if there are no values."""
+    """Return a quantile by the nearest-rank method, or None if there are no values."""
     if not values:
         return None
     return sorted(values)[math.ceil(share * len(values)) - 1]

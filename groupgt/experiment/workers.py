@@ -1,4 +1,4 @@
-"""Retrieves in several processes; each worker reads the data itself and caches its own results."""
+"""Retrieves in several processes. Each worker reads the data itself and caches its own results."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from groupgt.store.cache import Cache
 def in_parallel(
     experiment: Experiment, changes: Sequence[str], keeper: AnswerCache, groups: Sequence[list[Task]], jobs: int
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-    """Yield each task with its results or error as its group completes; workers stop if the caller does.
+    """Yield each task with its results or error as its group completes. Workers stop if the caller does.
 
-    Results are returned as files: if a worker died while sending a large message, the parent process would hang.
+    Results are returned as files, because the parent process would hang if a worker died while sending a large message.
     """
     with tempfile.TemporaryDirectory(prefix="groupgt-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -58,7 +58,7 @@ def in_parallel(
             at_work = [group[0] for group, note in notes if note.exists()]
             if at_work:
                 systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
-                text += f"; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
+                text += f"; it retrieved {systems}; finished retrievals are cached, so try again with fewer --jobs"
             raise RetrieverError(text) from None
         except BaseException:
             _end(pool)
@@ -81,7 +81,7 @@ _shared: list[tuple[Experiment, dict[str, Data], AnswerCache, AnswerCache]] = []
 def _begin(
     path: Path, changes: Sequence[str], allow_code: bool, safe: str | None, keeper: AnswerCache, sent: AnswerCache
 ) -> None:
-    """Initialize a worker: reads the experiment and its data, without the warnings that were already shown."""
+    """Initialize a worker by reading the experiment and its data, without the warnings that were already shown."""
     from tqdm import tqdm
 
     begin_process(safe)
@@ -96,7 +96,7 @@ def _begin(
 def _work(
     dataset: str, name: str, depth: int, trials: Sequence[int], note: Path
 ) -> tuple[GroupgtError | None, list[str]]:
-    """Retrieve the trials of a task and write their results; return the error, if any, and the warnings.
+    """Retrieve the trials of a task and write their results. Return the error, if any, and the warnings.
 
     The file `note` exists while they are running.
     """

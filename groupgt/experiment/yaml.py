@@ -1,6 +1,6 @@
 """YAML with locations: plain values, their types, the line and column of each value, and changes from `--set`.
 
-`experiment` reads a file into a `Document`; each check of the file adds its errors to that document.
+`experiment` reads a file into a `Document`, and each check of the file adds its errors to that document.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ DATA = (".jsonl", ".csv", ".tsv", ".parquet", ".pq", ".trec", ".run", ".qrels", 
 NO_EXPERIMENT = "this is a data file, not an experiment; `groupgt run` takes a YAML file, and `groupgt init` writes one"
 # Errors of PyYAML and their explanations.
 PROBLEMS = {
-    "mapping values": "found ': ' within a value; put the text into quotes, or start a new line for the key",
+    "mapping values": "found ': ' within a value; put the text in quotes, or start a new line for the key",
     "expected <block end>": "expected a key (name: value) or a list item (- value) like those above it",
     "expected ',' or ']'": "expected a comma or ] : the list opened here is not closed",
     "expected ',' or '}'": "expected a comma or } : the mapping opened here is not closed",
     "found unexpected end of stream": "the quote opened here is not closed",
-    "found character": "a value cannot begin with this character; put the text into quotes",
+    "found character": "a value cannot begin with this character; put the text in quotes",
     "but found another document": "expected one document, found a second one after ---",
     "expected '<document start>'": "expected an experiment (keys with values), found something else",
 }
@@ -72,7 +72,7 @@ _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 @dataclass
 class Document:
-    """The values in a file, with the location (file:line:column) of each key path; `faults` collects errors.
+    """The values in a file, with the location (file:line:column) of each key path. `faults` collects errors.
 
     `written` contains the original text of values that use environment variables, which is safe to show. `secrets` maps
     values of environment variables to their text in the file, where any text is accepted: a name of a metric or system
@@ -96,7 +96,7 @@ class Document:
         return self.path.parent
 
     def resolved(self, text: str) -> Path:
-        """Make a path in the file absolute; return it unchanged if that fails."""
+        """Make a path in the file absolute, or return it unchanged if that fails."""
         joined = os.path.join(self.folder, text)  # a Path would drop a trailing slash
         try:
             return Path(joined).resolve()
@@ -104,7 +104,7 @@ class Document:
             return Path(joined)
 
     def require(self, path: KeyPath, text: str, dataset: str = "") -> bool:
-        """Check that a file named at a path exists for a data set; add an error if it does not."""
+        """Check that a file named at a path exists for a data set, and add an error if it does not."""
         file = self.resolved(text.replace("{dataset}", dataset))
         if not (is_there := exists(file)):
             self.fault(path, f"file not found: {file}{neighbors(file)}")
@@ -118,7 +118,7 @@ class Document:
         return places.get(path, f"{self.path}:1:1")
 
     def fault(self, path: KeyPath, what: str, *, key: bool = False) -> None:
-        """Add an error for the value or key at a path; values of environment variables are hidden."""
+        """Add an error for the value or key at a path. Values of environment variables are hidden."""
         for filled_path, (raw, filled) in self.written.items():
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
                 what = what.replace(repr(filled), repr(_with_defaults(raw)))
@@ -138,7 +138,7 @@ class Document:
                 self.faults.add(place, what)
 
     def unknown(self, path: KeyPath, value: str, names: Collection[str], kind: str = "", also: str = "") -> None:
-        """Add an error for an unknown name; `also` describes what else is accepted."""
+        """Add an error for an unknown name. `also` describes what else is accepted."""
         choices = [*[*names][:20], *([also] if also else [])]
         expected = f"{kind}{listed(choices)}{' …' if len(names) > 20 else ''}" if choices else "another name"
         self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
@@ -161,7 +161,7 @@ class Document:
         return f"{self.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.path)
 
     def sort(self) -> None:
-        """Sorts the errors by line and column."""
+        """Sort the errors by line and column."""
         located = re.compile(re.escape(str(self.path)) + r":(\d+):(\d+)(?=:|$)")
 
         def order(text: str) -> tuple[int, ...]:
@@ -172,12 +172,12 @@ class Document:
 
 
 def is_free(path: KeyPath) -> bool:
-    """Return whether a path accepts any text; other paths accept only names, which are never secret."""
+    """Return whether a path accepts any text. Other paths accept only names, which are never secret."""
     return not FREE.isdisjoint(path[:-1]) or bool(path and path[-1] in FREE_ENDS)
 
 
 def exists(path: Path) -> bool:
-    """Return whether a file or folder exists, or any file matches a pattern; False for an invalid path."""
+    """Return whether a file or folder exists, or any file matches a pattern. An invalid path does not exist."""
     try:
         return path.exists() or (glob.has_magic(str(path)) and next(glob.iglob(str(path)), None) is not None)
     except (OSError, ValueError):
@@ -205,10 +205,10 @@ def as_yaml(value: Any) -> str:
 
 
 def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
-    """Read a single YAML 1.2 core document without aliases or tags; raise `ConfigError` for invalid YAML.
+    """Read a single YAML 1.2 core document without aliases or tags, or raise `ConfigError` for invalid YAML.
 
-    Only `true` and `false` are booleans, and `1e-3` is a number; `010`, `1:30` and dates stay text. `${env:X}` and
-    `${env:X:-default}` are expanded; the values of environment variables are added to `secrets`.
+    Only `true` and `false` are booleans, and `1e-3` is a number. `010`, `1:30` and dates stay text. `${env:X}` and
+    `${env:X:-default}` are expanded, and the values of environment variables are added to `secrets`.
     """
     try:
         raw = path.read_bytes()
@@ -235,7 +235,7 @@ def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
 
 
 def composed(text: str, document: Document, path: KeyPath) -> Any:
-    """Parse YAML text into the values at a path of the document; raise `ConfigError` for invalid YAML."""
+    """Parse YAML text into the values at a path of the document, or raise `ConfigError` for invalid YAML."""
     try:
         node = _Loader(text, document).get_single_node()
         document.faults.stop(ConfigError)
@@ -252,7 +252,7 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
 
 
 def _meaning_of(error: yaml.MarkedYAMLError, text: str) -> str:
-    """Explains a YAML error in terms of the file, not the parser."""
+    """Explain a YAML error in terms of the file, not the parser."""
     problem, mark = error.problem or error.context or "", error.problem_mark
     lines = text.splitlines()
     line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
@@ -289,7 +289,7 @@ def _counts(line: str) -> bool:
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes; rejects aliases and deep nesting before anything is expanded."""
+    """Composes nodes, and rejects aliases and deep nesting before anything is expanded."""
 
     def __init__(self, text: str, document: Document) -> None:
         super().__init__(text)
@@ -359,7 +359,7 @@ def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
 
 
 def _with_defaults(text: str) -> str:
-    """Replace unset environment variables with their defaults, which are not secret; leave all others unexpanded."""
+    """Replace unset environment variables with their defaults, which are not secret. Leave all others unexpanded."""
     return _VARIABLE.sub(lambda match: match[0] if match[2] is None or match[1] in os.environ else match[2], text)
 
 
@@ -384,7 +384,7 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
 
 
 def change(document: Document, setting: str) -> None:
-    """Change one value in a document; the text after the first `=` is parsed as YAML."""
+    """Change one value in a document. The text after the first `=` is parsed as YAML."""
     name, equals, text = setting.partition("=")
     place = f"--set {plain_text(name)}"
     parts = name.strip().split(".")

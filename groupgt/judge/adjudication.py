@@ -1,4 +1,4 @@
-"""What two annotators said about a query, side by side: where they agree, and what is to be settled."""
+"""Shows what two annotators said about a query side by side: where they agree, and what remains to be settled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groupgt.formats.replay import Group, QueryState
 
 
 def agreed(states: Mapping[str, QueryState]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the groups and non-relevant passages on which both agree, as in an `open` act; the rest stays open."""
+    """Return the groups and non-relevant passages on which both agree, as in an `open` act. The rest stays open."""
     groups: list[dict[str, Any]] = []
     pairs = [[state.groups[number] if number else Group() for state, number in pair] for pair in _aligned(states)]
     # In one of two matched groups only, or with another grade.
@@ -25,7 +25,7 @@ def agreed(states: Mapping[str, QueryState]) -> tuple[list[dict[str, Any]], list
 
 
 def opinions(states: Mapping[str, QueryState]) -> dict[str, Any]:
-    """Return what each annotator said about the query and every passage, with groups numbered alike."""
+    """Return what each annotator said about the query and every passage, with matching group numbers."""
     pairs = _aligned(states)
     told: dict[str, Any] = {}
     for side, (by, state) in enumerate(states.items()):
@@ -39,7 +39,7 @@ def opinions(states: Mapping[str, QueryState]) -> dict[str, Any]:
 
 
 def _aligned(states: Mapping[str, QueryState]) -> list[list[tuple[QueryState, int | None]]]:
-    """Return pairs of the groups of both, matched by shared passages: the state, and the number if there is one."""
+    """Return pairs of groups matched by shared passages, each with its state, and its number if it has one."""
     members = [
         {number: set(group.docs) for number, group in state.groups.items() if group.docs} for state in states.values()
     ]

@@ -53,10 +53,10 @@ def questions(
     size: int = 50,
     nonrelevant: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Question]:
-    """Return all audit questions: groups before candidates, and the most suspicious first.
+    """Return all audit questions, groups before candidates, and the most suspicious first.
 
     Candidates for a group are the `size` passages outside it that rank highest for the query (by BM25 and in `runs`)
-    and are most similar to its passages; a passage from another group may belong to both groups. Their suspicion is the
+    and are most similar to its passages. A passage from another group may belong to both groups. Their suspicion is the
     sum of rank and similarity as standard scores, and it is higher if they are alternatives to the group's passages for
     another query. Groups are compared by their most similar passages.
 
@@ -66,7 +66,7 @@ def questions(
         index: The corpus.
         runs: System results.
         size: The number of candidates per group.
-        nonrelevant: The passages that are judged non-relevant, by query; questions about them come last.
+        nonrelevant: The passages that are judged non-relevant, by query. Questions about them come last.
     """
     elsewhere = _alternatives_elsewhere(groups)
     suspicious: list[Question] = []
@@ -97,8 +97,8 @@ def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
 def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
     """Return the passage in a group to compare a candidate with, and whether the two share another group in the query.
 
-    The most similar passage is chosen, if possible among passages that do not share another group: passages that are
-    interchangeable for one part of the query may not be for another.
+    The most similar passage is chosen, if possible among passages that do not share another group, because passages
+    that are interchangeable for one part of the query may not be for another.
     """
     *before, group = groups[:number]
     others = set(chain.from_iterable(other for other in (*before, *groups[number:]) if doc in other))

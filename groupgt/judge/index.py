@@ -1,4 +1,4 @@
-"""A BM25 index of a corpus in little memory, built once, in a thread if there is time."""
+"""A BM25 index of a corpus, which needs little memory and is built once, in a thread if possible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Numbers = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The postings of consecutive passages: the passages with each piece, and how often they have it, at most 255.
+    """The postings of consecutive passages: which contain each piece, and how often (counted up to 255).
 
     The postings of `pieces[i]` are at `begins[i]` to `begins[i + 1]`.
     """
@@ -39,7 +39,7 @@ class _Part:
     counts: Numbers
 
     def found(self, pieces: Ints) -> tuple[Ints, Ints]:
-        """Return the beginning and the number of the postings of each piece."""
+        """Return the start and the number of postings of each piece."""
         at = np.searchsorted(self.pieces, pieces)
         after = np.searchsorted(self.pieces, pieces, side="right")
         return self.begins[at], self.begins[after] - self.begins[at]
@@ -48,9 +48,9 @@ class _Part:
 class Index:
     """A BM25 index of corpus texts, which are split into four-letter pieces of words.
 
-    Pieces match inflected words and parts of compounds in any language that separates words by spaces; texts in scripts
-    without spaces are also cut into pieces. The index is built when it is first needed, or before with `build`, in any
-    thread; `done` says which share is built, and `stopped` ends it early.
+    Pieces match inflected words and parts of compounds in any language that separates words by spaces. Texts in scripts
+    without spaces are also cut into pieces. The index is built when it is first needed, or earlier with `build`, in any
+    thread. `done` is the share that is built, and `stopped` ends building early.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -64,7 +64,7 @@ class Index:
         self._likeness: dict[str, Floats] = {}
 
     def build(self) -> None:
-        """Build the index, or wait for the thread that builds it; raises `DataError` if it is `stopped`."""
+        """Build the index, or wait for the thread that builds it. Raise `DataError` if it is `stopped`."""
         with self._lock:
             if self.done == 1:
                 return
@@ -106,7 +106,7 @@ class Index:
         return [self.ids[row] for row in np.argsort(-scores, kind="stable")[:k].tolist() if scores[row] > 0]
 
     def likeness(self, doc: str) -> Floats:
-        """Return the similarity of every passage to `doc`: its score for that text ÷ the score of the text itself."""
+        """Return the similarity of every passage to `doc`, its score for that text ÷ the score of the text itself."""
         if doc not in self._likeness:
             if len(self._likeness) == LIKENESSES:
                 del self._likeness[next(iter(self._likeness))]

@@ -1,4 +1,4 @@
-"""One annotator's journal: append-only, synced before an action is confirmed, and open in one process at a time."""
+"""One annotator's journal, which is append-only, synced before an action is confirmed, and open in only one process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ActLog:
             self._end = self._mended()
             acts = read_acts(Source.at(self.path)) if self._end else {}
             if others := [name for name in acts if name != by]:
-                raise DataError(f"{self.path}: expected acts by {by!r}, found acts by {others[0]!r}")
+                raise DataError(f"{self.path}: expected judgments by {by!r}, found judgments by {others[0]!r}")
             self.acts = list(acts.get(by, []))
         except BaseException:
             self.close()
@@ -70,11 +70,11 @@ class ActLog:
             return False
 
     def _mended(self) -> int:
-        """Remove an incomplete last line after a crash, which was never confirmed; return the size."""
+        """Remove an incomplete last line after a crash, which was never confirmed. Return the size."""
         data = self.path.read_bytes()
         complete = data.rfind(b"\n") + 1
         if complete < len(data):
-            warn(f"{self.path}: the last line was cut off by a crash; dropped")
+            warn(f"{self.path}: a crash cut off the last line, which was dropped")
             self._cut(complete)
         return complete
 
@@ -86,7 +86,7 @@ class ActLog:
         return DataError(f"{self.path}: cannot be written: {error.strerror or error}")
 
     def append(self, fields: Mapping[str, Any]) -> Act:
-        """Write one act and sync it to disk; raises `DataError` if it is invalid or cannot be written."""
+        """Write one act and sync it to disk. Raise `DataError` if it is invalid or cannot be written."""
         seq = self.acts[-1]["seq"] + 1 if self.acts else 1
         act = {"at": now(), "by": self.by, "seq": seq, **fields}
         line = rest = encoded(act)
@@ -110,7 +110,7 @@ class ActLog:
         return act
 
     def close(self) -> None:
-        """Release the journal so that other processes can open it; an empty one is removed."""
+        """Release the journal so that other processes can open it. Remove it if it is empty."""
         if self._is_closed:
             return
         handle, self._is_closed = self._file, True
@@ -135,6 +135,6 @@ def read_folder(folder: Path) -> dict[str, list[Act]]:
     for path in files:
         for by, annotator_acts in read_acts(Source.at(path)).items():
             if by in acts:
-                raise DataError(f"{path}: acts by {by!r} are in another journal, too; join the files into one")
+                raise DataError(f"{path}: another journal also has judgments by {by!r}; join the files into one")
             acts[by] = annotator_acts
     return acts

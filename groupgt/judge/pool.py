@@ -32,7 +32,7 @@ class PoolRule:
 
     @classmethod
     def of(cls, text: str | None, *, has_runs: bool) -> PoolRule:
-        """Parse `WAY:N`; raises `ConfigError` if it is invalid or requires runs.
+        """Parse `WAY:N`, or raise `ConfigError` if it is invalid or requires runs.
 
         >>> PoolRule.of("rrf:20", has_runs=True), PoolRule.of(None, has_runs=False)
         (PoolRule(way='rrf', size=20), PoolRule(way='bm25', size=20))
@@ -78,9 +78,9 @@ def pooled(rule: PoolRule, qid: str, text: str, runs: Sequence[Rankings], index:
 
 
 def spreads(rankings: Iterable[Sequence[str]], judged: Iterable[str], k: int) -> dict[str, float]:
-    """Return how far each unjudged result in the first k could move two rankings of a query apart, largest first.
+    """Return how far each unjudged result in the top k could move two rankings of a query apart, largest first.
 
-    That is the largest minus the smallest 1 ÷ log2(rank + 1) over the rankings, 0 where the result is not in the top.
+    This is the largest minus the smallest 1 ÷ log2(rank + 1) over the rankings, or 0 if the result is not in the top k.
 
     >>> spreads([["a", "x"], ["x", "y"]], ["a"], 2)
     {'y': 0.6309297535714575, 'x': 0.36907024642854247}

@@ -1,4 +1,4 @@
-"""Serves the page on 127.0.0.1; static files need no token, but data and acts do."""
+"""Serves the page on 127.0.0.1. Static files need no token, but data and acts do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STATIC: dict[str, tuple[str, Callable[[], str]]] = {
 
 
 def application(session: Session, token: str, hosts: set[str], finished: Callable[[], None] | None = None) -> Starlette:
-    """Return the web application; `finished` is called after a query is done or skipped."""
+    """Return the web application. `finished` is called after a query is done or skipped."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
@@ -99,7 +99,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
         return refused(request) or respond(lambda: make(request.query_params), prepare)
 
     def progress(request: Request) -> Response:
-        """Answer at once, whatever other requests wait for."""
+        """Answer at once, even while other requests wait."""
         return refused(request) or answer(200, {"indexed": session.plan.index.done})
 
     async def act(request: Request) -> Response:
@@ -121,7 +121,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
                 try:
                     finished()
                 except GroupgtError as error:  # the act is in the journal
-                    warning = f"saved in the journal, but not written: {error}"
+                    warning = f"saved in the journal, but the ground truth was not written: {error}"
             undone = next((act for act in session.log.acts if act["seq"] == written.get("of")), {})
             return {
                 "seq": written["seq"],
@@ -142,7 +142,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
 
 
 def serve(session: Session, port: int, ready: Callable[[str], None], finished: Callable[[], None]) -> None:
-    """Serve the page until interrupted; `ready` is called with its address, whose fragment contains the token."""
+    """Serve the page until interrupted. `ready` is called with its address, whose fragment contains the token."""
     try:
         import uvicorn
     except ImportError:

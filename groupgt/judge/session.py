@@ -1,4 +1,4 @@
-"""An annotator's session: it selects the next query, prepares its view, and records acts from the page."""
+"""An annotator's session, which selects the next query, prepares its view, and records acts from the page."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Plan:
     """The scope and settings of a judging session.
 
     Args:
-        kind: `judge` makes groups; `audit` asks questions about `truth`; `adjudicate` resolves different `opinions`.
+        kind: `judge` creates groups, `audit` asks questions about `truth`, `adjudicate` resolves different `opinions`.
         queries: The text of each query, in order.
         index: The corpus.
         pool: The rule for selecting passages.
         runs: System results.
-        truth: Existing ground truth; its passages are added to the pool.
+        truth: Existing ground truth, whose passages are added to the pool.
         prior: Prior judgments.
-        blind: Whether prior judgments are hidden until the annotator has judged the query.
+        blind: Hide prior judgments until the annotator has judged the query.
         sample: A random sample in a fixed order.
         seed: The seed for shuffling passages and questions.
         next: `pool` puts queries with the largest pools first, `rrf` queries whose best passage has the lowest score,
@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def needs_index(self) -> bool:
-        """Whether queries cannot be shown before the corpus is indexed."""
+        """True if queries cannot be shown before the corpus is indexed."""
         return self.kind == "audit" or (self.kind == "judge" and self.pool.way == "bm25")
 
     @property
@@ -103,7 +103,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Order:
-    """What comes next: the audit questions, most suspicious first, also by query, and the queries."""
+    """The order of work: the audit questions, most suspicious first (also by query), and the queries."""
 
     queue: list[Question]
     by_query: dict[str, list[Question]]
@@ -111,7 +111,7 @@ class _Order:
 
 
 class Session:
-    """The state behind the page; every change is written to the journal before it is shown."""
+    """The state behind the page. Every change is written to the journal before it is shown."""
 
     def __init__(self, plan: Plan, log: ActLog) -> None:
         self.plan, self.log = plan, log
@@ -119,7 +119,7 @@ class Session:
         if log.acts and begun != plan.settings:
             differing = [key for key in {**begun, **plan.settings} if begun.get(key) != plan.settings.get(key)]
             raise ConfigError(
-                f"{log.path}: this journal was begun with other settings ({', '.join(differing)}); "
+                f"{log.path}: this journal was started with other settings ({', '.join(differing)}); "
                 "use those, or another name with --by"
             )
         for source in (plan.truth, plan.prior):
@@ -140,7 +140,7 @@ class Session:
     # --- What takes a while with a large corpus.
 
     def prepare(self) -> _Order:
-        """Select the audit questions and order the queries; other threads wait for the first that does it."""
+        """Select the audit questions and order the queries. Other threads wait for the first one that does this."""
         with self._lock:
             if self._order is None:
                 queue = self._selected()
@@ -151,7 +151,7 @@ class Session:
             return self._order
 
     def prepare_queries(self) -> None:
-        """Prepare what showing a query needs."""
+        """Prepare everything needed to show a query."""
         if self.plan.needs_index:
             self.plan.index.build()
         self.prepare()
@@ -194,7 +194,7 @@ class Session:
         return sorted(plan.queries, key=lambda qid: next(iter(scores[qid].values()), 0.0))
 
     def _could_move(self, qid: str) -> float:
-        """Return how far the unjudged results of a query could move two runs apart, in all."""
+        """Return how far all unjudged results of a query together could move two runs apart."""
         groups, nonrelevant = ([], []) if self.plan.truth is None else starting(self.plan.truth, qid)
         judged = [*nonrelevant, *(doc for group in groups for doc in group["docs"])]
         return sum(spreads([run.get(qid, ()) for run in self.plan.runs], judged, self.plan.pool.size).values())
@@ -214,7 +214,7 @@ class Session:
         return any(act["act"] == "open" for act in self._acts_of(qid))
 
     def state(self, qid: str) -> QueryState:
-        """Return the state of one query; raises `UnknownQueryError` if it does not belong to the session."""
+        """Return the state of one query, or raise `UnknownQueryError` if it does not belong to the session."""
         sample = self.plan.sample
         if qid not in (self.plan.queries if sample is None else sample["order"]):
             part = "session" if sample is None else "sample"
@@ -225,7 +225,7 @@ class Session:
 
     @property
     def progress(self) -> str:
-        """How far the session is, in words."""
+        """The progress of the session, as text."""
         states = self.states
         if self.plan.kind == "audit" and self.plan.sample is None:
             return f"{counted(sum(len(state.answers) for state in states.values()), 'question')} answered"
@@ -270,7 +270,7 @@ class Session:
         ]
 
     def _minutes_left(self, left: int) -> float | None:
-        """Estimate the remaining time: the median time per query, without breaks, times the remaining queries."""
+        """Estimate the remaining time as the median time per query, without breaks, times the remaining queries."""
         opened: dict[str, datetime] = {}
         took: list[float] = []
         for act in self.log.acts:
@@ -283,7 +283,7 @@ class Session:
         return left * median(took) / 60 if took and left else None
 
     def view(self, qid: str) -> dict[str, Any]:
-        """Return the page view of one query; opening it for the first time is recorded as an act."""
+        """Return the page view of one query. Opening it for the first time is recorded as an act."""
         state = self.state(qid)
         self._check_order(qid)
         if not self._is_opened(qid):
@@ -419,7 +419,7 @@ class Session:
         return 1 + max([0, *had, *state.groups])
 
     def act(self, requested: Mapping[str, Any]) -> Act:
-        """Write an act from the page to the journal; raises `DataError` if the act is currently invalid."""
+        """Write an act from the page to the journal, or raise `DataError` if the act is currently invalid."""
         kind, qid = requested.get("act"), requested.get("qid")
         if not isinstance(qid, str) or not isinstance(kind, str) or kind in ("begin", "open"):
             raise DataError(f"expected an action on a query, found {display(dict(requested))}")
@@ -428,7 +428,7 @@ class Session:
         if not self._is_opened(qid):
             raise DataError(f"query {qid!r} was not opened")
         if self.plan.kind == "audit" and kind not in AUDIT_ACTS:
-            raise DataError(f"expected an answer to a question of this audit, found the act {display(kind)}")
+            raise DataError(f"expected an answer to a question of this audit, found the action {display(kind)}")
         fields: dict[str, Any] = {**DEFAULTS.get(kind, {}), "qid": qid, "act": kind}
         fields |= {key: value for key, value in requested.items() if key in FIELDS.get(kind, {})}
         if kind == "undo":

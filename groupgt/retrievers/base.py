@@ -30,11 +30,9 @@ BATCH = 32
 # Maximum characters of a response that a message shows.
 SHOWN_CHARS = 200
 # Options of several retrievers.
-IdField = Annotated[str, Doc("Field of a result object with the id, or its path, such as document.id.")]
-ScoreField = Annotated[str, Doc("Field of a result object with the score, or its path.")]
-Send = Annotated[
-    list[str], Doc("Columns of the ground truth that are sent with each query: qid, or others such as tenant.")
-]
+IdField = Annotated[str, Doc("Field of a result object that contains the id, or its path, such as document.id.")]
+ScoreField = Annotated[str, Doc("Field of a result object that contains the score, or its path.")]
+Send = Annotated[list[str], Doc("Columns of the ground truth to send with each query, such as qid or tenant.")]
 Timeout = Annotated[float, Called("seconds"), Gt(0), Le(86_400), Doc("Seconds to wait for each answer.")]
 
 
@@ -88,7 +86,7 @@ class Queries(list[str]):
         return Queries(self[start:end], self.ids[start:end], columns)
 
     def sending(self, names: Iterable[str], way: str = "") -> Queries:
-        """Return the queries with only these columns, of which `qid` is one; raise `ConfigError` for an unknown name.
+        """Return the queries with only these columns, such as `qid`, or raise `ConfigError` for an unknown name.
 
         `way` describes the call that needs them, for the message.
         """
@@ -105,7 +103,7 @@ ALWAYS = ("query", "queries", "k")
 
 
 def columns_of(queries: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-    """Return the columns that a retriever receives with queries; a plain list has none."""
+    """Return the columns that a retriever receives with queries. A plain list has none."""
     return getattr(queries, "columns", {})
 
 
@@ -120,7 +118,7 @@ def rows_of(queries: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON; dates and the like become text."""
+    """Return a value as JSON. Dates and similar values become text."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -168,18 +166,18 @@ class Options:
         return None
 
     def program(self) -> Sequence[str]:
-        """Return the command that is started, which needs --allow-code; empty if there is none."""
+        """Return the command to start, which needs --allow-code, or an empty text if there is none."""
         return ()
 
 
 class Retriever(Protocol):
     """The interface of retrievers: one method that returns a ranking per query, best result first.
 
-    A ranking contains `(id, score)` pairs, mappings with these keys, or only ids; results without ids are mappings with
-    the key `text`. `{"results": ranking, "cost": 0.002}` also states what a query cost, in any unit. A retriever that
+    A ranking contains `(id, score)` pairs, mappings with these keys, or only ids. Results without ids are mappings with
+    the key `text`. `{"results": ranking, "cost": 0.002}` also states the cost of a query, in any unit. A retriever that
     makes several calls per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it
-    has a method `close`, this is called at the end. If its options have a field `send: Send`, then `queries.columns`
-    holds these columns, with one value per query.
+    has a `close` method, groupgt calls it at the end. If its options have a field `send: Send`, `queries.columns`
+    contains these columns, with one value per query.
     """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
@@ -188,10 +186,10 @@ class Retriever(Protocol):
 
 
 class OneByOne:
-    """Base class for retrievers that take one query at a time; errors name the query."""
+    """Base class for retrievers that take one query at a time. Errors name the query."""
 
     def answer(self, query: str, k: int, **sent: Any) -> Ranking:
-        """Return at most k results for a query, which is `sent` with values by column."""
+        """Return at most k results for a query and the values `sent` with it, by column."""
         raise NotImplementedError
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[Ranking]:
@@ -206,7 +204,7 @@ class OneByOne:
 
 
 def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[Answers, list[float]]:
-    """Call a retriever; return its results and the milliseconds that each call took. Errors name the queries."""
+    """Call a retriever. Return its results and the milliseconds that each call took. Errors name the queries."""
     which, qids, start = queries.shown, [*queries.ids], time.perf_counter()  # the retriever may change its own
     try:
         with users_code():
@@ -239,11 +237,11 @@ class Answers:
 class RetrieverPlugin(Plugin):
     """A plug-in for one `use:` value: the `options` that it accepts and the function that builds systems.
 
-    `build` creates a retriever from a `Setting` and options; `fuse` combines results of other systems; with neither,
-    results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if results
-    come from a service and may change, `cheap` if the retriever runs in this process and queries may be repeated to
-    measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its options.
-    `note` is shown next to the name.
+    `build` creates a retriever from a `Setting` and options, and `fuse` combines results of other systems. With
+    neither, results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if
+    results come from a service and may change, `cheap` if the retriever runs in this process and queries may be
+    repeated to measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its
+    options. `note` is shown next to the name.
     """
 
     options: type[Options] = Options
@@ -263,7 +261,7 @@ class RetrieverPlugin(Plugin):
 
     @property
     def imports_target(self) -> bool:
-        """True if the option `target` names the user's code, which is imported in a process of its own."""
+        """True if the `target` option names the user's code, which is imported in a separate process."""
         return self.runs_code and "target" in options_of(self.options)
 
 
@@ -272,7 +270,7 @@ Kind = RetrieverPlugin
 
 
 def as_list(value: Any) -> Any:
-    """Convert a tuple, an array, a series or an iterator to a list; leave other values unchanged.
+    """Convert a tuple, an array, a series or an iterator to a list. Leave other values unchanged.
 
     >>> as_list(np.array(["a", "b"])), as_list(("a", 0.5)), as_list("ab")
     (['a', 'b'], ['a', 0.5], 'ab')
@@ -291,7 +289,7 @@ def is_reply(value: Any) -> bool:
 
 
 def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
-    """Convert the objects in a ranking that was read from JSON to pairs; other values are left for `checked`.
+    """Convert the objects in a ranking that was read from JSON to pairs. Other values are left for `checked`.
 
     >>> as_pairs([{"doc": "a", "score": 0.5}, "b"], "doc", "score")
     [('a', 0.5), 'b']
@@ -330,7 +328,7 @@ def value_at(value: Any, path: str) -> Any:
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:
-    """Check the rankings of a retriever, keeping their order; raise `RetrieverError` with queries and ranks."""
+    """Check the rankings of a retriever, keeping their order, or raise `RetrieverError` with queries and ranks."""
     faults = Faults()
     if not isinstance(rankings, (list, tuple)):
         raise RetrieverError(f"system {name!r}: expected a list of rankings, found {type(rankings).__name__}")
@@ -383,12 +381,12 @@ def warn_of_doubts(
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
-        text = f"system {name!r}: exactly {count} for every query, where {most:,} were asked for; "
+        text = f"system {name!r}: exactly {count} for every query, but {most:,} were requested; "
         warn(text + "metrics see no more than that", "few results")
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
-    """Warn about ids that are not in the corpus; raises `RetrieverError` if no id is in it."""
+    """Warn about ids that are not in the corpus, or raise `RetrieverError` if no id is in it."""
     returned = dict.fromkeys(chain.from_iterable(answers.ids.values()))
     absent = [doc_id for doc_id in returned if doc_id not in corpus_ids]
     if not absent:
@@ -435,7 +433,7 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
 
 
 def _plain_pairs(ranking: Ranking) -> tuple[list[str], list[float]] | None:
-    """Return the ids and scores of a list of pairs of a text and a float; None if any may be invalid."""
+    """Return the ids and scores of a list of (text, float) pairs, or None if any may be invalid."""
     if set(map(type, ranking)) != {tuple} or set(map(len, ranking)) != {2}:
         return None
     ids, scores = map(list, zip(*ranking))
@@ -447,7 +445,7 @@ def _plain_pairs(ranking: Ranking) -> tuple[list[str], list[float]] | None:
 def best(
     ids: Sequence[str], scores: NDArray[Any], k: int, places: NDArray[Any] | None = None, *, above: float | None = None
 ) -> Ranking:
-    """Return the k best of `scores`, shape (n,), as (id, score) pairs; ties are in index order.
+    """Return the k best of `scores`, shape (n,), as (id, score) pairs. Ties are in index order.
 
     `places` gives the index of each score in `ids`, ascending (default: 0, 1, …). If `above` is set, only higher scores
     are returned.

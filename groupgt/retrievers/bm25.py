@@ -30,7 +30,7 @@ class Options(base.Options):
     variant: Annotated[Literal["lucene", "robertson", "atire", "bm25l", "bm25+"], Doc("The formula of BM25.")] = (
         "lucene"
     )
-    stemmer: Annotated[str, Doc("Snowball language such as english, or none (needs the extra groupgt[retrieval]).")] = (
+    stemmer: Annotated[str, Doc("Snowball language such as english, or none (stemming needs groupgt[retrieval]).")] = (
         "none"
     )
     stopwords: Annotated[Stopwords, Doc("Language whose stop words are removed, or none.")] = "none"
@@ -75,7 +75,7 @@ class BM25:
         # Systems of one sweep share the words of the corpus.
         words = corpus.once((__name__, options.stemmer, options.stopwords), lambda: self._words(corpus.texts))
         if not any(words):
-            raise RetrieverError("the corpus cannot be indexed: none of its texts has a word of two letters or more")
+            raise RetrieverError("the corpus cannot be indexed: none of its passages has a word of two or more letters")
         self.model.index(words, show_progress=False)
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
@@ -87,7 +87,7 @@ class BM25:
         return words
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Return the k best passages whose score the query words raise, with ties in corpus order."""
+        """Return the k best passages that contain query words, with ties in corpus order."""
         return [self._best(words, k) for words in self._words(queries)]
 
     def _best(self, words: list[str], k: int) -> base.Ranking:
@@ -103,4 +103,4 @@ class BM25:
         return best(self.ids, scores, k, above=float(lowest[0]))
 
 
-PLUGIN = RetrieverPlugin(Options, BM25, summary="BM25, by bm25s.", libraries=("bm25s", "PyStemmer"), cheap=True)
+PLUGIN = RetrieverPlugin(Options, BM25, summary="BM25, using bm25s.", libraries=("bm25s", "PyStemmer"), cheap=True)

@@ -1,4 +1,4 @@
-"""A retriever that is a program: it reads queries as lines of JSON, or is started once per query."""
+"""A retriever that is a program, which reads queries as lines of JSON or is started once per query."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Options(base.Options):
     The program reads one line for each query, `{"query": "when?", "k": 10}`, and answers it with one line: a list of
     ids, of [id, score] pairs or of objects, or `{"results": […]}`. If an argument contains `{query}`, the program is
     started for each query instead, with `{query}`, `{k}` and columns filled in, and only writes. It runs in every
-    experiment; with a `version` next to `use`, results from that version are reused.
+    experiment, but with a `version` next to `use`, results from that version are reused.
     """
 
     command: Annotated[list[str], MinLen(1), Doc("The program and its arguments.")]
@@ -68,14 +68,16 @@ class Options(base.Options):
         return any("{query}" in argument for argument in self.command)
 
     def clashes(self) -> Iterator[Clash]:
-        """Yield an error for a column that a program which only writes does not receive."""
+        """Yield an error for a column that a program without input would not receive."""
         for name in self.send if self.is_for_each() else ():
             if not any(f"{{{name}}}" in argument for argument in self.command):
-                yield Clash("send", f"expected {{{name}}} in an argument, as the program is started for each query")
+                yield Clash(
+                    "send", f"expected {{{name}}} in an argument, because the program is started for each query"
+                )
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
-    """Return a text with values filled in by name; a null is empty, and what is no text becomes JSON.
+    """Return a text with values filled in by name. A null becomes empty, and values other than text become JSON.
 
     >>> filled("--top={k} {query} {x}", {"query": "what is {k}?", "k": 5})
     '--top=5 what is {k}? {x}'
@@ -96,7 +98,7 @@ def program_of(command: Sequence[str], folder: Path) -> list[str]:
     name, *arguments = command
     path = shutil.which(str(folder / name) if os.path.dirname(name) else name)
     if path is None:
-        raise ConfigError(f"command: there is no program {name!r}, or it is not executable")
+        raise ConfigError(f"command: program {name!r} not found, or not executable")
     return [path, *arguments]
 
 
@@ -130,7 +132,7 @@ class Command(base.OneByOne):
             value = json.loads(text)
         except ValueError:
             what = f"expected one line of JSON, found {display(text, SHOWN_CHARS)}"
-            raise RetrieverError(f"{what}; other messages belong on standard error") from None
+            raise RetrieverError(f"{what}; write other messages to standard error") from None
         ranking = value.get("results") if isinstance(value, dict) else value
         if not isinstance(ranking, list):
             raise RetrieverError(
@@ -174,7 +176,7 @@ class Command(base.OneByOne):
         if not self.lines.empty():
             if line := self.lines.get():
                 more = display(line.decode("utf-8", "replace"), SHOWN_CHARS)
-                raise RetrieverError(f"expected one line per query, but the query before has another: {more}")
+                raise RetrieverError(f"expected one line per query, but the previous query has another one: {more}")
             raise self._ended(process.wait(self.options.timeout))
         try:
             process.stdin.write(f"{as_json(values)}\n".encode())  # type: ignore[union-attr]  # it is a pipe
@@ -187,7 +189,7 @@ class Command(base.OneByOne):
         return line
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """Start the program, and a thread that reads its lines; an empty one means that there are no more."""
+        """Start the program, and a thread that reads its lines. An empty line means that there are no more."""
         pipe = subprocess.PIPE
         process = subprocess.Popen(self.command, cwd=self.folder, stdin=pipe, stdout=pipe, stderr=self.errors)  # noqa: S603
 

@@ -29,14 +29,14 @@ Normalization = Literal["min_max", "z_score", "theoretical"]
 class ResultsOptions(base.Options):
     """Options for `use: results`."""
 
-    path: Annotated[File, Doc("The results; {dataset} is replaced by the name of the data set.")]
+    path: Annotated[File, Doc("File with the results. {dataset} is replaced by the name of the data set.")]
     format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
     columns: Annotated[dict[str, str], Doc("Column names by role, such as {doc_id: chunk}.")] = field(
         default_factory=dict
     )
     traces: Annotated[
         dict[str, str],
-        Doc("In traces, tools that search, with the path to the ids in their results, such as {search: hits.id}."),
+        Doc("Search tools in traces, with the path to the ids in their results, such as {search: hits.id}."),
     ] = field(default_factory=dict)
 
     @property
@@ -50,10 +50,10 @@ class ResultsOptions(base.Options):
 
 @dataclass(frozen=True)
 class _Fusion(base.Options):
-    """Options common to all fusion methods: input depth (default: the depth of the file) and weights."""
+    """Options common to all fusion methods: input depth (default: evaluate.depth) and weights."""
 
     depth: Annotated[
-        Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: that of the file).")
+        Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: evaluate.depth).")
     ] = None
     weights: Annotated[list[Annotated[float, Ge(0)]], Doc("Weight of each input (default: all equal).")] = field(
         default_factory=list
@@ -88,7 +88,7 @@ class Convex(_Fusion):
     """Options for `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
 
     If all scores of a query are equal, they become 1 with min_max and theoretical, and 0 with z_score. A result that an
-    input did not return scores 0 there or, with z_score, the lowest value from that input.
+    input did not return gets 0 from it or, with z_score, the lowest value from that input.
     Source: Bruch, Gai and Ingber, TOIS 2023.
     """
 
@@ -148,7 +148,7 @@ class _Flat:
 
 
 def _fused(flat: _Flat, gains: Floats, missing: Floats, k: int) -> Answers:
-    """Sum gains by document, best first; ties go to the earlier input, then to the better rank in it.
+    """Sum gains by document, best first. Ties go to the earlier input, then to the better rank in it.
 
     `missing`, shape (inputs, queries), is the gain from an input that did not return the document. Only the first
     occurrence of a repeated id counts.

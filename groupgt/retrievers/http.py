@@ -1,4 +1,4 @@
-"""A retriever that calls an HTTP server: it posts queries and k as JSON and receives rankings as JSON."""
+"""A retriever that calls an HTTP server. It posts queries and k as JSON and receives rankings as JSON."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Us
 class Options(base.Options):
     """Options for `use: http`, which posts `{"queries": [text, …], "k": 10}`, and a list for each column in `send`.
 
-    The server returns `{"results": [ranking, …]}` or just the list; a ranking contains ids, [id, score] pairs, or
-    objects. The server is queried on every run; set its `version` next to `use` to cache responses.
+    The server returns `{"results": [ranking, …]}` or just the list. A ranking contains ids, [id, score] pairs, or
+    objects. The server is queried on every run. Set its `version` next to `use` to cache responses.
     """
 
     url: Annotated[str, Doc("URL that requests are posted to.")]
@@ -53,7 +53,7 @@ class Options(base.Options):
         Called("seconds"),
         Gt(0),
         Le(86_400),
-        Doc("Seconds to wait for a connection and for each part of a response, and at most before a retry."),
+        Doc("Seconds to wait for a connection and for each part of a response, and the longest wait before a retry."),
     ] = 30.0
     retries: Annotated[int, Ge(0), Le(100), Doc("Number of retries when a request fails or the server is busy.")] = 3
     backoff: Annotated[
@@ -61,7 +61,7 @@ class Options(base.Options):
         Called("seconds"),
         Ge(0),
         Le(3600),
-        Doc("Seconds before the first retry, doubled each time, unless the server says how long (Retry-After)."),
+        Doc("Seconds before the first retry, doubled each time, unless the server sends Retry-After."),
     ] = 0.5
     send: Send = field(default_factory=list)
     id_field: IdField = "id"
@@ -73,7 +73,7 @@ class Options(base.Options):
     def clashes(self) -> Iterator[Clash]:
         """Yield errors for an invalid URL or headers, without showing the URL or values of headers."""
         if not is_url(self.url):
-            yield Clash("url", "expected http://host/… or https://host/…, special characters percent-encoded")
+            yield Clash("url", "expected http://host/… or https://host/…, with special characters percent-encoded")
         for name, value in self.headers.items():
             if not re.fullmatch(r"[!#$%&'*+.^_`|~\w-]+", name, re.ASCII):
                 yield Clash("headers", f"expected the name of a header, found {name!r}")
@@ -92,7 +92,7 @@ def is_url(text: str) -> bool:
 
 
 class Http:
-    """A client for a retrieval server; an invalid response is always an error, never an empty ranking."""
+    """A client for a retrieval server. An invalid response is always an error, never an empty ranking."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.options = options
@@ -110,7 +110,7 @@ class Http:
         self.tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Return the rankings from the server; the host passes at most `batch` queries at a time."""
+        """Return the rankings from the server. The host passes at most `batch` queries at a time."""
         response, content = self._answer(as_json({"queries": list(queries), "k": k, **columns_of(queries)}).encode())
         text = content.decode("utf-8", "replace")
         if response.status != 200:
@@ -152,7 +152,7 @@ class Http:
             tries_left, seconds = tries_left - 1, 2 * seconds
 
     def _post(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
-        """Send one request; the connection stays open for the next one."""
+        """Send one request. The connection stays open for the next one."""
         try:
             self.connection.request("POST", self.target, body, self.headers)
             with self.connection.getresponse() as response:
@@ -175,7 +175,7 @@ class Http:
 
 
 def _retry_after(text: str) -> float:
-    """Parse a Retry-After header, a number or a date, and return the seconds to wait; 0 if it is invalid.
+    """Parse a Retry-After header (a number or a date) and return the seconds to wait, or 0 if it is invalid.
 
     >>> _retry_after("120"), _retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), _retry_after("soon")
     (120.0, 0.0, 0.0)

@@ -37,9 +37,9 @@ class Options(base.Options):
     """Options for `use: mcp`, which calls a tool of an MCP server for each query.
 
     The server is a program that speaks MCP on standard input and output (`command`, which requires --allow-code), or it
-    has a `url` (streamable HTTP). A column in `send` is filled in where an argument has its name in braces, and is
-    otherwise an argument of its own. Results are read from the structured content of the answer, or from JSON in its
-    text. The server is queried on every run; set its `version` next to `use` to cache answers.
+    has a `url` (streamable HTTP). A column in `send` replaces its name in braces in an argument. Without such an
+    argument, it becomes a separate argument. Results are read from the structured content of the answer, or from JSON
+    in its text. The server is queried on every run. Set its `version` next to `use` to cache answers.
     """
 
     tool: Annotated[str, Doc("The tool that searches.")]
@@ -50,15 +50,15 @@ class Options(base.Options):
     )
     send: Send = field(default_factory=list)
     items: Annotated[
-        str, Doc("Path of the list of results, such as data.hits (default: the answer, or the only list in it).")
+        str, Doc("Path to the list of results, such as data.hits (default: the answer, or the only list in it).")
     ] = ""
     id_field: IdField = "id"
     score_field: ScoreField = "score"
     text_field: Annotated[
-        str, Doc("For results without ids, which only the labeller text can match: the field with the text.")
+        str, Doc("Field with the text, for results without ids, which only the text labeller can match.")
     ] = ""
     env: Annotated[
-        dict[str, str], Doc("Environment variables of the program, which inherits only a few such as PATH.")
+        dict[str, str], Doc("Environment variables to set for the program, which inherits only a few, such as PATH.")
     ] = field(default_factory=dict)
     headers: Annotated[dict[str, str], Doc("Headers of each request to the URL.")] = field(default_factory=dict)
     timeout: Timeout = 30.0
@@ -74,13 +74,13 @@ class Options(base.Options):
         if bool(self.command) == bool(self.url):
             yield Clash("tool", f"expected a server, as command or url, found {'both' if self.url else 'neither'}")
         if self.url and not is_url(self.url):
-            yield Clash("url", "expected http://host/… or https://host/…, special characters percent-encoded")
+            yield Clash("url", "expected http://host/… or https://host/…, with special characters percent-encoded")
         if "{query}" not in json.dumps(self.arguments):
             yield Clash("arguments", "expected {query} in one of them")
 
 
 class Mcp(base.OneByOne):
-    """A client of one server for all queries; it runs in a thread of its own, as the SDK is asynchronous."""
+    """A client of one server for all queries. It runs in its own thread, because the SDK is asynchronous."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         from anyio.from_thread import start_blocking_portal
@@ -107,7 +107,7 @@ class Mcp(base.OneByOne):
         result = self._called(self.portal.call, self.client.call_tool, self.options.tool, arguments)
         texts = [block.text for block in result.content if block.type == "text"]
         if result.is_error:
-            told = " ".join(" ".join(texts).split())[:SHOWN_CHARS] or "it says nothing"
+            told = " ".join(" ".join(texts).split())[:SHOWN_CHARS] or "(no message)"
             raise RetrieverError(f"the tool {self.options.tool!r} reports an error: {told}")
         found = self._items(result.structured_content, texts)[:k]
         if not self.options.text_field:
@@ -122,7 +122,7 @@ class Mcp(base.OneByOne):
 
     @asynccontextmanager
     async def _opened(self, setting: base.Setting) -> AsyncIterator[Any]:
-        """Start or reach the server; yield a client of it."""
+        """Start the server or connect to it, and yield a client."""
         import httpx2
         from mcp import Client, StdioServerParameters, stdio_client
         from mcp.client.streamable_http import streamable_http_client
@@ -142,14 +142,14 @@ class Mcp(base.OneByOne):
             yield await stack.enter_async_context(Client(transport, read_timeout_seconds=options.timeout))
 
     def _called(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a call of the SDK returns; its exceptions become a `RetrieverError` that says why."""
+        """Call the SDK and return the result, or raise a `RetrieverError` that explains its exception."""
         try:
             return call(*arguments)
         except Exception as error:
             raise self._fault(error) from None
 
     def _fault(self, error: BaseException) -> RetrieverError:
-        """Say why a call failed: what broke the connection is raised where this is closed."""
+        """Return an error that says why a call failed. Closing the connection raises the error that broke it."""
         import mcp_types
 
         try:
@@ -223,7 +223,7 @@ class Mcp(base.OneByOne):
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """Fill values into arguments of a tool; one that stands alone keeps its type.
+    """Fill values into arguments of a tool. A value that is the entire argument keeps its type.
 
     >>> _filled({"text": "{query}", "limits": ["{k}", "top {k}"]}, {"query": "when?", "k": 5})
     {'text': 'when?', 'limits': [5, 'top 5']}

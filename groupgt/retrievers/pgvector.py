@@ -36,14 +36,14 @@ INDEXED = (
 class Options(QueryOptions):
     """Options for `use: pgvector`.
 
-    Equal distances are ordered by id. A zero vector has no cosine: it is never returned, and as a query it has no
-    results. The table is queried on every run; set its `version` next to `use` to cache results.
+    Equal distances are ordered by id. A zero vector has no cosine, so it is never returned, and as a query it has no
+    results. The table is queried on every run. Set its `version` next to `use` to cache results.
     """
 
     dsn: Annotated[
         str,
         Doc(
-            "Connection string, best as ${env:DATABASE_URL}; it may set index options (options=-c hnsw.ef_search=100)."
+            "Connection string, ideally ${env:DATABASE_URL}; it may set index options (options=-c hnsw.ef_search=100)."
         ),
     ] = ""
     table: Annotated[str, Doc("Table to search.")] = ""
@@ -73,7 +73,7 @@ class Options(QueryOptions):
 
 
 class PgVector:
-    """A retriever that finds the nearest rows in a database table for each query; database errors are raised."""
+    """A retriever that finds the nearest rows in a database table for each query, and raises database errors."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         import psycopg
@@ -132,7 +132,7 @@ class PgVector:
 
 
 def _check_dsn(dsn: str) -> None:
-    """Rejects an invalid connection string, because libpq's error messages could reveal parts of a password."""
+    """Reject an invalid connection string, because libpq's error messages could reveal parts of a password."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
@@ -142,7 +142,7 @@ def _check_dsn(dsn: str) -> None:
         host = "@"
     if "@" in host:
         raise RetrieverError(
-            "dsn: expected postgresql://user:password@host/database, what is special in a password percent-encoded, "
+            "dsn: expected postgresql://user:password@host/database, with special characters percent-encoded, "
             "or key=value pairs"
         )
 
@@ -154,7 +154,7 @@ def _first_line(error: Exception) -> str:
 PLUGIN = RetrieverPlugin(
     Options,
     PgVector,
-    summary="A table in PostgreSQL, by pgvector.",
+    summary="A table in PostgreSQL, searched with pgvector.",
     libraries=("sentence-transformers", "torch"),
     corpus=False,
     modules={"psycopg": "pgvector"},

@@ -23,7 +23,7 @@ from groupgt.retrievers.base import RetrieverPlugin
 
 
 def adapted(target: Any, id_field: str, send: Sequence[str] = ()) -> Called | None:
-    """Wrap a framework's retriever, which takes the columns `send` as keywords; return None for other objects."""
+    """Wrap a framework's retriever, which takes the `send` columns as keywords. Return None for other objects."""
     families = {base_class.__module__.split(".")[0] for base_class in type(target).__mro__}
     if families & {"llama_index", "llama_index_core"} and hasattr(target, "retrieve"):
         framework, search = "LlamaIndex", _llama_index
@@ -35,10 +35,10 @@ def adapted(target: Any, id_field: str, send: Sequence[str] = ()) -> Called | No
         return None
 
     def ranking(query: str, k: int, **sent: Any) -> base.Ranking:
-        """Return (id, score) pairs if every result has a score, otherwise ids; truncated at k.
+        """Return (id, score) pairs if every result has a score, otherwise ids, truncated at k.
 
         Haystack retrievers receive k. LangChain and LlamaIndex retrievers set their own number of results, which is not
-        changed; the host warns if it is smaller than k.
+        changed. The host warns if it is smaller than k.
         """
         documents = islice(search(target, query, k, **sent), k)
         results = [(_id(metadata, doc_id, id_field, framework), score) for metadata, doc_id, score in documents]
@@ -87,26 +87,27 @@ class Options(base.Options):
     A factory is called with the `corpus` (`ids` and `texts`) and with `options`, passed as one mapping if it has a
     parameter with this name, and as keywords otherwise. It returns the retriever: a function, an object with
     `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function, sync or async, is
-    called with positional arguments: `f(queries, k)` with a list, or `f(query, k)`. Its further parameters without a
+    called with positional arguments, as `f(queries, k)` with a list, or as `f(query, k)`. Further parameters without a
     default are columns of the ground truth, or `qid`, and receive a value (in a call with a list, a list of values).
-    Code runs in a separate process in each run; with a `version` next to `use`, results from that version are reused.
+    Code runs in a separate process in each run. With a `version` next to `use`, results from that version are reused.
     """
 
-    target: Annotated[str, Doc("The callable, as module:name; modules next to the experiment file are found too.")]
+    target: Annotated[str, Doc("The callable, as module:name. The module may be next to the experiment file.")]
     options: Annotated[dict[str, Any], Doc("Options passed to a factory.")] = field(default_factory=dict)
     factory: Annotated[
         bool | None,
-        Doc("Whether the target is a factory (default: if it is a class or has a parameter corpus or options)."),
+        Doc("Whether the target is a factory (default: true if it is a class or has a corpus or options parameter)."),
     ] = None
     each: Annotated[
         bool | None,
         Doc(
-            "Whether a function takes one query per call (default: if its first parameter is annotated str or "
+            "Whether a function takes one query per call (default: true if its first parameter is annotated str or "
             "named query, question, q, text or prompt)."
         ),
     ] = None
     send: Annotated[
-        list[str], Doc("Columns of the ground truth for parameters that have a default; those without receive theirs.")
+        list[str],
+        Doc("Columns to pass to parameters that have a default; parameters without a default always receive theirs."),
     ] = field(default_factory=list)
     id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
 
@@ -119,7 +120,7 @@ class Options(base.Options):
         return self.each
 
     def way(self, target: Any) -> tuple[str, Sequence[str]]:
-        """Describe how a target is called, and name the columns that it takes, as far as known before it is called."""
+        """Describe how a target is called, and name the columns that it takes, as far as known before the call."""
         if _is_factory(target, self.factory):
             way = f"factory {signature_of(target)}" + ("" if self.each is None else f", {way_of(self.each)}")
             return way, self.send
@@ -127,7 +128,7 @@ class Options(base.Options):
         return called.way, called.sends
 
     def is_single(self, function: Callable[..., Any]) -> bool:
-        """Return whether a function takes one query per call: as set, or as its first parameter suggests."""
+        """Return whether a function takes one query per call, as set or as its first parameter suggests."""
         if self.each is not None:
             return self.each
         return bool(_single_parameter(function))
@@ -138,7 +139,7 @@ ONE = ("query", "question", "q", "text", "prompt")
 
 
 def _single_parameter(function: Callable[..., Any]) -> str:
-    """Return the first parameter if its name or annotation says that it takes one query; otherwise nothing."""
+    """Return the first parameter if its name or annotation says that it takes one query, otherwise nothing."""
     first = next(iter(_parameters(function).values()), None)
     if first is None:
         return ""
@@ -167,8 +168,8 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
         target = run(lambda: target_of(target, setting, options))
     elif options.options:
         raise RetrieverError(
-            f"options: {options.target} is not a factory, so it takes none; expected a function with a parameter "
-            f"corpus or options, or factory: true, found {signature_of(target)}"
+            f"options: {options.target} is not a factory, so it takes none; expected a function with a corpus or "
+            f"options parameter, or factory: true, found {signature_of(target)}"
         )
     called = _called(target, options, run)
     called.ascending = setting.ascending
@@ -214,13 +215,13 @@ def _called(target: Any, options: Options, run: _Runner | None = None) -> Called
         function = target
     else:
         raise RetrieverError(
-            f"{options.target}: expected an object with retrieve(queries, k), a function, or a retriever of LangChain, "
-            f"LlamaIndex or Haystack, found {type(target).__name__}"
+            f"{options.target}: expected an object with retrieve(queries, k), a function, or a retriever from "
+            f"LangChain, LlamaIndex or Haystack, found {type(target).__name__}"
         )
     if _mismatch(function, None, 1, **dict.fromkeys(_columns(function))):
-        hint = "" if options.factory else "; factory: true where it returns the retriever"
+        hint = "" if options.factory else "; set factory: true if it returns the retriever"
         raise RetrieverError(
-            f"{options.target}: expected f(queries, k) or f(query, k), which is called by position, found "
+            f"{options.target}: expected f(queries, k) or f(query, k), called by position, found "
             f"{signature_of(function)}{hint}"
         )
     sends = list(dict.fromkeys([*_columns(function), *options.send]))
@@ -230,7 +231,7 @@ def _called(target: Any, options: Options, run: _Runner | None = None) -> Called
 
 
 def _columns(function: Any) -> list[str]:
-    """Return the parameters for columns: those without a default, after the first two by position."""
+    """Return the parameters for columns, which have no default and follow the first two by position."""
     parameters = _parameters(function).values()
     by_position = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     needed = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
@@ -252,7 +253,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def _mismatch(function: Any, /, *values: Any, **keywords: Any) -> str:
-    """Explains why a function cannot be called with these arguments; empty if it can, or if unknown."""
+    """Explain why a function cannot be called with these arguments. Return an empty text if it can, or if unknown."""
     signature = _signature(function)
     try:
         if signature is not None:
@@ -290,9 +291,9 @@ class _Runner:
 
 
 class Called:
-    """A retriever that calls a function; `spent` is the duration of each call in the last batch, in milliseconds.
+    """A retriever that calls a function. `spent` is the duration of each call in the last batch, in milliseconds.
 
-    `each` is True if each call has one query; `sends` names the columns that the function takes as keywords.
+    `each` is True if each call has one query. `sends` names the columns that the function takes as keywords.
     Scores are distances if they are `ascending`.
     """
 
@@ -323,7 +324,7 @@ class Called:
         rankings = list(rankings) if hasattr(rankings, "ndim") and rankings.ndim else base.as_list(rankings)
         if isinstance(rankings, list) and len(rankings) != len(texts):
             raise RetrieverError(
-                f"{signature_of(self.function)}: expected {len(texts):,} rankings, one a query, found "
+                f"{signature_of(self.function)}: expected {len(texts):,} rankings, one per query, found "
                 f"{len(rankings):,}; {ONE_EACH}"
             )
         return list(map(self._ranking_of, rankings)) if isinstance(rankings, list) else rankings
@@ -355,11 +356,11 @@ def _is_ranking(cell: Sequence[Any]) -> bool:
     return any(isinstance(part, (list, tuple)) for part in cell) or all(isinstance(part, str) for part in cell)
 
 
-ONE_EACH = "where it answers one query at a time, set each: true"
+ONE_EACH = "if it answers one query at a time, set each: true"
 
 
 def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
-    """Convert a ranking to a list: {id: score} is sorted best first, and (ids, scores) becomes a list of pairs.
+    """Convert a ranking to a list. {id: score} is sorted best first, and (ids, scores) becomes a list of pairs.
 
     >>> ranking_of({"a": 0.9, "b": 0.1}), ranking_of({"a": 0.9, "b": 0.1}, ascending=True)
     ([('a', 0.9), ('b', 0.1)], [('b', 0.1), ('a', 0.9)])
@@ -390,7 +391,7 @@ def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
 PLUGIN = RetrieverPlugin(
     Options,
     made,
-    summary="A function or class of yours, or a retriever of LangChain, LlamaIndex or Haystack.",
+    summary="Your function or class, or a retriever from LangChain, LlamaIndex or Haystack.",
     corpus=False,
     runs_code=True,
 )

@@ -1,4 +1,4 @@
-"""TF-IDF with cosine similarity, on its own or reduced by truncated SVD (LSA), using scikit-learn: weak baselines."""
+"""Weak baselines with scikit-learn: TF-IDF with cosine similarity, alone or reduced by truncated SVD (LSA)."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Options(base.Options):
 
 
 def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
-    """Return a fitted scikit-learn vectorizer and corpus vectors; raise `RetrieverError` if there are no words.
+    """Return a fitted scikit-learn vectorizer and corpus vectors, or raise `RetrieverError` if there are no words.
 
-    Words are lowercased and may consist of a single letter; rows have length 1.
+    Words are lowercased and may consist of a single letter. Rows have length 1.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -81,10 +81,10 @@ DIMENSIONS = 256
 
 @dataclass(frozen=True)
 class LsaOptions(base.Options):
-    """Options for `use: lsa`, a weak baseline; the SVD is seeded with the file's `seed`."""
+    """Options for `use: lsa`, a weak baseline. The SVD is seeded with the file's `seed`."""
 
     dimensions: Annotated[
-        Annotated[int, Ge(1)] | None, Doc("Rank of the SVD (default: 256, or as many as a small corpus allows).")
+        Annotated[int, Ge(1)] | None, Doc("Rank of the SVD (default: 256, or the maximum for a small corpus).")
     ] = None
     ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
     sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
@@ -123,5 +123,5 @@ class LSA:
         return [best(self.ids, row, k) if some else [] for row, some in zip(scores, has_words.tolist())]
 
 
-PLUGIN = RetrieverPlugin(Options, TfIdf, summary="TF-IDF with cosine similarity, by scikit-learn.", **BASELINE)
-LSA_PLUGIN = RetrieverPlugin(LsaOptions, LSA, summary="Latent semantic analysis, by scikit-learn.", **BASELINE)
+PLUGIN = RetrieverPlugin(Options, TfIdf, summary="TF-IDF with cosine similarity, using scikit-learn.", **BASELINE)
+LSA_PLUGIN = RetrieverPlugin(LsaOptions, LSA, summary="Latent semantic analysis, using scikit-learn.", **BASELINE)

@@ -42,7 +42,7 @@ def on_grid(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Scales rows, shape (n, d), to length 1 and rounds them with `on_grid`; all-zero rows stay zero."""
+    """Scale rows, shape (n, d), to length 1 and round them with `on_grid`. All-zero rows stay zero."""
     rows: NDArray[np.float64] = np.asarray(vectors, dtype=np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return on_grid(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
@@ -76,7 +76,7 @@ class QueryOptions(base.Options):
         ),
     ] = ""
     model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
-    query_prefix: Annotated[str, Doc("Text put before each query for the model.")] = ""
+    query_prefix: Annotated[str, Doc("Text to put before each query for the model.")] = ""
 
     def searches_texts(self) -> bool:
         return not self.queries
@@ -96,7 +96,7 @@ class QueryOptions(base.Options):
 
 @dataclass(frozen=True)
 class Options(QueryOptions):
-    """Options for `use: dense`: the sources of the vectors, and the similarity measure."""
+    """Options for `use: dense`, the sources of the vectors and the similarity measure."""
 
     documents: Annotated[
         File,
@@ -104,7 +104,7 @@ class Options(QueryOptions):
             "File of passage vectors: .npy with one row per passage of the corpus, or .parquet with doc_id and vector."
         ),
     ] = ""
-    document_prefix: Annotated[str, Doc("Text put before each passage for the model.")] = ""
+    document_prefix: Annotated[str, Doc("Text to put before each passage for the model.")] = ""
     similarity: Annotated[Literal["cosine", "dot"], Doc("How two vectors are compared.")] = "cosine"
 
     def least_score(self) -> float | None:
@@ -118,10 +118,10 @@ class Options(QueryOptions):
 
 @dataclass(frozen=True)
 class AnnOptions(Options):
-    """Options for `use: ann`: those of `dense`, and the size of the graph."""
+    """Options for `use: ann`, which are the options of `dense` and the size of the graph."""
 
     connectivity: Annotated[
-        int, Ge(1), Le(100_000), Doc("Edges per node of the graph; more are slower but more accurate.")
+        int, Ge(1), Le(100_000), Doc("Edges per node of the graph; more edges are slower but more accurate.")
     ] = 16
 
 
@@ -136,23 +136,23 @@ class QueryVectors:
         self.rows = {qid: row for row, qid in enumerate(setting.qids)}
 
     def encode(self, texts: list[str], what: str) -> Vectors:
-        """Embeds texts; raises `RetrieverError` if there is no model."""
+        """Embed texts, or raise `RetrieverError` if there is no model."""
         if self.encoder is None:
             raise RetrieverError(f"there is no model to embed {what}")
         with _as_retriever_errors():
             return self.encoder(texts)
 
     def of(self, queries: Sequence[str]) -> Vectors:
-        """Return the vectors of the given queries; raise `RetrieverError` if there are none."""
+        """Return the vectors of the given queries, or raise `RetrieverError` if there are none."""
         if self.stored is not None:
             if not isinstance(queries, base.Queries):
-                raise RetrieverError("vectors read from a file cover only its own queries")
+                raise RetrieverError("a file of vectors covers only its own queries")
             return np.asarray(self.stored[[self.rows[qid] for qid in queries.ids]])
         return self.encode([self.options.query_prefix + text for text in queries], "queries")
 
 
 class Dense:
-    """A retriever that compares a query with every document, without approximation; ties are in corpus order.
+    """A retriever that compares a query with every document, without approximation. Ties are in corpus order.
 
     `documents`, shape (n, d), and query vectors are scaled to length 1 for cosines. A query whose vector is all zeros
     has no results.
@@ -179,7 +179,7 @@ class Dense:
         if vectors.shape[1] != self.documents.shape[1]:
             raise RetrieverError(
                 f"{self.options.queries or self.options.model}: expected {self.documents.shape[1]:,} dimensions, "
-                f"those of the documents, found {vectors.shape[1]:,}"
+                f"as in the documents, found {vectors.shape[1]:,}"
             )
         return self.scaled(vectors)
 
@@ -229,14 +229,14 @@ def _as_retriever_errors() -> Iterator[None]:
 PLUGIN = RetrieverPlugin(
     Options,
     Dense,
-    summary="Exact search over your own vectors or those of a sentence-transformers model.",
+    summary="Exact search over your own vectors, or over vectors from a sentence-transformers model.",
     libraries=("sentence-transformers", "torch"),
     cheap=True,
 )
 ANN = RetrieverPlugin(
     AnnOptions,
     Ann,
-    summary="Approximate vector search in an HNSW graph, by usearch.",
+    summary="Approximate vector search in an HNSW graph, using usearch.",
     libraries=("usearch", "sentence-transformers", "torch"),
     modules={"usearch": "ann"},
     cheap=True,

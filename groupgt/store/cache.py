@@ -20,7 +20,7 @@ from groupgt.store.journal import Journal, left_behind
 # Errors that a damaged file may cause.
 UNREADABLE = (OSError, ValueError)
 ENDING = ".jsonl.zst"
-NOTE = "# Made by groupgt: runs that need not be retrieved again. It may be removed at any time.\n*\n"
+NOTE = "# Cached runs, written by groupgt. You can delete this folder at any time.\n*\n"
 
 
 def key_of(determining: Mapping[str, Any]) -> str:
@@ -43,7 +43,7 @@ class Entry:
 
 
 class Cache:
-    """A folder of cache entries, one file each; several processes can safely write the same entry at once."""
+    """A folder of cache entries, one file each. Several processes can safely write the same entry at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ class Cache:
         return (about, rows) if is_complete else None
 
     def write(self, key: str, about: Mapping[str, Any], rows: list[Any]) -> None:
-        """Write an entry atomically; raise `DataError` if it cannot be written."""
+        """Write an entry atomically, or raise `DataError` if it cannot be written."""
         path = self.path(key)
         lines = [{**about, "key": key, "rows": len(rows)}, *rows]
         text = "".join(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n" for line in lines)
@@ -78,7 +78,7 @@ class Cache:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     def journal(self, key: str, writer: str = "", *, take_over: bool) -> Journal:
-        """Open the journal of an incomplete entry; with `take_over`, continue any that an ended process left."""
+        """Open the journal of an incomplete entry. With `take_over`, continue any that an ended process left."""
         try:
             self._settle()
         except OSError as error:
@@ -86,7 +86,7 @@ class Cache:
         return (Journal.taken_over if take_over else Journal.of)(self.path(key).parent, key, writer)
 
     def adopt(self, key: str, of: str, writer: str = "") -> None:
-        """Continues the journal of an incomplete entry that the ended process `of` left."""
+        """Continue the journal of an incomplete entry that the ended process `of` left."""
         Journal.adopted(self.path(key).parent, key, of, writer)
 
     def discard(self, key: str, writer: str = "") -> None:
@@ -109,7 +109,7 @@ class Cache:
             write_text(self.folder / ".gitignore", NOTE)
 
     def entries(self) -> Iterator[Entry]:
-        """Yield all entries, sorted by key; a damaged entry has an empty description."""
+        """Yield all entries, sorted by key. A damaged entry has an empty description."""
         for path in sorted(self.folder.glob("??/*")):
             key, _, ending = path.name.partition(".")
             if not re.fullmatch("[0-9a-f]{64}", key) or path.parent.name != key[:2]:
@@ -137,7 +137,7 @@ class Cache:
 
 
 def _text(path: Path) -> str:
-    """Decompresses an entry; raises `ValueError` if its checksum does not match."""
+    """Decompress an entry, or raise `ValueError` if its checksum does not match."""
     try:
         return zstd.decompress(path.read_bytes()).decode()
     except zstd.ZstdError as error:

@@ -23,7 +23,7 @@ OLD_S = 86_400
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Call `write` with a temporary path next to `path`, then rename it; leave no partial file behind."""
+    """Call `write` with a temporary path next to `path`, then rename it. Leave no partial file behind."""
     import tempfile
 
     path = path.resolve()
@@ -64,7 +64,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_folder(path: Path, write: Callable[[Path], None]) -> None:
-    """Call `write` with a temporary folder next to `path`, then rename it; never replace an existing folder."""
+    """Call `write` with a temporary folder next to `path`, then rename it. Never replace an existing folder."""
     path = path.resolve()
     if path.exists():
         raise DataError(f"{path}: already exists; choose another folder")
@@ -77,7 +77,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Create a folder in `parent`, to be renamed once complete; remove it on exit if it still exists."""
+    """Create a folder in `parent`, to be renamed once complete. Remove it on exit if it still exists."""
     import shutil
     import tempfile
 
@@ -137,7 +137,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def remove(path: Path, *, ignore_errors: bool = False) -> None:
-    """Remove a file, or a folder and its contents, if it exists; links are not followed."""
+    """Remove a file, or a folder and its contents, if it exists. Links are not followed."""
     if path.is_dir() and not path.is_symlink():
         import shutil
 
@@ -185,7 +185,7 @@ def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
 def _is_another(process: str, written: float) -> bool:
     """Return whether a process id now belongs to a zombie or to a process that started later.
 
-    This works only on Linux; clocks may differ by up to a minute.
+    This works only on Linux. Clocks may differ by up to a minute.
     """
     try:
         state, *fields = Path(f"/proc/{process}/stat").read_text("latin-1").rpartition(")")[2].split()
@@ -206,7 +206,7 @@ def umask() -> int:
 
 
 def file_name(system: str) -> str:
-    """Return a valid file name for a system, if possible its own name.
+    """Return a valid file name for a system, which is its name if possible.
 
     >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
     ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
@@ -215,7 +215,7 @@ def file_name(system: str) -> str:
 
 
 def slug(name: str) -> str:
-    """Return a safe file name: the name itself if it is safe, otherwise its letters and digits plus a short hash.
+    """Return the name itself if it is a safe file name, otherwise its letters and digits plus a short hash.
 
     >>> slug("bm25"), slug("bm25[k1=0.9]")
     ('bm25', 'bm25-k1-0-9-a3d217')

@@ -28,7 +28,7 @@ SYNCED_EVERY_S = 5.0
 
 
 class Journal:
-    """A file of JSON values, each with a checksum; damaged or truncated lines are ignored.
+    """A file of JSON values, each with a checksum. Damaged or truncated lines are ignored.
 
     >>> journal = Journal(None)
     >>> journal.append({"a": 1})
@@ -52,7 +52,7 @@ class Journal:
 
     @property
     def written(self) -> float:
-        """The time of the last change of the file, in seconds; 0 if there is none."""
+        """The time of the last change of the file in seconds, or 0 if there is none."""
         try:
             return 0.0 if self.path is None else self.path.stat().st_mtime
         except OSError:
@@ -92,7 +92,7 @@ class Journal:
                 continue
 
     def append(self, *values: Any, sync: bool = False) -> None:
-        """Append values, synced to disk at once if `sync` is set; raise `DataError` if they cannot be written."""
+        """Append values, synced to disk at once if `sync` is set. Raise `DataError` if they cannot be written."""
         if self.path is None:
             return
         texts = [json.dumps(value, separators=(",", ":")) for value in values]

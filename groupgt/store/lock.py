@@ -1,4 +1,4 @@
-"""Locks an open file against other processes; the operating system releases the lock when the process ends."""
+"""Locks an open file against other processes. The operating system releases the lock when the process ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 
 
 def lock(handle: int) -> bool:
-    """Lock an open file without waiting; return False if it is open and locked elsewhere, in any process."""
+    """Lock an open file without waiting, or return False if it is open and locked elsewhere, in any process."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -1,4 +1,4 @@
-"""Time-stamped folders named `<time>-<digest>`; the file `latest` next to them contains the name of the newest."""
+"""Time-stamped folders named `<time>-<digest>`. The `latest` file next to them contains the name of the newest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores judges' verdicts on pairs of a result and an alternative, line by line because they may have cost money."""
+"""Stores labellers' verdicts on (result, alternative) pairs, line by line because they may have cost money."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groupgt.store.journal import Journal, left_behind, now
 
 @dataclass(eq=False)
 class Verdicts:
-    """Scores from one judge, from earlier runs and the current one.
+    """Scores from one labeller, from earlier runs and the current one.
 
     Without a journal, scores are kept only in memory.
 
@@ -45,7 +45,7 @@ class Verdicts:
         self.journal.append()
 
     def begin(self) -> None:
-        """Prepare the folder once, before the first verdict is added; reading verdicts changes nothing on disk."""
+        """Prepare the folder once, before the first verdict is added. Reading verdicts changes nothing on disk."""
         if self.on_begin is not None:
             self.on_begin()
             self.on_begin = None
@@ -56,7 +56,7 @@ class Verdicts:
         self.scores.update(scores)
 
     def keep(self, scores: Mapping[str, float]) -> None:
-        """Add scores; raise `DataError` if they cannot be written."""
+        """Add scores, or raise `DataError` if they cannot be written."""
         self.begin()
         self.scores.update(scores)
         if scores and self.journal.path is not None:
@@ -67,10 +67,10 @@ class Verdicts:
 
 @dataclass(eq=False)
 class VerdictStore:
-    """Verdicts from one run, grouped by judge, stored in a folder, or only in memory if the folder is None.
+    """Verdicts from one run, grouped by labeller, stored in a folder, or only in memory if the folder is None.
 
-    By default, each run requests its own verdicts. Verdicts from a `vouched` judge are reused; with `reuse`, all
-    verdicts are reused; and `resume` continues one interrupted run. With `refresh`, no verdicts are reused. `about`
+    By default, each run requests its own verdicts. Verdicts from a `vouched` labeller are reused. With `reuse`, all
+    verdicts are reused, and `resume` continues one interrupted run. With `refresh`, no verdicts are reused. `about`
     identifies the run in its records.
     """
 
@@ -82,7 +82,7 @@ class VerdictStore:
     _judges: dict[str, tuple[Verdicts, Journal]] = field(default_factory=dict)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
-        """Return the verdicts of a judge, shared by all callers in this run."""
+        """Return the verdicts of a labeller, shared by all callers in this run."""
         if judge not in self._judges:
             self._judges[judge] = self._opened(hashlib.sha256(judge.encode()).hexdigest(), vouched=vouched)
         return self._judges[judge][0]
@@ -107,7 +107,7 @@ class VerdictStore:
         return Verdicts(own, earlier, self.about, begin), finished
 
     def _unfinished(self) -> Iterator[tuple[Verdicts, Path, str]]:
-        """Yield the judges whose verdicts belong to this run alone, with the folder and name of their journals."""
+        """Yield the verdicts that belong to this run alone, with the folder and name of their journals."""
         for judge, (verdicts, finished) in self._judges.items():
             if self.folder is not None and verdicts.journal.path != finished.path:
                 yield verdicts, self.folder, hashlib.sha256(judge.encode()).hexdigest()
@@ -117,7 +117,7 @@ class VerdictStore:
         return [journal for _, folder, name in self._unfinished() for journal in left_behind(folder, name)]
 
     def resume(self, of: str) -> None:
-        """Continues the run of the ended process `of`."""
+        """Continue the run of the ended process `of`."""
         self.is_resumed = True
         for verdicts, folder, name in self._unfinished():
             verdicts.resume(scores_in(Journal.adopted(folder, name, of).lines()))
@@ -133,7 +133,7 @@ class VerdictStore:
                         finished.append(*lines, sync=True)
                     verdicts.journal.remove()
                 except DataError as error:
-                    warn(f"verdicts cannot be kept for --reuse: {error}")
+                    warn(f"verdicts cannot be stored for --reuse: {error}")
 
     @property
     def judged(self) -> int:

@@ -57,15 +57,15 @@ def words(**changes: str) -> list[str]:
     ("call", "expected"),
     [
         (words(out="truth.csv"), "--out truth.csv: expected a file that ends in .jsonl"),
-        (words(out="qa.jsonl"), "--out qa.jsonl: already exists, and was not made from qa.journal"),
+        (words(out="qa.jsonl"), "--out qa.jsonl: already exists and was not written from qa.journal"),
         (words(out="corpus.jsonl"), "corpus.jsonl"),
         ([*JUDGE[:2], "--out", "truth.jsonl"], "--corpus: expected the passages to judge"),
         (["judge", *JUDGE[2:]], "QUERIES: expected a file of queries, or --audit"),
-        ([*JUDGE, "--blind"], "--blind: does nothing without --prior"),
+        ([*JUDGE, "--blind"], "--blind: has no effect without --prior"),
         ([*JUDGE, "--sample", "2", "--next", "rrf"], "--next: the order of a sample is fixed"),
         ([*JUDGE, "--sample", "9"], "expected at most 3 queries in the sample, as there are no more, found 9"),
         ([*JUDGE, "--pool", "depth:3"], "--pool depth:3: needs runs; add --runs, or use bm25:3"),
-        ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: --audit has the queries; remove queries.tsv"),
+        ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: --audit already has the queries; remove queries.tsv"),
         (
             ["judge", "--audit", "bare.jsonl", *JUDGE[2:]],
             "bare.jsonl: expected the text of every query, under the key query",

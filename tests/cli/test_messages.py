@@ -139,10 +139,10 @@ def test_a_data_file_is_no_experiment(folder: Path, capsys: pytest.CaptureFixtur
         ("  metrics: [recall]", "   metrics: [recall]", "12:3: line 12 is indented by 2, the lines around it by 3"),
         ("    with: {p", "     with: {p", "9:10: line 9 is indented by 5, the line before it by 4"),
         ("    use: results", "\tuse: results", "8:1: found a tab; indent with spaces"),
-        ("name: mine", "name: mine: yours", "2:11: found ': ' within a value; put the text into quotes"),
+        ("name: mine", "name: mine: yours", "2:11: found ': ' within a value; put the text in quotes"),
         ("name: mine", 'name: "mine', "the quote opened here is not closed (line 2)"),
         ("[recall]", "[recall", "expected a comma or ] : the list opened here is not closed (line 11)"),
-        ("name: mine", "name: @mine", "a value cannot begin with this character; put the text into quotes"),
+        ("name: mine", "name: @mine", "a value cannot begin with this character; put the text in quotes"),
         ("name: mine", "name", "line 2 has no colon after its key"),
     ],
 )

@@ -40,7 +40,7 @@ def test_an_option_without_what_it_needs(pair: tuple[str, str], capsys: pytest.C
     with pytest.raises(SystemExit, match="2"):
         main([*call, pair[1], *value])
     error = " ".join(capsys.readouterr().err.split())
-    assert f"{pair[1]}: does nothing without {NEEDS[pair]}" in error
+    assert f"{pair[1]}: has no effect without {NEEDS[pair]}" in error
     assert not Path("near.csv").exists()
 
 
@@ -77,15 +77,15 @@ def test_what_is_for_the_other_side_alone(
     other = "ground truth, but IN is a run" if source == "a.jsonl" else "a run, but IN is ground truth"
     with pytest.raises(SystemExit, match="2"):
         main(["convert", source, "out.jsonl", "--to", "jsonl", option, value])
-    assert f"{option}: is for {other}" in capsys.readouterr().err
+    assert f"{option}: applies to {other}" in capsys.readouterr().err
     assert not Path("out.jsonl").exists()
 
 
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (["plot", "depth", "t.jsonl", "a.jsonl", "-o", "f.json", "--alpha", "0.1"], "the figure depth tests nothing"),
-        (["plot", "ecdf", "t.jsonl", "a.jsonl", "-o", "f.json", "--test", "t"], "the figure ecdf tests nothing"),
+        (["plot", "depth", "t.jsonl", "a.jsonl", "-o", "f.json", "--alpha", "0.1"], "the depth figure shows no test"),
+        (["plot", "ecdf", "t.jsonl", "a.jsonl", "-o", "f.json", "--test", "t"], "the ecdf figure shows no test"),
         (
             ["rechunk", "t.jsonl", "--from", "o.csv", "--to", "n.csv", "--threshold", "0.3"],
             "method spans does not use it",

@@ -107,7 +107,7 @@ def test_a_metric(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_packages_bring_and_what_is_broken(capsys: pytest.CaptureFixture[str], snapshot: Snapshot) -> None:
     rows = {row["name"]: row for row in json.loads(called(capsys, "retrievers", "--format", "json"))}
     assert rows["backwards"]["summary"] == "Finds the last document first."
-    broken = "the plugin no_such_module:PLUGIN cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"
+    broken = "the plug-in no_such_module:PLUGIN cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"
     assert (rows["nowhere"]["summary"], rows["nowhere"]["fault"]) == (None, broken)
     assert re.search(rf"\nnowhere +{re.escape(broken)}", called(capsys, "retrievers"))
     assert re.search(r"\nfold +true or false +false", called(capsys, "retrievers", "backwards"))

@@ -163,7 +163,7 @@ def test_comparisons_and_folders(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for option, value in (("--test", "t"), ("--baseline", "s1"), ("--system", "s1")):
         with pytest.raises(SystemExit, match="2"):
             main([*drawn, option, value])
-        assert capsys.readouterr().err.startswith(f"groupgt: {option}: the figure correlation shows all systems")
+        assert capsys.readouterr().err.startswith(f"groupgt: {option}: the correlation figure shows all systems")
     # Runs are missed before anything is read, and what a folder would leave without effect is refused.
     for given in (["-m", "mrr,map"], [str(tmp_path / "qa.jsonl"), "-m", "mrr"]):
         with pytest.raises(SystemExit, match="2"):
@@ -178,6 +178,6 @@ def test_comparisons_and_folders(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ends = [str(tmp_path / "qa.jsonl"), *(str(tmp_path / f"{name}.jsonl") for name in runs)]
     with pytest.raises(SystemExit, match="2"):
         main(["plot", "correlation", *ends, *drawn[3:], "--dataset", "d"])
-    assert "--dataset: TRUTH and RUNS are one data set" in capsys.readouterr().err
+    assert "--dataset: TRUTH and RUNS are a single data set" in capsys.readouterr().err
     assert main(["plot", "correlation", *ends, "--convention", "trec", *drawn[3:]]) is None
     assert capsys.readouterr().out == f"{direct.plot().text}\n"

@@ -423,5 +423,5 @@ def test_answers_that_an_experiment_lacks(tmp_path: Path) -> None:
         "with: {path: run.jsonl}, answers: answers.csv", "matrix: {path: [run.jsonl]}, answers: qa.jsonl"
     )
     (tmp_path / "e.yaml").write_text(swept, encoding="utf-8")
-    with pytest.raises(groupgt.ConfigError, match="the answers of a swept system would all be the same"):
+    with pytest.raises(groupgt.ConfigError, match="all systems of a sweep would have the same answers"):
         groupgt.run_experiment(tmp_path / "e.yaml")

@@ -54,7 +54,7 @@ def test_what_no_chunk_has_enough_of_is_lost_and_told(snapshot: Snapshot) -> Non
         groupgt.rechunk(truth, OLD, NEW)
     told = str(caught.value).splitlines()
     assert told[0].startswith(
-        "1 of 3 queries would lose a group: lower --min-overlap, or leave these queries out (--drop-l"
+        "1 of 3 queries would lose a group; lower --min-overlap, or leave these queries out (--drop-l"
     )
     snapshot(told[1])
     found = groupgt.rechunk(truth, OLD, NEW, drop_lost=True)
@@ -93,11 +93,11 @@ def test_harmful_passages_are_carried(recwarn: pytest.WarningsRecorder) -> None:
     assert found.harmful == [{"n2", "n3"}, frozenset()]
     assert found.relevant("q") == [["n1"]]
     assert [str(each.message) for each in recwarn] == [
-        "harmful passages of which no new chunk has enough are not carried over: c"
+        "no new chunk has enough of these harmful passages, which are not mapped: c"
     ]
     with pytest.raises(groupgt.DataError, match="'n' is both harmful and relevant"):
         groupgt.rechunk(truth, old, {"n": ("d", 0, 20)})
-    with pytest.warns(groupgt.GroupgtWarning, match="not carried over to spans"):
+    with pytest.warns(groupgt.GroupgtWarning, match="not mapped to spans"):
         assert groupgt.rechunk(truth, old).truth.harmful is None
 
 
@@ -216,7 +216,7 @@ def test_the_command_writes_nothing_while_a_group_is_lost(
     snapshot(capsys.readouterr().err)
     assert not out.exists()
     assert not report.exists()
-    way = "lower --min-overlap, or keep the places, which no chunking changes: leave out --to"
+    way = "lower --min-overlap, or keep spans, which do not depend on chunks (leave out --to"
     main(words[:6])  # a dry run
     snapshot(capsys.readouterr().out)
     main([*words, "--drop-lost"])

@@ -273,7 +273,7 @@ def test_stages_may_be_systems_of_the_file(tmp_path: Path, snapshot: Snapshot) -
         (
             "stages: {reranked: reranked.jsonl@2",
             "stages: {reranked: othr@2",
-            "or is this a system (did you mean 'other'?)",
+            "; no system has this name (did you mean 'other'?)",
         ),
         ("jsonl@2, cited: cited.jsonl", "jsonl, b: other", "the system other is not run on dataset 'one'"),
         ("cited.jsonl}", "none.jsonl}", "systems.retrieved.stages.cited: file not found: "),
@@ -281,7 +281,7 @@ def test_stages_may_be_systems_of_the_file(tmp_path: Path, snapshot: Snapshot) -
         (
             "path: retrieved.jsonl}",
             "path: retrieved.jsonl}, matrix: {path: [retrieved.jsonl, reranked.jsonl]}",
-            "swept",
+            "of a sweep",
         ),
     ],
 )

@@ -175,9 +175,9 @@ def test_a_result_folder_is_compared_across_its_data_sets(
     [
         (["--baseline", "huge"], "expected one of the data sets small, large, same, found 'huge'"),
         (["-m", "ndcg"], "metric: expected one of recall.coverage@1, recall.coverage@2, found 'ndcg'"),
-        (["--policy", "trec"], "--policy: does not go with --across"),
-        (["--html", "page.html"], "--html: does not go with --across"),
-        (["--pairs"], "--pairs: does not go with --across"),
+        (["--policy", "trec"], "--policy: cannot be combined with --across"),
+        (["--html", "page.html"], "--html: cannot be combined with --across"),
+        (["--pairs"], "--pairs: cannot be combined with --across"),
         (["--system", "yours"], "system: expected one of mine, found 'yours'"),
     ],
 )

@@ -152,7 +152,7 @@ def test_a_fusion_is_passed_over_with_its_input(file: Path) -> None:
 
 
 def test_what_has_no_effect_is_said(file: Path) -> None:
-    with pytest.warns(groupgt.GroupgtWarning, match="higher in recall@20"):
+    with pytest.warns(groupgt.GroupgtWarning, match="fewer than the cutoff of recall@20"):
         run_experiment(file, allow_code=True, changes=["evaluate.k=[5, 20]"], only=["bm25"])
 
 

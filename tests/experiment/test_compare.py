@@ -65,8 +65,11 @@ def test_the_comparison_is_that_of_the_library(first: Outcome) -> None:
         (f'compare={{baseline: "{BASE}", resamples: 0}}', "compare.resamples"),
         (f'compare={{baseline: "{BASE}", pairs: 3}}', "compare.pairs"),
         ("evaluate.tokenizer=words", "evaluate.tokenizer: tokenizer: expected whitespace"),
-        ("evaluate.tokenizer='python:os:getcwd'", "python:os:getcwd is your code; allow it with --allow-code"),
-        ("evaluate.metrics=['recall@2000tokens', recall, ndcg]", "a budget in tokens needs a corpus with a column"),
+        ("evaluate.tokenizer='python:os:getcwd'", "python:os:getcwd runs your code; allow it with --allow-code"),
+        (
+            "evaluate.metrics=['recall@2000tokens', recall, ndcg]",
+            "a budget in tokens needs a corpus with a `tokens` column",
+        ),
     ],
 )
 def test_faults(swept: Path, change: str, words: str) -> None:

@@ -158,7 +158,7 @@ def test_the_experiment_says_how_files_are_read(experiment: Path, capsys: pytest
     assert status("experiment.yaml", "dev.trec", "--where", "split=dev", "--near-duplicates") == 2
     told = capsys.readouterr().err
     names = ("[RUNS]...", "--where", "--near-duplicates")
-    assert [name for name in names if name not in told.partition(": not for an experiment file")[0]] == []
+    assert [name for name in names if name not in told.partition(": does not apply to an experiment file")[0]] == []
     edit(Path("dev.trec"), "q1 Q0 d", "q1 Q0 a")
     main(["check", "experiment.yaml", "--exit-zero", "--details"])
 
@@ -166,7 +166,7 @@ def test_the_experiment_says_how_files_are_read(experiment: Path, capsys: pytest
 def test_code_that_labels_is_not_run(experiment: Path) -> None:
     edit(experiment, "evaluate: {", 'evaluate: {labeller: {use: code, with: {target: "nothing_there:same"}}, ')
     found = check_experiment(experiment)
-    assert found.unchecked[-1] == "dataset 'test': results, because their labeller is code"
+    assert found.unchecked[-1] == "dataset 'test': results, because their labeller runs code"
     assert {name: list(check.findings) for name, check in found.checks.items()} == {
         "dev": ["truth.jsonl"],
         "test": ["truth.jsonl"],

@@ -308,9 +308,9 @@ FAULTS: list[Fault] = [
         [("timed: 2", "timed: 0"), ("    max_latency_ms: 10000\n", "")],
         "55:29",
         "gate.3.metric",
-        "set evaluate.timed",
+        "Set evaluate.timed",
     ),
-    ("gate: latency drops", [("_ms, max:", "_ms, max_drop:")], "56:5", "gate.3", "takes min or max, and no slice"),
+    ("gate: latency drops", [("_ms, max:", "_ms, max_drop:")], "56:5", "gate.3", "takes min or max, but no slice"),
     ("gate: no such column", [("{type: multi}", "{tpe: multi}")], "55:", "gate.2.slice", "did you mean 'type'"),
     (
         "gate: no such value",

@@ -126,7 +126,7 @@ def test_a_run_that_failed_is_not_resumed_unless_that_is_asked_for(
     assert status("run", str(file), "--dry-run", "--resume", "--format", "json") == 0
     said = capsys.readouterr()
     assert said.err == ""
-    assert "but for 10 answers of an interrupted run" in said.out
+    assert "except 10 answers of an interrupted run" in said.out
     # Other options, changes or systems are another run.
     for arguments in (["--set", "evaluate.depth=2"], ["--set", "evaluate.primary=recall@5"], ["--only", "api"]):
         assert status("run", str(file), "--resume", "--dry-run", *arguments) == 2
@@ -239,7 +239,7 @@ def test_what_asks_one_by_one_is_timed_as_it_answers(file: Path) -> None:
 @pytest.mark.parametrize("system", ["api", "both", "*"])
 def test_a_gate_on_what_nobody_times_names_the_way(file: Path, system: str) -> None:
     gate = f'gate=[{{system: "{system}", metric: latency_p95_ms, max: 1000}}]'
-    with pytest.raises(groupgt.ConfigError, match=r"latency_p95_ms is .* set evaluate.timed"):
+    with pytest.raises(groupgt.ConfigError, match=r"latency_p95_ms is .* Set evaluate.timed"):
         run_experiment(file, changes=[gate])
     assert ASKED == []
     run_experiment(file, changes=[gate, "evaluate.timed=2"])
@@ -254,7 +254,7 @@ def test_a_gate_on_a_function_of_lists(file: Path) -> None:
         'systems.api={use: python, with: {target: "listed:search"}}',
         "gate=[{system: api, metric: latency_p95_ms, max: 1000}]",
     ]
-    with pytest.raises(groupgt.GroupgtError, match=r"gate 1: latency_p95_ms .* set evaluate.timed"):
+    with pytest.raises(groupgt.GroupgtError, match=r"gate 1: latency_p95_ms .* Set evaluate.timed"):
         run_experiment(file, changes=changes, allow_code=True)
     assert run_experiment(file, changes=[*changes, "evaluate.timed=2"], allow_code=True).passed
 
@@ -267,7 +267,7 @@ def test_the_plan_says_how_a_function_is_called(file: Path, capsys: pytest.Captu
     assert row["uses"] == "python: f(query, k), one query at a time"
     assert row["calls"] == 10
     (file.parent / "single.py").write_text("def search(question):\n    return ['d1']\n")
-    with pytest.raises(groupgt.ConfigError, match=r"systems.api: .*found search\(question\); factory: true"):
+    with pytest.raises(groupgt.ConfigError, match=r"systems.api: .*found search\(question\); set factory: true"):
         plan(file, changes=[change], allow_code=True)
 
 

@@ -85,13 +85,13 @@ def test_what_a_module_registers_can_be_named(tmp_path: Path) -> None:
 
 def test_it_is_refused_unless_code_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = experiment(tmp_path, "raise AssertionError('it ran')")
-    words = r"trial.yaml:3:11: plugins.0: my_metrics is your code; allow it with --allow-code$"
+    words = r"trial.yaml:3:11: plugins.0: my_metrics runs your code; allow it with --allow-code$"
     for refused in (run_experiment, plan):
         with pytest.raises(groupgt.ConfigError, match=words):
             refused(path)
     with pytest.raises(SystemExit):
         main(["cache", str(path)])
-    assert "plugins.0: my_metrics is your code" in capsys.readouterr().err
+    assert "plugins.0: my_metrics runs your code" in capsys.readouterr().err
     with pytest.raises(groupgt.ConfigError, match=r"plugins\.0: my_metrics cannot be imported: AssertionError: it ran"):
         run_experiment(path, allow_code=True)
 
@@ -151,7 +151,7 @@ def test_a_plugin_in_the_shell(
             main([*command, *options])
         return capsys.readouterr().err
 
-    assert "--plugin: my_metrics is your code; allow it with --allow-code" in error_of("--plugin", "my_metrics")
+    assert "--plugin: my_metrics runs your code; allow it with --allow-code" in error_of("--plugin", "my_metrics")
     assert "--plugin: there is no module 'my_metric'" in error_of("--plugin", "my_metric", "--allow-code")
     main([*command, "--plugin", "my_metrics", "--allow-code"])
     means = {name: row["mean"] for name, row in json.loads(capsys.readouterr().out)["runs"][0]["metrics"].items()}

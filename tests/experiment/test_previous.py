@@ -208,7 +208,9 @@ def test_another_corpus(tmp_path: Path, labeller: str, metrics: str, snapshot: S
     others = {**asked, "metrics": f"{metrics}, map"}
     refused_by = ran(tmp_path / "metric", {"a": GOOD}, against=kept, corpus=other, **others).against["one"].refused
     if labeller == TEXT:
-        assert refused_by == {("a", "map.coverage"): "the corpus has changed, and the metric was not measured then"}
+        assert refused_by == {
+            ("a", "map.coverage"): "the corpus has changed, and the earlier run did not measure this metric"
+        }
     else:
         assert not refused_by
 
@@ -233,7 +235,7 @@ def test_a_ranking_that_is_not_kept(tmp_path: Path) -> None:
     kept = then(tmp_path, {"a": BAD}, formats="csv, table")
     shutil.rmtree(next(kept.glob("*/runs")))
     outcome = ran(tmp_path / "now", {"a": GOOD}, against=kept)
-    assert outcome.against["one"].stored == {("a", "mrr.coverage"): "its results of then are not kept"}
+    assert outcome.against["one"].stored == {("a", "mrr.coverage"): "its earlier results were not kept"}
     # Where its file is still the same, it is read from there.
     same = ran(tmp_path / "same", {"a": BAD}, against=kept)
     assert not same.against["one"].stored

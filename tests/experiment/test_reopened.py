@@ -196,16 +196,16 @@ def test_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ((latest,), "has the data sets one, two; choose one with --dataset"),
         ((latest, "--dataset", "on"), "expected one or two, found 'on'"),
         ((latest, "--dataset", "one", "--system", "othr"), "(did you mean 'other'"),
-        ((latest, truth, "--dataset", "one"), "a result folder contains runs; select them with --system"),
+        ((latest, truth, "--dataset", "one"), "a result folder already contains runs; select them with --system"),
         ((truth,), "RUNS: expected the runs to measure, or a result folder in place of TRUTH"),
         ((truth, truth, "--system", "other"), "--system: requires a result folder"),
         ((truth, truth, "--dataset", "one"), "--dataset: requires a result folder"),
-        ((truth, latest), "expected a run, found a result folder; name one of the files in its folder `runs`, or give"),
-        ((latest, "--dataset", "one", "--with", "x=1"), "--with: the labeller is that of the run"),
+        ((truth, latest), "expected a run, found a result folder; name a file in its `runs` folder, or give"),
+        ((latest, "--dataset", "one", "--with", "x=1"), "--with: the result folder sets the labeller"),
     ):
         assert told in printed(capsys, "misses", *call, status=2)[1]
     _, err = printed(capsys, "check", truth, latest, status=2)
-    assert err.rstrip().endswith("name one of the files in its folder `runs`")
+    assert err.rstrip().endswith("name a file in its `runs` folder")
     _, err = printed(capsys, "explain", latest, "--dataset", "one", "--query", "q1", status=2)
     assert "expected one system, found" in err
 
@@ -272,4 +272,4 @@ def test_systems_without_calls_are_told(tmp_path: Path, capsys: pytest.CaptureFi
         f"{text.split('systems:')[0]}systems: {{bm25: {{use: bm25}}}}\nevaluate: {{metrics: [complete@2calls]}}\n"
     )
     _, err = printed(capsys, "run", tmp_path / "agent.yaml", status=2)
-    assert "a budget in calls needs results that carry the number of the search call" in err
+    assert "a budget in calls needs results with the number of the search call" in err

@@ -108,7 +108,7 @@ FAULTS: list[Fault] = [
         [("plain]", "stored]")],
         "28:37",
         "systems.fused.inputs.1",
-        "stored is not run on dataset 'yours'; see its key `only`",
+        "stored is not run on dataset 'yours'; see its `only` key",
     ),
     (
         "too few weights",

@@ -176,7 +176,9 @@ def test_an_act_is_confirmed_though_its_ground_truth_cannot_be_written(folder: P
     (folder / "truth.jsonl").mkdir()
     answer = server.ask("/api/act", {"qid": "q1", "act": "done"})
     assert answer["view"]["status"] == "done"
-    assert re.match(r"saved in the journal, but not written: .*truth.jsonl: expected a file", answer["warning"])
+    assert re.match(
+        r"saved in the journal, but the ground truth was not written: .*truth.jsonl: expected a file", answer["warning"]
+    )
     (folder / "truth.jsonl").rmdir()
     assert server.ask("/api/act", {"qid": "q1", "act": "done"})["warning"] is None
     server.end(signal.SIGINT)

@@ -60,7 +60,7 @@ def test_contexts_of_a_run_are_told_as_results(tmp_path: Path, cli: Cli) -> None
 )
 def test_a_judgment_of_another_tool_says_how_its_id_is_written(judgment: dict[str, Any]) -> None:
     for groups in ([judgment], [[judgment]]):
-        with pytest.raises(groupgt.DataError, match=f'if {next(iter(judgment))} holds the id, write {{"id": …'):
+        with pytest.raises(groupgt.DataError, match=f'if {next(iter(judgment))} is the id, write {{"id": …'):
             groupgt.GroundTruth.of({"q": groups})
     with pytest.raises(groupgt.DataError, match="put it into a group"):
         groupgt.GroundTruth.of({"q": [{"id": "a", "grade": 1}]})

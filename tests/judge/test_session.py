@@ -454,8 +454,8 @@ def test_an_audit_takes_answers_to_its_questions_alone(tmp_path: Path) -> None:
     session.view("q1")
     needed = {"kind": "needed", "group": 1}
     for act, expected in (
-        ({"act": "group", "doc": "pets"}, "expected an answer to a question of this audit, found the act 'group'"),
-        ({"act": "no_answer"}, "found the act 'no_answer'"),
+        ({"act": "group", "doc": "pets"}, "expected an answer to a question of this audit, found the action 'group'"),
+        ({"act": "no_answer"}, "found the action 'no_answer'"),
         ({"act": "answer", "item": needed, "value": "3"}, "expected yes, no, unsure or 2 as the answer, found '3'"),
         ({"act": "answer", "item": needed, "value": "maybe"}, "or the number of a group, found 'maybe'"),
     ):

@@ -426,8 +426,8 @@ def test_an_installed_metric_works_in_the_shell(brought: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("silent", r"the plugin brought_metrics:silent: expected groupgt.metric\('silent', …\), found 5"),
-        ("broken", "the plugin no_such_module:x cannot be loaded: ModuleNotFoundError"),
+        ("silent", r"the plug-in brought_metrics:silent: expected groupgt.metric\('silent', …\), found 5"),
+        ("broken", "the plug-in no_such_module:x cannot be loaded: ModuleNotFoundError"),
     ],
 )
 def test_installed_metrics_at_fault(name: str, words: str) -> None:

@@ -414,7 +414,7 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
         (["means", folder, other, "-o", file], "the ground truth of data set 'handbook' differs"),
         (["means", folder, "--by", "type", "-o", file], "--by: a result folder is already evaluated"),
         (["means", folder, "--dataset", "handbok", "-o", file], r"found 'handbok' \(did you mean 'handbook'\?\)"),
-        (["means", *FILES, "--dataset", "handbook", "-o", file], "--dataset: TRUTH and RUNS are one data set"),
+        (["means", *FILES, "--dataset", "handbook", "-o", file], "--dataset: TRUTH and RUNS are a single data set"),
     ):
         with pytest.raises(groupgt.GroupgtError, match=what) as error:
             plot(*arguments)

@@ -121,8 +121,8 @@ def test_a_program_that_fails_for_a_query() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("'Loading …'", "expected one line of JSON, found 'Loading …'; other messages belong on standard error"),
-        ("''", "expected one line of JSON, found ''; other messages belong on standard error"),
+        ("'Loading …'", "expected one line of JSON, found 'Loading …'; write other messages to standard error"),
+        ("''", "expected one line of JSON, found ''; write other messages to standard error"),
         ("'{}'", 'expected a list of results, or {"results": […]}, found {}'),
         ("'[{\"doc\": 1}]'", "expected a result with 'id' (id_field), found {'doc': 1}"),
     ],
@@ -137,7 +137,7 @@ def test_a_line_too_many() -> None:
     with closing(Command(Setting(Corpus([], [])), Options(program_that_says_more, timeout=5.0))) as retriever:
         retriever.answer("one", 5)
         retriever.lines.put(retriever.lines.get(timeout=5))
-        with pytest.raises(groupgt.RetrieverError, match=r"the query before has another: '\[1\]"):
+        with pytest.raises(groupgt.RetrieverError, match=r"the previous query has another one: '\[1\]"):
             retriever.answer("two", 5)
 
 
@@ -171,7 +171,7 @@ def test_it_is_refused_unless_code_is_allowed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["no-such-program", "./search.sh"])
 def test_a_program_that_does_not_exist_is_told_with_its_place(tmp_path: Path, name: str) -> None:
-    words = rf"trial.yaml:6:\d+: systems.mine.with.command: there is no program '{name}', or it is not executable"
+    words = rf"trial.yaml:6:\d+: systems.mine.with.command: program '{name}' not found, or not executable"
     with pytest.raises(groupgt.ConfigError, match=words):
         plan(written(tmp_path, [name]), allow_code=True)
 

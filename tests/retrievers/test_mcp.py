@@ -163,7 +163,7 @@ def test_results_without_ids_are_matched_by_the_text_labeller_or_refused(url: st
         groupgt.DataError, match=r"mine: these results have texts but no ids, which the id labeller needs"
     ):
         run_experiment(path, only=["mine"])
-    with pytest.raises(groupgt.RetrieverError, match="its results have texts but no ids, so they cannot be combined"):
+    with pytest.raises(groupgt.RetrieverError, match="its results have text but no ids, so they cannot be combined"):
         run_experiment(path, changes=[by_text])
 
 

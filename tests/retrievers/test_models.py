@@ -102,7 +102,7 @@ def test_models_at_fault(model: str, words: str) -> None:
 def test_a_model_of_other_dimensions(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", np.eye(3, len(LETTERS)))
     options = vectors.Options(model="short", documents=str(tmp_path / "d.npy"))
-    with pytest.raises(groupgt.RetrieverError, match="short: expected 27 dimensions, those of the documents, found 5"):
+    with pytest.raises(groupgt.RetrieverError, match="short: expected 27 dimensions, as in the documents, found 5"):
         vectors.Dense(Setting(CORPUS), options).retrieve(["b"], 1)
 
 

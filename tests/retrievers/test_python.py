@@ -124,7 +124,7 @@ def test_every_kind_of_target(tmp_path: Path, name: str, options: dict[str, Any]
         ("answer", {"options": {"k": 5}}, r"options: mine:answer is not a factory, .* found answer\(queries, k\)"),
         ("found", {"options": {"k": 5}}, "options: mine:found is not a factory"),
         ("build", {"options": {"lst": 1}}, r"called as mine:build\(lst, corpus\), found build\(corpus, last=False\)"),
-        ("plain", {}, r"expected f\(queries, k\) or f\(query, k\), .* found plain\(name='d1'\); factory: true"),
+        ("plain", {}, r"expected f\(queries, k\) or f\(query, k\), .* found plain\(name='d1'\); set factory: true"),
         ("number", {}, r"mine:number: expected an object with retrieve\(queries, k\), a function, .* found int"),
         ("wrong", {"factory": True}, r"mine:wrong: expected an object .* found int"),
     ],
@@ -205,7 +205,7 @@ def test_the_file_says_how_a_function_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("short", r"short\(queries, k\): expected 2 rankings, one a query, found 1; .* set each: true"),
+        ("short", r"short\(queries, k\): expected 2 rankings, one per query, found 1; .* set each: true"),
         ("lists", r"lists\(query, k\): .* called once per query, because its first parameter is `query`; return one "),
         ("lists_of_pairs", "because its first parameter is `x: str`; return one ranking, or set each: false"),
         ("strange", r"strange\(queries, k\): expected a list of rankings, .* found a dict with the key 'three'"),
@@ -488,7 +488,7 @@ def test_a_retriever_that_stops_short_is_told(tmp_path: Path) -> None:
     file = small(tmp_path, 'mine: {use: python, with: {target: "mine:answer"}}')
     rows = (tmp_path / "truth.jsonl").read_text()
     (tmp_path / "truth.jsonl").write_text(rows + rows.replace('"qid": "q', '"qid": "r'))
-    with pytest.warns(groupgt.GroupgtWarning, match="exactly 2 results for every query, where 3 were asked for"):
+    with pytest.warns(groupgt.GroupgtWarning, match="exactly 2 results for every query, but 3 were requested"):
         run_experiment(file, allow_code=True)
 
 

@@ -224,7 +224,7 @@ def test_the_arguments_of_a_program_are_filled_in() -> None:
         ]
     with pytest.raises(groupgt.ConfigError) as error:
         options_from(command.Options, {"command": ["x", "{query}"], "send": ["tenant"]})
-    assert str(error.value) == "send: expected {tenant} in an argument, as the program is started for each query"
+    assert str(error.value) == "send: expected {tenant} in an argument, because the program is started for each query"
 
 
 def test_a_request_has_a_list_for_each_column(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ BAD_NPY: list[tuple[Any, str]] = [
     (np.zeros((3, 2, 1)), r"found shape \(3, 2, 1\)"),
     (np.zeros((3, 0)), r"found shape \(3, 0\)"),
     (np.zeros((2, 2)), "expected 3 rows, one for each of the documents of the corpus, found 2"),
-    (np.zeros((3, 5)), r"q.npy: expected 5 dimensions, those of the documents, found 2"),
+    (np.zeros((3, 5)), r"q.npy: expected 5 dimensions, as in the documents, found 2"),
     (np.array([[1, 2], [np.nan, 1], [np.inf, 1]]), r"row 2 \('d1'\): expected finite numbers, found NaN or infinity"),
     (np.array([["a", "b"]] * 3), "expected an array of numbers, found <U1"),
     (np.ones((3, 2), dtype=bool), "expected an array of numbers, found bool"),
@@ -300,7 +300,7 @@ def test_options_are_checked(options: dict[str, str], words: str) -> None:
 def test_vectors_of_a_file_answer_its_questions_alone(tmp_path: Path) -> None:
     own = setting(2, 2)
     retriever = vectors.Dense(own, vectors.Options(**stored(tmp_path, np.eye(2), np.eye(2))))
-    with pytest.raises(groupgt.RetrieverError, match="cover only its own queries"):
+    with pytest.raises(groupgt.RetrieverError, match="covers only its own queries"):
         retriever.retrieve(["any text"], 1)
 
 

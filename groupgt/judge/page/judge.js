@@ -39,8 +39,8 @@ function noToken() {
   element("progress").textContent = "";
   element("main").replaceChildren(
     h("h1", null, "This address is not complete"),
-    h("p", null, "groupgt judge prints an address that ends in # and a key, and only that address opens the page. Copy all of it from the terminal. If the command was started again, use the new address: the old one no longer works."),
-    h("p", null, "Nothing is lost: every judgment is saved in the journal.")
+    h("p", null, "groupgt judge prints an address that ends in # and a key, and only that address opens the page. Copy the complete address from the terminal. If you started the command again, use the new address, because the old one no longer works."),
+    h("p", null, "Nothing is lost. Every judgment is saved in the journal.")
   );
 }
 
@@ -166,7 +166,7 @@ async function newGroup(each) {
 /** A passage joins a group or leaves it. @param {Plain} each @param {number} place */
 async function toggle(each, place) {
   const group = shown?.groups[place - 1];
-  if (!group) return say(`There is no group ${place}; n makes one.`, true);
+  if (!group) return say(`There is no group ${place}. Press n to create one.`, true);
   const before = each.judged ? each.judged.groups : [];
   const groups = before.includes(group.number) ? before.filter((/** @type {number} */ one) => one !== group.number) : [...before, group.number];
   if (!groups.length) return act({ act: "clear", doc: each.doc }, "No longer judged");
@@ -183,7 +183,7 @@ async function reject(each, kind) {
 
 /** @param {Plain} each @param {number} value */
 function regrade(each, value) {
-  if (!each.judged || !each.judged.groups.length) return say("First put the passage into a group; then Shift and a digit grade it.", true);
+  if (!each.judged || !each.judged.groups.length) return say("First put the passage into a group. Then press Shift and a digit to grade it.", true);
   return act({ act: "relevant", doc: each.doc, groups: each.judged.groups, grade: value, span: each.judged.span }, `Grade ${value}`);
 }
 
@@ -191,7 +191,7 @@ function regrade(each, value) {
 function mark(each) {
   const chosen = getSelection();
   const text = document.querySelector(".card[aria-current] .text");
-  if (!each.judged || !each.judged.groups.length) return say("First put the passage into a group; then mark its words.", true);
+  if (!each.judged || !each.judged.groups.length) return say("First put the passage into a group. Then mark its words.", true);
   if (!chosen || chosen.isCollapsed || !text || !text.contains(chosen.anchorNode) || !text.contains(chosen.focusNode)) {
     if (each.judged.span) return act({ act: "relevant", doc: each.doc, groups: each.judged.groups, grade: each.judged.grade, span: null }, "Mark removed");
     return say("Select the words that carry the answer, then press s.", true);
@@ -201,7 +201,7 @@ function mark(each) {
   before.selectNodeContents(text);
   before.setEnd(range.startContainer, range.startOffset);
   // Control characters are shown with several characters; without them, offsets are those of the text.
-  if (visible(each.text) !== each.text) return say("This passage has control characters; its words cannot be marked.", true);
+  if (visible(each.text) !== each.text) return say("This passage has control characters, so its words cannot be marked.", true);
   const points = (/** @type {string} */ part) => [...part].length;
   const start = points(before.toString());
   const span = [start, start + points(range.toString())];
@@ -255,7 +255,7 @@ async function done(rest) {
   if (left.length && !rest && !confirming && shown.status === "open") {
     confirming = true;
     draw();
-    return say(`${counted(left.length, "passage")} not judged. Enter: leave unjudged. 0: all are not relevant.`);
+    return say(`${counted(left.length, "passage")} not judged. Press Enter to leave unjudged, or 0 to mark as not relevant.`);
   }
   if (shown.status === "open") await act({ act: "done", rest: rest || "unjudged" });
   await onward();
@@ -274,7 +274,7 @@ async function onward() {
   if (shown.prior && current !== "prior") {
     current = "prior";
     draw();
-    return say("Finished. Below are the prior judgments; Enter goes on.");
+    return say("Finished. The prior judgments are below. Press Enter to continue.");
   }
   const order = session.queries.map((/** @type {Plain} */ each) => each.qid);
   const rest = [...order.slice(order.indexOf(shown.qid) + 1), ...order];
@@ -304,8 +304,8 @@ const KEYS = {
     ["m 1 … 9", "merge its group into group 1 … 9"],
     ["x", "split it off into a new group"],
     ["r", "name a group"],
-    ["a", "no answer: no passage answers the query, which is finished"],
-    ["↑ ↓ or k j", "previous, next passage; a first judgment goes to the next by itself"],
+    ["a", "no passage answers the query (this finishes it)"],
+    ["↑ ↓ or k j", "previous or next passage (your first judgment of a passage moves on to the next)"],
     ["/", "search the corpus"],
   ],
   audit: [
@@ -313,11 +313,11 @@ const KEYS = {
     ["n", "no"],
     ["0", "cannot tell"],
     ["2 … 9", "not needed: same as this passage"],
-    ["↑ ↓ or k j", "previous, next question"],
+    ["↑ ↓ or k j", "previous or next question"],
   ],
   all: [
     ["u", "undo"],
-    ["Enter", "finish this query and go to the next; in an audit of all queries, the next question"],
+    ["Enter", "finish this query and go to the next one (in an audit of all queries, to the next question)"],
     ["-", "skip this query"],
     ["q", "all queries"],
     ["?", "these keys"],
@@ -407,11 +407,11 @@ function drawTop() {
 function draw() {
   if (!shown) return;
   drawTop();
-  const note = session.assisted ? "Started from prior judgments: this ground truth is marked as assisted." : session.note;
+  const note = session.assisted ? "Started from prior judgments, so this ground truth is marked as assisted." : session.note;
   const body = session.kind === "audit" ? audit() : judging();
   element("main").replaceChildren(
     h("h1", { class: "asked", id: "query" }, hidden("Query: "), h("bdi", null, visible(shown.text))),
-    shown.status === "open" ? "" : h("p", null, h("strong", null, shown.status === "skipped" ? "Skipped. " : shown.declared ? "Finished: no answer. " : "Finished. "), shown.prior ? "A change opens it again, and marks it as assisted: you have seen the draft." : "Any change opens it again."),
+    shown.status === "open" ? "" : h("p", null, h("strong", null, shown.status === "skipped" ? "Skipped. " : shown.declared ? "Finished: no answer. " : "Finished. "), shown.prior ? "Any change opens it again and marks it as assisted, because you have seen the draft." : "Any change opens it again."),
     note ? h("p", { class: "soft" }, note) : "",
     body,
     bottom()
@@ -550,11 +550,11 @@ function split(each) {
 function audit() {
   const all = shown?.questions || [];
   const each = all[Number(current)];
-  if (!each) return h("p", null, "No question about this query. Enter goes on.");
+  if (!each) return h("p", null, "There are no questions about this query. Press Enter to continue.");
   const same = each.item.kind === "same";
   const part = each.part ? `the part “${brief(each.part, 80)}”` : "the same part";
-  const again = "Both passages answer one part of the query. Does each also answer another part, the same one?";
-  const question = same && each.shared && !each.part ? again : same ? `Do both passages, each alone, answer ${part} of the query?` : "Is the first passage still needed, given the others?";
+  const again = "Both passages answer one part of the query. Does each of them also answer the same other part?";
+  const question = same && each.shared && !each.part ? again : same ? `Does each passage, on its own, answer ${part} of the query?` : "Is the first passage still needed, given the others?";
   const button = (/** @type {string} */ text, /** @type {string} */ key, /** @type {string} */ value) =>
     h("button", { type: "button", onclick: () => void answer(value), "aria-pressed": String(each.answer === value) }, `${text} `, h("kbd", null, key));
   const merges = same ? [] : each.passages.slice(1, 9).map((/** @type {Plain} */ one, /** @type {number} */ at) => button(`Same as passage ${at + 2}`, String(at + 2), String(one.group)));
