@@ -1,18 +1,18 @@
-"""What trials tell about the difference of two systems on the same queries: how much of it is within noise.
+"""Estimate from trials how much of the difference between two systems on the same queries is noise.
 
 With r trials on a side, of which s²_q is the variance (÷ r − 1) of a query's values, a difference of the means over n
 queries is within noise if it is at most
 
     t · √(W ÷ r  +  the same of the other side) ÷ n
 
-with W and the degrees of freedom of t as in `groupgt.evaluation.trials`, those of both sides together. A side with a
-single run borrows W of the other.
+with W as in `groupgt.evaluation.trials`, and t with the degrees of freedom of both sides together. A side with a
+single run uses the W of the other side.
 
 If trials are declared to be builds, which move all queries together, the variance of a difference of means D_q is
 
     s²_D ÷ n + max(0, Σ over sides (MSrun − MSE) ÷ (n r))
 
-with the mean squares between trials and of what is left, and Satterthwaite's degrees of freedom, rounded down.
+with the mean squares between trials and of the residuals, and Satterthwaite's degrees of freedom, rounded down.
 
 Sources: Satterthwaite, Biometrics Bulletin 1946; Searle, Casella & McCulloch 1992 (mean squares).
 """
@@ -69,8 +69,8 @@ class OverBuilds:
 def over_builds(column: Floats, sides: Sequence[Floats]) -> OverBuilds | None:
     """Return the mean of a column, shape (Q,), over builds: `sides` are the values in trials, shape (r, Q) each.
 
-    None if nothing varies, or if there are too few queries. The error is NaN if a side has a single
-    row: the mean over builds whose values are not known says nothing of other builds.
+    Return None if nothing varies, or if there are too few queries. The error is NaN if a side has a single row, because
+    a mean over builds whose values are unknown does not show how builds vary.
     """
     counting = ~np.isnan(column)
     count = int(counting.sum())
