@@ -63,7 +63,7 @@ def test_a_reversal_that_is_real_is_told_as_one() -> None:
     text = str(groupgt.compare(truth, {"base": base, "other": other}, ["recall@1"], by="kind"))
     assert "reversal: other with -1.0000 in recall@1 where kind = seldom" in text
     assert "), and +0.5385 overall" in text
-    assert "slices by kind: p corrected (holm) over 2 comparisons" in text
+    assert "slices by kind: p-values corrected (holm) for 2 comparisons" in text
 
 
 def test_slices_are_a_partition_whatever_the_column_holds() -> None:

@@ -107,7 +107,7 @@ def test_what_is_worse_and_what_is_better(tmp_path: Path) -> None:
     outcome = ran(tmp_path / "now", {"a": GOOD, "b": GOOD, "c": BAD}, against=main_run)
     first, second, *_ = verdict(outcome)
     assert first.startswith("c is significantly worse than in the previous run: -0.7500 in mrr (")
-    assert "after correction (holm) over 3 comparisons" in first
+    assert "after correction (holm) for 3 comparisons" in first
     assert second.startswith("b is significantly better than in the previous run: +0.7500 in mrr (")
     contrasts = outcome.against["one"].contrasts()
     assert {name: round(each.delta, 4) for name, each in contrasts.items()} == {"a": 0.0, "b": 0.75, "c": -0.75}
@@ -351,7 +351,7 @@ def test_without_a_run_before_it_is_refused_or_gates_are_skipped(
     if against is not None:
         with pytest.raises(ConfigError) as told:
             ran(tmp_path / "now", {"a": BAD}, **asked)
-        way = "a first run, which has no previous one, takes --allow-no-previous"
+        way = "for a first run, use --allow-no-previous"
         assert told.value.faults == (f"--against {against}: {words}; {way}",)
     outcome = ran(tmp_path / "now", {"a": BAD}, **asked, first=True)
     assert outcome.passed
