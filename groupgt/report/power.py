@@ -52,7 +52,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
             rows.append([row.system, labels[row.metric], row.queries, signed(row.delta), row.spread, least, *needs])
         whose = whose_power(analysis.powers, analysis.systems.settings)
         note = f"against {analysis.baseline}: {whose}, two-sided, alpha {analysis.alpha:.4g} per comparison; "
-        note += f"queries needed is for {share} power"
+        note += f"queries needed is the number for {share} power"
         shed = ("SD of differences", "target", "power", "delta", "queries")
         grid = with_slices(analysis.powers, headers, rows)
         table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
@@ -74,10 +74,10 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         needed = _needed_text(row).replace(">", "more than ")
         has_other = row.detectable is not None and not enough
         if row.needed is not None:
-            rest += f"{wanted} needs {needed} queries"
+            rest += f"{wanted} power needs {needed} queries"
             rest += f" or a difference of {fixed(row.detectable)}" if has_other else ""
         else:
-            rest += f"No realistic number of queries reaches {wanted}"
+            rest += f"No realistic number of queries reaches {wanted} power"
             rest += f", but a difference of {fixed(row.detectable)} would" if has_other else ""
         return sentence_of("gain" if enough else "same", "", row.system, f"{start}{rest}.")
 

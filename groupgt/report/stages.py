@@ -72,8 +72,8 @@ def sentences(stages: Stages) -> Iterator[data.Sentence]:
             parts = enumerated(worst, f" lose {share} each.")
             yield sentence_of("same", f"{kept}. No single stage loses most: {parts[0]}", *parts[1:])
     if gained := sum(stage.gained for stage in stages.stages):
-        times = f"{count_text(gained)} {'time' if gained == 1 else 'times'}"
-        text = f"{times}, a stage covers a group that the previous stage did not"
+        cases = f"in {count_text(gained)} {'case' if gained == 1 else 'cases'}"
+        text = f"{cases}, a stage covers a group that the previous stage did not"
         yield warning(f"{text}, so not all of its passages come from that stage")
     for stage in stages.stages:
         if stage.cutoff is not None and 0 < stage.depth < stage.cutoff:

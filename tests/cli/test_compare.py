@@ -81,7 +81,7 @@ def test_power(capsys: pytest.CaptureFixture[str]) -> None:
     # Differences -1/2 and 0: their standard deviation is .5 / √2.
     assert row["spread"] == pytest.approx(0.5 / 2**0.5)
     out, _ = call(capsys, *given)
-    assert out.startswith("other against bm25: 2 queries have 0% power to detect a difference of +0.5000 in recall@2; ")
+    assert out.startswith("other against bm25: 2 queries have 0% power to detect a difference of +0.5000 in recall@2. ")
     assert "alpha 0.05 per comparison" in out
 
 

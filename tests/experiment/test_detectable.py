@@ -217,7 +217,7 @@ def test_power_says_it_of_a_result_folder(
     told = capsys.readouterr()
     assert "b against a: 60 queries have" in told.out.replace("\u00a0", " ")
     lines = [line for line in told.out.splitlines() if line.startswith("gate")]
-    assert "b on d: with these 60 queries, a drop of 0.1" in lines[0]
+    assert "b on d: with 60 queries, this gate catches a drop of 0.1" in lines[0]
     snapshot(lines[0])
     assert len(lines) == 6
     # One system has no power, but gates.

@@ -114,7 +114,7 @@ def test_the_verdict_on_a_folder_is_by_the_primary_metric_of_the_run(
     assert " in recall@5." in out.splitlines()[0]
     pytest.importorskip("scipy")
     out, _ = printed(capsys, "power", folder)
-    assert "in ndcg@10; 80% takes" in out.splitlines()[0]
+    assert "in ndcg@10. 80% power needs" in out.splitlines()[0]
 
 
 def test_runs_are_kept_under_their_names_whatever_is_written(tmp_path: Path) -> None:
