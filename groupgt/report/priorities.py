@@ -19,6 +19,7 @@ from groupgt.render.tables import Table, counted, fixed, snippet
 from groupgt.report.decision import Decision
 from groupgt.report.evidence import DIGITS
 from groupgt.report.names import Names
+from groupgt.report.sentences import at_cutoff
 
 # Queries, groups named for each, and characters of a passage that name an alternative.
 QUERIES, GROUPS, NAME_CHARS = 3, 3, 60
@@ -73,7 +74,8 @@ def first_queries(systems: Systems, decision: Decision, against: Against | None 
         missing = list(_missing(systems, failures, at, subject if is_lost else None, than))[:GROUPS]
         found.append(First(qid, failures.text_of(qid) or "", became, missing))
     of_lost = f"lost by {names[subject]}{since}" if subject is not None and any(qid in lost for qid in chosen) else ""
-    of_none = "" if all(qid in lost for qid in chosen) else "not complete" if count == 1 else "complete in no system"
+    incomplete = f"groups missing{at_cutoff(systems.cutoff)}" if count == 1 else "complete in no system"
+    of_none = "" if all(qid in lost for qid in chosen) else incomplete
     return ", then ".join(filter(None, (of_lost, of_none))), found
 
 

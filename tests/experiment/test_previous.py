@@ -358,7 +358,7 @@ def test_without_a_run_before_it_is_refused_or_gates_are_skipped(
     assert outcome.previous == (None if place is None else "")
     snapshot(verdict(outcome)[0])
     assert ("No previous run to compare with." in verdict(outcome)) == (place is not None)
-    why = "a on one: mrr has no previous run (--against) to be compared with"
+    why = "a on one: mrr has no previous run to compare with (--against)"
     assert reason(outcome.gates[0]) == why
     assert {row["result"] for row in page_of(outcome)["datasets"][0]["gates"]} == {"skipped"}
     junit = junit_report(outcome)

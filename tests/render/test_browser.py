@@ -602,7 +602,7 @@ def test_a_row_opens_its_details_and_the_table_is_sorted(opened: Tab) -> None:
     assert opened.count(".details:not([hidden])") == 0
     opened.click("table.standings .opener")
     assert opened.count(".details:not([hidden])") == 1
-    assert "Significant: the whole interval is above 0." in opened.text(".details:not([hidden])")
+    assert "Significant. The interval is entirely above 0." in opened.text(".details:not([hidden])")
     opened.click("#sort-name")
     opened.wait("document.querySelector('th[aria-sort=ascending] #sort-name') !== null")
     opened.click("#sort-name")
