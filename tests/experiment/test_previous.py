@@ -301,7 +301,7 @@ def test_the_baseline_may_be_gained_over(tmp_path: Path) -> None:
     found = ran(tmp_path, {"a": BAD, "b": GOOD, "c": some(3)}, gates=f"[{gates}]").gates
     assert [each.passed for each in found] == [True, False, False, False]
     assert "better than a by 0.7500 (minimum 0.7, 16 queries); the gain is significant" in reason(found[0])
-    assert "over 2 comparisons" in reason(found[0])
+    assert "for 2 comparisons" in reason(found[0])
     assert "the gain is not significant" in reason(found[1])
 
 
