@@ -1,4 +1,4 @@
-"""Compares systems query by query with counterparts of the same name, for example on a baseline data set."""
+"""Compare systems query by query with counterparts of the same name, for example on a baseline data set."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def texts_of(truth: GroundTruth) -> dict[str, str]:
 
 
 def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
-    """Return the queries whose text differs between two data sets; texts that exist in only one are ignored.
+    """Return the queries whose text differs between two data sets, ignoring texts that only one has.
 
     >>> reworded(["q1", "q2"], {"q1": "Who?", "q2": "When?"}, {"q1": "Who?", "q2": "Where?"})
     ['q2']
@@ -85,9 +85,9 @@ def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str,
 class Changes:
     """The queries in which two versions of a ground truth differ.
 
-    `reworded` lists queries with another text, and `judged` other queries with other judgments: another answer to
-    whether they are answerable, or other groups, alternatives, grades or weights. `added` and `gone` list queries that
-    only the first or only the second version has.
+    `reworded` lists queries whose text differs. `judged` lists other queries whose judgments differ: answerable or not,
+    groups, alternatives, grades or weights. `added` and `gone` list queries that only the first or only the second
+    version has.
     """
 
     reworded: Sequence[str] = ()
@@ -97,7 +97,7 @@ class Changes:
 
     @classmethod
     def of(cls, truth: GroundTruth, other: GroundTruth) -> Changes:
-        """Compare two versions query by query, ignoring the order of queries, group and alternatives, and names."""
+        """Compare two versions query by query, ignoring names and the order of queries, groups and alternatives."""
         if truth.digest == other.digest:
             return cls()
         both = [qid for qid in truth.qids if qid in other]
@@ -125,7 +125,7 @@ def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], list[frozens
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One data set: its query ids, any query texts, and metric values by system and metric, also of single builds."""
+    """One data set: query ids, query texts if any, and metric values by system and metric, also of single builds."""
 
     qids: Sequence[str]
     texts: Mapping[str, str]
@@ -136,7 +136,7 @@ class Measured:
 class Shared(NamedTuple):
     """Queries that a data set shares with the baseline, and the number of unshared queries on each side.
 
-    `alone` counts queries found only in the data set, and `absent` counts queries found only in the baseline;
+    `alone` counts queries found only in the data set, and `absent` counts queries found only in the baseline.
     `reworded` lists queries that differ in text.
     """
 

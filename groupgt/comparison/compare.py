@@ -1,4 +1,4 @@
-"""Compares several runs on one ground truth with a baseline run: `compare` returns a `Comparison`."""
+"""Compare several runs on one ground truth with a baseline run: `compare` returns a `Comparison`."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Comparison(Systems, Result):
             power: Target power.
         """
         if self.basis == "audit":
-            raise ConfigError("power: with an audit, ask how wide intervals will be: audit_power()")
+            raise ConfigError("power: not available with an audit; use audit_power() to predict the width of intervals")
         powers = power_of(self.rows, self.settings, self.metrics, difference=difference, power=power)
         for part in self.slices:
             place = {"by": part.by, "value": part.value}
@@ -148,7 +148,7 @@ class Comparison(Systems, Result):
         return PowerAnalysis(tuple(powers), power, alpha_of(self.rows, self.primary, self.settings), self)
 
     def audit_power(self) -> AuditPower:
-        """Predicts how wide the confidence intervals would be with more or fewer audited queries."""
+        """Predict how wide the confidence intervals would be with more or fewer audited queries."""
         return AuditPower.of(self)
 
     def __repr__(self) -> str:
@@ -179,12 +179,12 @@ def comparison_of(
     first = next(iter(evaluations.values()))
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
     decisive = None if primary is None else parse_metric(primary, first.convention)
-    # What has no values per query is left untested, unless it decides or there is nothing else.
+    # Metrics without values per query are not tested, unless one is primary or there are no others.
     tested = [text for text in texts if text in first.values_per_query]
     needed = {text: first.metrics[text] for text in texts if not tested or first.metrics[text] == decisive}
     check_aggregates(needed, "a comparison")
     if settings.these_queries and not any(each.trials for each in evaluations.values()):
-        raise ConfigError("these_queries: needs a system with trials; a single run says nothing of other runs")
+        raise ConfigError("these_queries: needs a system with trials, because a single run does not show how runs vary")
     if settings.these_queries and (first.audit or first.annotators):
         what = "an audit" if first.audit else "several annotators"
         raise ConfigError(f"these_queries: intervals with {what} are always for other queries; leave one out")

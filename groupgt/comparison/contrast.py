@@ -1,4 +1,4 @@
-"""Compares systems with each other: means, deltas, confidence intervals, tests, wins and losses.
+"""Compare systems with each other: means, deltas, confidence intervals, tests, wins and losses.
 
 `contrasts_of` tests families of comparisons, and `rows_of` builds table rows from the values of all systems.
 """
@@ -33,7 +33,7 @@ Key = tuple[str, str, str]
 Standing = Literal["better", "worse", "not significant"]
 
 
-# How a field of a reversed contrast follows from the contrast: negated, or the value of the field named.
+# How to reverse each field of a contrast: negate it, or take the value of the named field.
 NEGATED = "negated"
 
 
@@ -42,20 +42,20 @@ class Contrast:
     """A comparison of two systems on one metric, over the `pairs` queries that count for both.
 
     `delta` is the mean difference (system − other). `unpaired` is the number of queries that count for only one of the
-    two systems, and `wins` the number on which the system is better. `p_value` is corrected over its family, but
+    two systems, and `wins` is the number on which the system is better. `p_value` is corrected for its family,
     `raw_p_value` is not. `spread` is the standard deviation of the differences, and `effect_size` is Cohen's d_z, the
-    mean difference ÷ `spread`. Undefined values are NaN: p if the test is undefined, the interval if it has none.
-    `differ` is the number of queries on which the systems differ. `size` is the mean size of the nonzero differences,
-    or 0; `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is True if
-    `p_value` is at most alpha; `confidence` is the level at which `delta_interval` agrees with `significant`. `ranks`
-    is what Wilcoxon's test compares, from −1 to 1: (ranks of positive differences − ranks of negative ones) ÷ all
-    ranks. `favors` is 1 if the tested mean (with Wilcoxon's test, the ranks) favors the system, −1 if it favors the
-    other, otherwise 0.
+    mean difference ÷ `spread`. Undefined values are NaN: the p-values if the test is undefined, the interval if there
+    is none. `differ` is the number of queries on which the systems differ. `size` is the mean size of the nonzero
+    differences, or 0; `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is
+    True if `p_value` is at most alpha; `confidence` is the level at which `delta_interval` agrees with `significant`.
+    `ranks` is the quantity that Wilcoxon's test compares, from −1 to 1: (ranks of positive differences − ranks of
+    negative ones) ÷ all ranks. `favors` is 1 if the tested mean (with Wilcoxon's test, the ranks) favors the system, −1
+    if it favors the other, otherwise 0.
 
     With an audit, `delta`, its interval and p are corrected; all other fields are based on the audited ground truth.
 
-    Every output takes its fields from here: a field with a `column` is written to JSON, CSV, frames, the schema and the
-    page; fields whose column is None are internal.
+    Every output takes its fields from this class. A field with a `column` is written to JSON, CSV, frames, the schema
+    and the page. Fields whose column is None are internal.
     """
 
     delta: float = field(metadata=shown("delta", "difference", turned=NEGATED))
@@ -134,7 +134,7 @@ class Row:
 # The p-values of a family before any correction and after it, shape (C,), and the ends of the intervals, shape (C, 2),
 # or None if each is that of its own test.
 Decided = tuple[Floats, Floats, Floats | None]
-# From the metric of a family and its columns of differences (NaN if a query does not count) to how it is decided.
+# A function of the metric of a family and its columns of differences (NaN if a query does not count).
 Together = Callable[[str, Sequence[Floats]], Decided]
 # By system and metric, shape (Q,) each: NaN if a query does not count. More than one value per query: see `estimates`.
 Values = Mapping[str, Mapping[str, Floats]]
@@ -203,7 +203,7 @@ def mean_intervals(
 
 
 def _chance(in_trials: Values, name: str, text: str, metrics: Mapping[str, Metric]) -> float:
-    """Return the variance of the sum of a system's values that is due to its trials."""
+    """Return the part of the variance of the sum of a system's values that its trials cause."""
     values = in_trials.get(name, {}).get(text)
     if values is None:
         return 0.0
@@ -243,7 +243,7 @@ def contrasts_of(
     """Compare pairs of systems on some metrics, with the same random draws for all.
 
     The comparisons on one metric form a family, whose p-values are corrected together, by `together` if given. For
-    systems whose trials are `builds`, p-values and intervals are those over other builds.
+    systems whose trials are `builds`, p-values and intervals also cover other builds.
     """
     keys = [(first, second, text) for text in metrics for first, second in twos]
     columns = [values[first][text] - values[second][text] for first, second, text in keys]
@@ -266,7 +266,7 @@ def contrasts_of(
     for place, each in moved.items():
         raw[place], ranks[place] = each.p_value, np.nan
     ends, alphas = np.full((len(columns), 2), np.nan), np.full(len(columns), settings.alpha)
-    # Ends that a family decided together comes with; without, each pair has those of its own test.
+    # Ends from a family that is tested together; otherwise each pair has the ends of its own test.
     given: Floats | None = None
     for start in range(0, len(keys), max(len(twos), 1)):
         family = slice(start, start + len(twos))
@@ -316,7 +316,7 @@ def contrasts_of(
 def _in_reach(
     columns: Sequence[Floats], alphas: Floats, settings: Settings
 ) -> Iterator[tuple[list[int], Floats, Inference]]:
-    """Yield columns with the inference of their own test, without those whose alpha no number of draws reaches."""
+    """Yield columns with the inference of their own test, except columns whose alpha no number of draws reaches."""
     reached = place_of(alphas, settings.resamples) > 0
     for places, block in _by_defined_queries(columns):
         kept = np.flatnonzero(reached[places] | ((np.abs(block) > SLACK).sum(axis=0) < ENOUGH))
@@ -329,7 +329,7 @@ def _in_reach(
 def _over_builds(
     keys: Sequence[tuple[K, K, str]], columns: Sequence[Floats], builds: Builds[K]
 ) -> dict[int, OverBuilds]:
-    """Return the differences between systems of which at least one has builds, by their place."""
+    """Return the differences between systems if at least one has builds, by index."""
     moved = {}
     for place, (first, second, text) in enumerate(keys if builds else ()):
         sides = [side for name in (first, second) for side in builds.get(name, {}).get(text, ())]

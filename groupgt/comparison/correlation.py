@@ -21,7 +21,7 @@ from groupgt.model.hits import Floats
 from groupgt.render.drawing import Figure
 from groupgt.render.results import Result
 
-# Fewer systems have too few orders for a coefficient to say anything.
+# With fewer systems, there are too few orders for a meaningful coefficient.
 FEWEST = 5
 # Means that agree to this many digits are tied.
 DIGITS = 12
@@ -57,7 +57,7 @@ class Side:
 class Swap:
     """Two systems that the two sides put in opposite orders, with the test of each side.
 
-    Deltas are `better` − `worse`, named as the first side has it; p-values are corrected over all pairs of a side.
+    Deltas are `better` − `worse`, as the first side orders them; p-values are corrected over all pairs of a side.
     """
 
     better: str
@@ -71,8 +71,8 @@ class Correlation(Result):
     """Rank correlation of systems between two sides.
 
     `tau` is Kendall's tau-b. `tau_ap` takes the first side as the reference, `tau_ap_reversed` the second. `ranges`
-    contains the central 95% of each coefficient over resampled queries; it is no confidence interval. `swaps` lists the
-    pairs of systems in opposite orders. `means` has one array per side, in the order of `systems`.
+    contains the central 95% of each coefficient over resampled queries; they are not confidence intervals. `swaps`
+    lists the pairs of systems in opposite orders. `means` has one array per side, in the order of `systems`.
     """
 
     sides: tuple[Side, Side]
@@ -119,7 +119,7 @@ def correlation_of(first: Side, second: Side, settings: Settings) -> Correlation
     if len(names) < FEWEST:
         raise DataError(
             f"expected at least {FEWEST} systems on both sides, found {len(names)}"
-            f"{f' ({first_of(names, 5)})' if names else ''}: with fewer, a few swaps decide a rank correlation"
+            f"{f' ({first_of(names, 5)})' if names else ''}; with fewer, a few swaps decide a rank correlation"
         )
     known = set(second.qids)
     shared = [qid for qid in first.qids if qid in known]
@@ -132,7 +132,7 @@ def correlation_of(first: Side, second: Side, settings: Settings) -> Correlation
     for side, column in zip((first, second), means):
         if np.isnan(column).any():
             name = names[int(np.flatnonzero(np.isnan(column))[0])]
-            raise DataError(f"{side.label}: {name} has no query with a value of {side.text}")
+            raise DataError(f"{side.label}: {name} has no query with a value for {side.text}")
     one, two = (sign * np.round(column, DIGITS) for sign, column in zip(signs, means))
     swaps = _swaps(names, (first, second), (one, two), settings)
     coefficients = _coefficients(one, two)

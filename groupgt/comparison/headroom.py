@@ -1,4 +1,4 @@
-"""Computes headroom: the score of an oracle that picks the best system per query, and that of all results together."""
+"""Compute headroom: the scores of an oracle that picks the best system per query, and of all results together."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Defined = Annotated[float, "known"]
 class Headroom:
     """Scores of an oracle that picks the best system for each query, and of the union of all results.
 
-    `best` names the system with the best mean of `metric`, or all that are tied, and `per_query` is the mean of the
-    best value for each query, over the `queries` that count for all systems. `union_recall` and `union_complete` are
+    `best` names the system with the best mean of `metric`, or all tied systems. `per_query` is the mean of the best
+    value for each query, over the `queries` that count for all systems. `union_recall` and `union_complete` are
     recall.coverage and complete for the union of all results within the cutoff, which contains `union_size` distinct
     results on average; `single_recall` is the best recall.coverage of a single system with the same number of results
     (rounded up). All are upper bounds that grow by chance as systems are added.
@@ -85,7 +85,7 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
 def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
     """Count each query's distinct results within the cutoff across all systems, shape (Q,).
 
-    Returns NaN if the results stay on a cluster or are too many to read again.
+    Return NaN if the results stay on a cluster or are too many to read again.
     """
     truth = evaluations[0].truth
     results_in_all = sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations)

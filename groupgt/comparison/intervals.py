@@ -35,7 +35,7 @@ AT_ONCE = 1 << 24
 WIDEST = 1.25
 # Maximum level of resampled intervals.
 HIGHEST = 0.9999
-# Up to this many differing queries are few; the effect fades out by `ENOUGH`.
+# This many differing queries or fewer are few; the effect fades out by `ENOUGH`.
 FEW = 5
 
 
@@ -145,8 +145,8 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
 def unseen(differences: Floats, bound: Floats) -> Floats:
     """Return the amount to add to each column's variance, shape (C,), if few of its n queries differ.
 
-    If none of 40 queries differs, the 41st still might. Two more differences are therefore assumed, one in each
-    direction, as large as the largest observed difference (or a finite `bound` if there is none). Their squares ÷
+    If none of 40 queries differs, the 41st still might. This function therefore assumes two more differences, one in
+    each direction, as large as the largest observed difference (or a finite `bound` if there is none). Their squares ÷
     (n − 1) are added in full for up to 5 differing queries, and fade out by 15. Agresti & Min (Statistics in Medicine
     2005) add similar pseudo-counts for paired proportions.
     """
@@ -173,9 +173,9 @@ def delta_intervals(
     """Return confidence intervals for the means of columns of differences, shape (C, 2), that agree with their test.
 
     Each column has its own alpha; `rejected` marks the columns whose difference is significant. The interval contains
-    every mean that the test does not reject; a test that is not inverted has none (NaN). Where p is exact, `intervals`
-    computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. Where all
-    queries differ by the same amount, an inverted test has no width: see `unvaried`. An interval excludes 0 if and
+    every mean that the test does not reject; a test that is not inverted has none (NaN). If p is exact, `intervals`
+    computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. If all
+    queries differ by the same amount, an inverted test has no width (see `unvaried`). An interval excludes 0 if and
     only if the difference is significant.
     """
     count, width = differences.shape
@@ -198,9 +198,9 @@ def delta_intervals(
 
 
 def unvaried(mean: Floats, ends: Ends, count: int) -> Floats:
-    """Return the variance where all n values are equal: the next one may be another; 0 without bounds.
+    """Return a variance for n equal values, because the next value may differ; 0 without bounds.
 
-    As if one more value had been at either bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
+    It assumes one more value at either bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
     """
     low, high = ends
     variance = ((mean - low) ** 2 + (high - mean) ** 2) / (count + 1)
@@ -214,7 +214,7 @@ def within(ends: Floats, bounds: Floats) -> Floats:
 
 
 def agreeing(ends: Floats, mean: Floats, rejected: Bools) -> Floats:
-    """Adjust the ends to exclude 0 where the difference is significant, and to include it elsewhere."""
+    """Adjust the ends to exclude 0 if the difference is significant, and to include it otherwise."""
     low, high = np.minimum(ends[:, 0], mean), np.maximum(ends[:, 1], mean)
     smallest = np.nextafter(0.0, 1.0)
     low = np.where(rejected, np.where(mean > 0, np.maximum(low, smallest), low), np.minimum(low, 0.0))

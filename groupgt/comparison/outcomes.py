@@ -1,12 +1,12 @@
-"""Sets judged answers beside retrieval: how often they are correct where it is complete, and where it is not.
+"""Compare judged answers with retrieval: how often they are correct if it is complete, and if it is not.
 
-All of it is association over queries. Several answers of a query are averaged, and so is completeness over trials. With
+All numbers are associations over queries. Several answers to a query are averaged, as is completeness over trials. With
 z = (part − p · whole) ÷ Σ whole for each query, a share p = Σ part ÷ Σ whole has Wilson's interval at
 
     p (1 − p) ÷ Σ z² queries: at most the answers if each is 0 or 1, and at least n = (Σ whole)² ÷ Σ whole²
 
 (n if p is 0 or 1, or if each query has one answer that is 0 or 1). A difference has Newcombe's
-interval, with the correlation of the z if queries are on both sides. What gold context would gain is a difference of
+interval, with the correlation of the z if queries are on both sides. The gain from gold context is a difference between
 two systems like any other.
 
 Sources: Wilson 1927; Newcombe 1998; Korn & Graubard 1998; Zou & Donner 2008.
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 COMPLETE = "complete.coverage"
-# A query whose mean score is at least this counts as correct where queries are listed.
+# In lists of queries, a query with at least this mean score counts as correct.
 CORRECT = 0.5
-# How often signs are flipped for the interval of a difference, and the seed.
+# Number of random sign flips for the interval of a difference, and the seed.
 RESAMPLES, SEED = 10_000, 0
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share with its confidence interval, or a difference of two.
+    """A share with its confidence interval, or a difference of two shares.
 
-    A share is `part` ÷ `whole`, sums over queries.
+    A share is `part` ÷ `whole`, which are sums over queries.
     """
 
     value: float
@@ -63,7 +63,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Answered:
-    """A query with the mean score of its answers, and of those from gold context, if it has any."""
+    """A query with the mean score of its answers, and of its answers from gold context, if any."""
 
     qid: str
     complete: bool
@@ -73,13 +73,14 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes(Result):
-    """Answers beside retrieval, over the queries that have both; retrieval is complete or not within `cutoff`.
+    """Answers compared with retrieval, over the queries that have both; completeness is measured within `cutoff`.
 
-    `shares` has correct answers where retrieval is `complete` and `incomplete`, and the `difference`; wrong answers
-    with incomplete retrieval (`wrong`); and with an oracle run, its accuracy minus that of the answers (`gold`). A
-    share of nothing is left out. `left_out` counts what is in no share. `is_plain` is True if each query has one
-    answer, which is correct or not, and one ranking. Over several `trials`, a query counts as complete where it is so
-    in half of them or more, and shares weigh it by the part of the trials. `failures` has the groups of every query.
+    `shares` contains the share of correct answers if retrieval is `complete` and if it is `incomplete`, the
+    `difference`, the share of wrong answers with incomplete retrieval (`wrong`) and, with an oracle run, the gain in
+    accuracy over the answers (`gold`). Shares of nothing are omitted. `left_out` counts queries and answers that are in
+    no share. `is_plain` is True if each query has one answer, which is correct or not, and one ranking. Over several
+    `trials`, a query counts as complete if it is complete in at least half of them, and shares weight it by the
+    fraction of trials. `failures` contains the groups of every query.
     """
 
     run: str
@@ -93,7 +94,7 @@ class Outcomes(Result):
     trials: int = 1
 
     def plot(self) -> Figure:
-        """Plot the shares of correct answers where retrieval is complete, and where it is not."""
+        """Plot the shares of correct answers if retrieval is complete, and if it is not."""
         return self._teller.plot("means")
 
 
@@ -105,12 +106,12 @@ def outcomes(
         Any, Doc("Judged answers: a path or a frame with `qid` and `correct` (0 to 1), or `{qid: score}`.")
     ],
     *,
-    k: Annotated[int, Doc("Cutoff of completeness.")] = 10,
+    k: Annotated[int, Doc("Cutoff for completeness.")] = 10,
     oracle: Annotated[Any, Doc("Judged answers to the same queries from gold context.")] = None,
     confidence: Annotated[float, Doc("Confidence level.")] = 0.95,
     **options: Unpack[OneRunOptions],
 ) -> Outcomes:
-    """Set judged answers beside retrieval: how often they are correct where it is complete, and where it is not.
+    """Compare judged answers with retrieval: how often they are correct if it is complete, and if it is not.
 
     Raises `DataError` or `ConfigError`.
 
@@ -133,7 +134,7 @@ def outcomes_of(
     oracle: Answers | None = None,
     confidence: float = 0.95,
 ) -> Outcomes:
-    """Set answers beside a run that is already evaluated."""
+    """Compare answers with a run that is already evaluated."""
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence: expected a number above 0 and below 1, found {display(confidence)}")
     truth = evaluation.truth
@@ -174,7 +175,7 @@ def outcomes_of(
 
 
 def completeness(evaluation: Evaluation, cutoff: int | Budget | None) -> Floats:
-    """Return whether retrieval is complete for each query, shape (Q,): the share of the trials if there are several."""
+    """Return 1 for each query with complete retrieval, otherwise 0, shape (Q,); the mean over several trials."""
     metric = replace(parse_metric(COMPLETE), cutoff=cutoff)
     trials = evaluation.trials or (evaluation,)
     columns = [values_of({"": metric}, each.labelled.hits, each.labelled.present, each.policy)[""] for each in trials]
@@ -192,7 +193,7 @@ def _by_query(places: Ints, scores: Floats, size: int) -> tuple[Floats, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """What intervals depend on beside values: confidence, answers per query, and whether all of them are 0 or 1."""
+    """Everything besides values that intervals depend on: confidence, answers per query, and if all are 0 or 1."""
 
     confidence: float
     answers: Ints
@@ -205,7 +206,7 @@ class Level:
 
 
 def _shares(score: Floats, complete: Floats, both: Floats, oracle: Floats | None, level: Level) -> dict[str, Share]:
-    """Return every share of something by name, from arrays of shape (Q,); `both` is score · complete."""
+    """Return every share with a nonzero whole by name, from arrays of shape (Q,); `both` is score · complete."""
     parts = {"complete": (both, complete), "incomplete": (score - both, 1 - complete)}
     parts["wrong"] = 1 - score - complete + both, 1 - score
     shares = {name: share_of(*part, level) for name, part in parts.items() if summed(part[1]) > 0}
@@ -233,13 +234,13 @@ def share_of(part: Floats, whole: Floats, level: Level) -> Share:
 
 
 def _centred(part: Floats, whole: Floats) -> Floats:
-    """Return z, what each query adds to the error of a share."""
+    """Return z, the contribution of each query to the error of a share."""
     z: Floats = (part - summed(part) / summed(whole) * whole) / summed(whole)
     return z
 
 
 def difference_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats], level: Level) -> Share:
-    """Return the difference of two shares, each given as its part and its whole."""
+    """Return the difference of two shares, each given by its part and its whole."""
     one, other = share_of(*first, level), share_of(*second, level)
     z_one, z_other = _centred(*first), _centred(*second)
     scale = math.sqrt(summed(z_one**2) * summed(z_other**2))
@@ -257,7 +258,7 @@ def difference_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats], l
 def gold_of(score: Floats, oracle: Floats, confidence: float) -> Share:
     """Return accuracy with gold context minus accuracy, over the queries that have both (an oracle of NaN has none).
 
-    The interval is that of two systems compared by a randomization test.
+    The interval comes from a randomization test, as for two systems.
 
     >>> share = gold_of(np.array([1.0] * 12 + [0.0] * 8), np.array([1.0] * 18 + [0.0] * 2), 0.95)
     >>> share.value, share.part, share.whole  # 18 of 20 instead of 12 of 20

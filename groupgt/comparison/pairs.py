@@ -1,18 +1,20 @@
-"""Compares all pairs of systems, and decides all pairs on one metric together.
+"""Compare all pairs of systems, and decide all pairs on one metric together.
 
 With the randomization test, signs are flipped for all systems at once. For a pair with differences d over n queries,
+the statistic is
 
     T = |Σ d| ÷ √(Σ d²)
 
-whose denominator does not change under flips. Pairs are decided in descending order of T: the p-value of a pair is the
+Flips do not change its denominator. Pairs are decided in descending order of T: the p-value of a pair is the
 share (1 + as far) ÷ (1 + resamples) of flips in which the largest T of this pair and all pairs after it reaches T, and
 never below the p-value of the pair before. If few queries differ, all patterns of signs are counted instead of drawn.
-The interval of a pair is that of its own test at alpha ÷ (pairs that are not significant), undefined if the resamples
+The interval of a pair comes from its own test at alpha ÷ (pairs that are not significant), undefined if the resamples
 are too few for this level. Sources: Westfall & Young 1993; Romano & Wolf, JASA 2005.
 
 With the t test, p comes from the studentized range (Tukey 1953): q = |δ| ÷ √(MSE ÷ n), where MSE is the residual mean
 square of the two-way layout of queries and systems, with (S − 1)(n − 1) degrees of freedom, over queries that count for
-all systems. Other tests, audits and annotators use Holm's correction, and so does every test if a correction is named.
+all systems. Other tests, audits and annotators use Holm's correction by default. A named correction applies to every
+test.
 """
 
 from __future__ import annotations
@@ -100,7 +102,7 @@ def contrasts_of_pairs(
 
 @dataclass(frozen=True, eq=False)
 class Pairwise:
-    """The differences of many pairs as those of their systems, so that a product with signs takes one column a system.
+    """The differences of many pairs, stored by system, so that a product with signs needs one column per system.
 
     `systems` has shape (n, S), on a grid on which sums are exact; pair c is system `first[c]` − system `second[c]`. If
     `second` is empty, the columns are differences already.
@@ -112,7 +114,7 @@ class Pairwise:
 
     @classmethod
     def of(cls, table: Floats, first: Ints, second: Ints) -> Pairwise:
-        """Put values on a grid; those of a query that differ only by rounding become equal."""
+        """Put values on a grid; values of a query that differ only by rounding become equal."""
         order = np.argsort(table, axis=1, kind="stable")
         ordered = np.take_along_axis(table, order, axis=1)
         begins = np.diff(ordered, axis=1, prepend=-np.inf) > SLACK
@@ -128,7 +130,7 @@ class Pairwise:
         return self.sums(self.systems.T).T
 
     def sums(self, sums: Floats) -> Floats:
-        """Return the sums of systems, shape (S, draws), as those of pairs, shape (C, draws)."""
+        """Convert sums of systems, shape (S, draws), to sums of pairs, shape (C, draws)."""
         of_pairs = sums[self.first]
         if len(self.second):
             of_pairs -= sums[self.second]
@@ -161,7 +163,7 @@ class Pairwise:
 def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwise: Pairwise | None = None) -> Floats:
     """Return p-values of the step-down maximum, shape (C,).
 
-    With many pairs, `pairwise` has the same differences as those of systems.
+    With many pairs, `pairwise` contains the same differences by system.
 
     >>> better = np.array([0.5, 0.25, 0.5, 0.25, 0.5, 0.75])
     >>> p_values = step_down([better, better[::-1] - 0.4], np.array([0.03125, 0.625]), Settings())
@@ -208,7 +210,7 @@ def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwi
 def by_range(values: Floats, columns: Sequence[Floats], raw: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Return p-values of the studentized range, shape (C,), and the ends of the intervals, shape (C, 2).
 
-    `values` of shape (n, S) are those of all systems; p is undefined where the t test is (`raw` is NaN).
+    `values`, shape (n, S), are the values of all systems. p is undefined if the t test is (`raw` is NaN).
     """
     stats = scipy_stats("the studentized range")
     count, width = values.shape
@@ -233,7 +235,7 @@ def by_range(values: Floats, columns: Sequence[Floats], raw: Floats, alpha: floa
 
 @lru_cache(maxsize=1024)
 def _range_quantile(alpha: float, width: int, degrees: int) -> float:
-    """Return the quantile of the studentized range at 1 − alpha, which lies between those of one pair and of all."""
+    """Return the quantile of the studentized range at 1 − alpha, between the quantiles for one pair and for all."""
     from scipy import optimize, stats
 
     low, high = (math.sqrt(2) * float(stats.t.isf(alpha / 2 / count, degrees)) for count in (1, math.comb(width, 2)))

@@ -1,4 +1,4 @@
-"""Statistical power: the differences that a set of queries can detect, and the queries needed to detect a difference.
+"""Compute power: the differences that a set of queries can detect, and the queries needed to detect a difference.
 
 If all differences have the same size (0/1 metrics), the power is computed for the test itself: a share of n queries
 differs, each of these is a win or a loss, and the test detects a difference if wins and losses are far enough apart.
@@ -37,7 +37,7 @@ MOST = 10**9
 FAR = 35.0
 # If more queries than this are expected to differ, the t test's power is close enough.
 MANY_DIFFERENCES = 5000
-# Up to this many differences the bootstrap test is computed; beyond, it is close enough to the t test.
+# Up to this many differences, the bootstrap test is computed; with more, it is close enough to the t test.
 FEW_DIFFERENCES = 50
 # Up to this many differences, some of which are tied, SciPy's Wilcoxon test tries every sign.
 ALL_SIGNS = 13
@@ -55,10 +55,10 @@ TIE = 1e-9
 class Power:
     """The power of a comparison for one system and metric; `spread` is the standard deviation of the differences.
 
-    `queries` is the number of pairs, `detectable` the smallest difference that they can detect with the target power,
-    if the metric allows any. From `needed` queries on, `difference` is detected (None: over 10^9, or none differs), and
-    `reached` the power that the available queries have. `exact` is True if the power was computed for the test in use,
-    not for the t test. `alpha` applies to each single comparison; `by` and `value` name the slice, if any.
+    `queries` is the number of pairs. `detectable` is the smallest difference that they detect with the target power, if
+    the metric allows any. `needed` is the number of queries needed to detect `difference` (None: over 10^9, or no query
+    differs), and `reached` is the power of the available queries. `exact` is True if the power was computed for the
+    test in use, not for the t test. `alpha` applies to each single comparison; `by` and `value` name the slice, if any.
     """
 
     system: str
@@ -113,7 +113,7 @@ class Differences:
 
     @classmethod
     def of(cls, contrast: Contrast) -> Differences:
-        """Summarizes the differences in a contrast."""
+        """Summarize the differences in a contrast."""
         return cls(contrast.differ / contrast.pairs, contrast.size, contrast.alike, contrast.spread)
 
     def power(self, difference: float, queries: int, alpha: float, test: str) -> float:
@@ -137,7 +137,7 @@ class Differences:
         return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), target, largest)
 
     def needed(self, difference: float, alpha: float, target: float, test: str) -> int | None:
-        """Return the queries from which on all numbers detect a difference with the target power; None beyond 10^9."""
+        """Return the number of queries needed to detect a difference with the target power; None if over 10^9."""
         if abs(difference) < SLACK or (self.alike and abs(difference) > self.size * (1 + SLACK)):
             return None
         return enough_queries(lambda queries: self.power(difference, queries, alpha, test), target)
@@ -157,10 +157,10 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
 
 
 def enough_queries(power_at: Callable[[int], float], target: float) -> int | None:
-    """Return the number of queries from which on the power reaches the target; None if 10^9 are not enough.
+    """Return the number of queries beyond which the power always reaches the target; None if 10^9 are not enough.
 
-    More queries may have less power: at alpha 0.05, 6, 7 or 8 differences must all have one sign, which gets less
-    likely with each, until 9 may have one exception. So the search goes on for some numbers after the first.
+    More queries may have less power. At alpha 0.05, 6, 7 or 8 differences must all have one sign, which gets less
+    likely with each, until 9 may have one exception. So the search continues beyond the first number that is enough.
     """
     low, high = 1, 2
     while power_at(high) < target:
@@ -256,7 +256,7 @@ def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ..
 def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
     """Return the share of resamples of the centred differences with t at least as extreme as the observed t."""
     binom = scipy_stats("power").binom
-    # The number drawn of those that differ, and the wins among them.
+    # The number of differing queries drawn, and the wins among them.
     counts = np.arange(int(binom.isf(NEGLIGIBLE, queries, differing / queries)) + 1)[:, None]
     wins = np.arange(len(counts))[None, :]
     chance = binom.pmf(counts, queries, differing / queries) * binom.pmf(
@@ -387,7 +387,7 @@ class AuditPower(Result):
     def of(cls, systems: Systems) -> AuditPower:
         """Compute the widths for audited systems; raise `ConfigError` without an audit."""
         if systems.audit is None:
-            raise ConfigError("audit_power: expected systems with an audit: audit=HUMAN, or --audit")
+            raise ConfigError("audit_power: expected systems with an audit (audit=HUMAN, or --audit)")
         level, rows = systems.settings.confidence, []
         sizes = [size for size in SIZES if size < len(systems.qids)]
         baseline = systems.tested.get(systems.baseline, {})

@@ -1,4 +1,4 @@
-"""Which comparisons a test cannot decide, because few queries differ or too few resamples are drawn."""
+"""Find comparisons that a test cannot decide, because few queries differ or too few resamples are drawn."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ K = TypeVar("K")
 
 
 def least_p(contrast: Contrast, settings: Settings) -> float:
-    """Return the smallest p-value that the test can give if as many queries differ; NaN if p is undefined.
+    """Return the smallest p-value that the test can give if this many queries differ; NaN if p is undefined.
 
-    All m differing queries changed one way give 2 ÷ 2^m under all sign patterns, and 1 ÷ (1 + resamples) under drawn
-    ones.
+    If all m differing queries change in one direction, p is 2 ÷ 2^m over all sign patterns, and 1 ÷ (1 + resamples)
+    over random ones.
     """
     if math.isnan(contrast.raw_p_value):
         return math.nan
@@ -37,7 +37,7 @@ def counts_signs(contrast: Contrast, settings: Settings) -> bool:
 def out_of_reach(contrasts: Mapping[K, Contrast], settings: Settings, correction: str = "") -> dict[K, float]:
     """Return the comparisons of a family that cannot be significant, with the smallest corrected p-values possible.
 
-    `correction` replaces that of the settings. Comparisons without differing queries are left out.
+    `correction` replaces the one in the settings. Comparisons without differing queries are left out.
     """
     least = np.array([least_p(each, settings) for each in contrasts.values()])
     correction = correction or settings.corrects
@@ -49,7 +49,7 @@ def out_of_reach(contrasts: Mapping[K, Contrast], settings: Settings, correction
 
 
 def fewest_differing(alpha: float, comparisons: float = 1) -> int:
-    """Return the fewest differing queries, all changed one way, that a test of signs needs to reach alpha.
+    """Return the minimum number of differing queries, all changed in one direction, for a test of signs to reach alpha.
 
     >>> fewest_differing(0.05), fewest_differing(0.05, comparisons=10)
     (6, 9)

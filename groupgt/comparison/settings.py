@@ -1,4 +1,4 @@
-"""Settings for comparing systems, in a single class; tables print them in their footer.
+"""Define the settings for comparing systems in a single class; tables print them in their footer.
 
 Each field declares its type, range, description and default. The options of `groupgt compare`, the `compare` section
 of experiment files, their JSON Schemas, and the errors for invalid values are all derived from these fields.
@@ -15,7 +15,7 @@ from typing_extensions import Doc
 from groupgt.comparison.tests import TESTS, CorrectionName, TestName
 from groupgt.options import check_options
 
-# How all pairs are decided together, by test, if no correction is named.
+# Methods that test all pairs together, by test, if no correction is named.
 OF_PAIRS = {"randomization": "step-down maximum", "t": "studentized range"}
 
 
@@ -45,11 +45,11 @@ class Settings:
 
     @property
     def corrects(self) -> CorrectionName:
-        """The correction of p-values of families other than all pairs."""
+        """The correction of p-values, except for comparisons of all pairs."""
         return self.correction or "holm"
 
     def of_pairs(self, *, is_estimated: bool = False) -> str:
-        """Return how all pairs are decided together; estimates from an audit or annotators are corrected."""
+        """Return the method for testing all pairs together; estimates from an audit or annotators use a correction."""
         methods = {} if is_estimated or self.correction is not None else OF_PAIRS
         return methods.get(self.test, self.corrects)
 

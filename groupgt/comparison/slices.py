@@ -1,4 +1,4 @@
-"""Compares systems within slices of the queries, and finds the largest gains and losses."""
+"""Compare systems within slices of the queries, and find the largest gains and losses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def too_many(slicer: Slicer) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Extreme:
-    """The slices of one column in which a system gains most and loses most, with its contrasts in these slices."""
+    """The slices of one column in which a system gains most and loses most, with its contrasts in them."""
 
     system: str
     overall: Contrast

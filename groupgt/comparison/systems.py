@@ -1,4 +1,4 @@
-"""The central table of systems × queries × metrics on one ground truth, with comparisons between systems.
+"""Define the central table of systems × queries × metrics on one ground truth, with comparisons between systems.
 
 Comparisons, figures and the page all use this table. Expensive results are computed once, when first needed.
 """
@@ -43,12 +43,12 @@ from groupgt.model.policy import Policy
 from groupgt.model.values import Budget
 from groupgt.private import Hide
 
-# Pairs times metrics, times queries, and times slices that are computed; beyond this, only those of the best system.
+# Limits of pairs times metrics, times queries, and times slices; beyond them, only pairs with the best system.
 PAIRS = 400
 NUMBERS = 500_000
 WITHIN = 1_500
 
-# Fields that change only what is shown.
+# Fields that change only the presentation.
 SHOWN = {"passages", "absent", "scores", "hide"}
 
 T = TypeVar("T")
@@ -72,10 +72,10 @@ def shared(func: Callable[[Any], T]) -> cached_property[T]:
 class Systems:
     """Systems evaluated on one ground truth, in table order: `values[system][metric]`, shape (Q,).
 
-    `evaluations` is empty if only metric values are available; `policy` and `labeller` (empty if results were matched
-    by id) then describe the measurement, and `means_of_builds` names systems whose values are means over builds. Of
-    systems from result folders, `population` names the folders, and `warned` holds their warnings. `passages` maps ids
-    to texts, `absent` contains the ground-truth ids missing from the corpus, and `hide` removes secrets from texts.
+    `evaluations` is empty if only metric values are available. `policy` and `labeller` (empty if results were matched
+    by id) then describe the measurement, and `means_of_builds` names systems whose values are means over builds. For
+    systems from result folders, `population` names the folders, and `warned` contains their warnings. `passages` maps
+    ids to texts, `absent` contains the ground-truth ids missing from the corpus, and `hide` removes secrets from texts.
 
     Systems are compared with the `baseline` on the metrics in `compared` (default: all). Without a baseline, nothing is
     compared, and means have no confidence intervals. `is_baseline_named` is True if the user chose the baseline, and
@@ -100,7 +100,7 @@ class Systems:
     population: Sequence[str] = ()
     warned: Sequence[str] = ()
     means_of_builds: Sequence[str] = ()
-    # Not carried over by `replace`: whatever is replaced, results are computed anew.
+    # Not carried over by `replace`, so results are always computed again.
     _computed: dict[str, Any] = field(init=False, default_factory=dict)
 
     @classmethod
@@ -230,7 +230,7 @@ class Systems:
 
     @property
     def annotators_differ(self) -> bool:
-        """Whether annotators give any query another value of the primary metric."""
+        """True if annotators give any query different values of the primary metric."""
         columns = [values[self.primary] for values in self.tested.values()] if self.basis == "annotators" else []
         return any(bool((np.ptp(column, axis=-1) > 0).any()) for column in columns)
 
@@ -304,7 +304,7 @@ class Systems:
 
     @cached_property
     def in_trials(self) -> Values:
-        """The values of systems with trials in each of them, shape (r, Q); none where means have another basis."""
+        """The values of systems in each of their trials, shape (r, Q); empty if means have another basis."""
         return {} if self.basis else all_in_trials(self.evaluations)
 
     @cached_property
@@ -377,7 +377,7 @@ class Systems:
     def headroom(self) -> list[Headroom]:
         """Scores that a perfect choice among the systems, or a union of their results, would reach for each metric.
 
-        None with trials: their union grows with every trial.
+        None with trials, because their union grows with every trial.
         """
         if self.failures is None or self.basis or any(each.trials for each in self.every):
             return []
@@ -406,8 +406,8 @@ class Systems:
     def others(self) -> dict[Key, Contrast]:
         """Contrasts between all pairs of systems, excluding the baseline, keyed by systems and metric.
 
-        They are those of `pairs`, if requested. Otherwise, if there are too many pairs, non-primary metrics and pairs
-        without the best system are left out.
+        If `pairs` are requested, these are the same. Otherwise, if there are too many pairs, non-primary metrics and
+        pairs without the best system are left out.
         """
         if self.pairs and self.is_compared:
             pairs = (each for each in self.pairs if self.baseline not in (each.first, each.second))
@@ -435,7 +435,7 @@ class Systems:
 
     @property
     def has_tested(self) -> bool:
-        """True if a difference or an interval has been computed, which settings change."""
+        """True if a difference or an interval has been computed, both of which depend on the settings."""
         computed = {*vars(self), *self._computed}
         return bool(computed & {"rows", "slices", "pairs", "intervals", "against_baseline", "others", "lead"})
 
@@ -472,9 +472,9 @@ class Systems:
         return contrast if contrast is not None or other is None else other.turned
 
     def kind(self, name: str, metric: str | None = None) -> str:
-        """Classifies a system as `better`, `worse` or `not significant` against the baseline, or as `baseline` itself.
+        """Classify a system as `better`, `worse` or `not significant` against the baseline, or as `baseline` itself.
 
-        Returns an empty string if there are no other systems. The metric defaults to the primary one.
+        Return an empty string if there are no other systems. The metric defaults to the primary one.
         """
         if not self.always:
             return ""

@@ -40,7 +40,7 @@ def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """Draw n of n queries with replacement, `count` times; yields draw counts per query, in blocks of rows."""
+    """Draw n of n queries with replacement, `count` times; yield draw counts per query, in blocks of rows."""
     if n * count <= KEPT:
         yield _kept_counts(n, count, seed)
     else:
@@ -71,7 +71,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Draw rows of n signs (−1.0 or 1.0), in blocks; with few n, yields all patterns but those that flip none or all.
+    """Draw rows of n signs (−1.0 or 1.0), in blocks; if n is small, yield all patterns but those that flip none or all.
 
     A pattern and its opposite have sums of the same size, so only one of the two is yielded.
     """
@@ -135,7 +135,7 @@ TestName = Literal["randomization", "t", "wilcoxon", "bootstrap"]
 CorrectionName = Literal["holm", "bonferroni", "bh", "none"]
 # The slack of t, whose variance is rounded too.
 SLACK_OF_T = 1e-9
-# With fewer differing queries than this, a randomization test counts all sign patterns; tests of other kinds are
+# With fewer differing queries than this, a randomization test counts all sign patterns, and other tests are
 # unreliable.
 ENOUGH = 15
 NONE: Floats = np.empty(0)
@@ -151,7 +151,7 @@ class Inference:
     p is NaN where the test is undefined. `inverse` returns the ends of the interval of every μ with p(μ) > alpha: NaN
     if there is no such interval, infinite where no μ is rejected; alpha must not exceed the alpha of the test. It is
     None for tests that are not inverted. `is_exact` marks p-values computed from all sign patterns, not from a sample.
-    `ranks` is what Wilcoxon's test is about: (positive ranks − negative ranks) ÷ all ranks, from −1 to 1.
+    `ranks` is the quantity that Wilcoxon's test compares: (positive ranks − negative ranks) ÷ all ranks, from −1 to 1.
     """
 
     p_values: Floats
@@ -388,7 +388,7 @@ TESTS: Mapping[str, PairedTest] = {
 
 
 def corrected(correction: str, values: Floats) -> Floats:
-    """Corrects p-values for multiple comparisons; NaN values are not counted and stay NaN.
+    """Correct p-values for multiple comparisons; NaN values are not counted and stay NaN.
 
     >>> corrected("holm", np.array([0.01, 0.04, np.nan, 0.03])).tolist()
     [0.03, 0.06, nan, 0.06]
@@ -420,7 +420,7 @@ def benjamini_hochberg(values: Floats) -> Floats:
 
 
 def _stepped(values: Floats, factors: Floats | Ints, monotonic: Callable[[Floats], Floats]) -> Floats:
-    """Multiplies p-values in ascending order by factors, and makes the products monotonic and at most 1."""
+    """Multiply p-values in ascending order by factors, and make the products monotonic and at most 1."""
     order = np.argsort(values, kind="stable")
     result = np.empty(len(order))
     result[order] = np.minimum(monotonic(values[order] * factors), 1.0)

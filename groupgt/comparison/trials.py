@@ -1,4 +1,4 @@
-"""What trials tell about the difference of two systems on the same queries: how much of it is within noise.
+"""Estimate from trials how much of the difference between two systems on the same queries is noise.
 
 With r trials on a side, of which s²_q is the variance (÷ r − 1) of a query's values, a difference of the means over n
 queries is within noise if it is at most
@@ -12,7 +12,7 @@ If trials are declared to be builds, which move all queries together, the varian
 
     s²_D ÷ n + max(0, Σ over sides (MSrun − MSE) ÷ (n r))
 
-with the mean squares between trials and of what is left, and Satterthwaite's degrees of freedom, rounded down.
+with the mean squares between trials and of the residuals, and Satterthwaite's degrees of freedom, rounded down.
 
 Sources: Satterthwaite, Biometrics Bulletin 1946; Searle, Casella & McCulloch 1992 (mean squares).
 """

@@ -1,4 +1,4 @@
-"""Tables with a bar in each row, as lines of a terminal: intervals on one axis, and values against their limits."""
+"""Draw tables with a bar in each row on a terminal: intervals on one axis, and values against their limits."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from groupgt.errors import printable
 from groupgt.render.layout import GAP, SHORTEST_NAME, Screen, columns_of, flowed, middle_cut, painted, wrapped
 from groupgt.render.tables import Table
 
-# Columns of a bar: at least, before names are cut, and at most.
+# Columns of a bar: the minimum, the width at which names are cut, and the maximum.
 SHORTEST_BAR, SHORT_BAR, LONGEST_BAR = 9, 20, 41
 # Columns of the bar of a gate.
 GATE_BAR = 14
-# The most characters of a line that explains signs.
+# Maximum number of characters in a line that explains signs.
 WIDEST_LEGEND = 100
-# What bars are drawn with, and in the same order what a terminal without UTF-8 shows.
+# Characters of bars, and in the same order those for a terminal without UTF-8.
 DRAWN = "├┤─│┼┊○▲▼◆█░┃"
 ASCII = "||-|+:o^v#=.|"
-# Rooms to the left and right of what an axis shows, as a share of it.
+# Margin on both sides of an axis, as a share of its length.
 ROOM = 0.05
 
 
@@ -41,7 +41,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from `low` to `high`, with ticks at round numbers; one of changes has 0 on it, and signs."""
+    """An axis from `low` to `high`, with ticks at round numbers; an axis of changes includes 0 and shows signs."""
 
     low: float
     high: float
@@ -69,7 +69,7 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def text(self, tick: float) -> str:
-        """Return the label of a tick, with as many decimals as tell all ticks apart."""
+        """Return the label of a tick, with enough decimals to tell all ticks apart."""
         step = self.ticks[1] - self.ticks[0] if len(self.ticks) > 1 else abs(tick) or 1.0
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
         if not round(tick, 9):
@@ -81,8 +81,8 @@ class Axis:
 class BarTable:
     """A table with a bar after its first `before` columns; the first column is a name, all others are numbers.
 
-    A bar that is None leaves its place empty. `other` is the table for other formats than a terminal's, and `legend`
-    explains the signs; the axis includes 0 if `has_zero`.
+    A bar of None leaves its place empty. `other` is the table for formats other than a terminal's, and `legend`
+    explains the signs. The axis includes 0 if `has_zero`.
     """
 
     headers: Sequence[str]
@@ -94,7 +94,7 @@ class BarTable:
     has_zero: bool = True
 
     def lines(self, screen: Screen) -> str:
-        """Return the table for a terminal: names are cut first, and then what follows the bars goes."""
+        """Return the table for a terminal; if too wide, names are cut first, then columns after the bars are hidden."""
         headers, *rows = [[printable(cell) for cell in row] for row in (self.headers, *self.rows)]
         widths, room = self._fitted([headers, *rows], screen.width)
         if room < SHORTEST_BAR:
@@ -113,7 +113,7 @@ class BarTable:
         return text.translate(str.maketrans(DRAWN, ASCII)) if screen.is_ascii else text
 
     def _fitted(self, rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], int]:
-        """Return the widths of columns, and what they leave for bars."""
+        """Return the widths of columns, and the remaining width for bars."""
         widths = [max(map(columns_of, column)) for column in zip(*rows)]
         if width is None:
             return widths, LONGEST_BAR
@@ -129,7 +129,7 @@ class BarTable:
 
 
 def labels(axis: Axis, width: int) -> dict[float, tuple[int, str]]:
-    """Return the column and the label of each tick on an axis of so many characters, 0 first; no labels touch.
+    """Return the column and the label of each tick on an axis of this many characters, 0 first; labels never touch.
 
     >>> labels(Axis(0.0, 1.0, (0.0, 0.1, 1.0), has_zero=False), 12)
     {0.0: (0, '0'), 1.0: (9, '1.0')}
@@ -174,10 +174,10 @@ def _place(axis: Axis, value: float, width: int) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """Values against their limits, one in a row: its result, what is measured, the bar, the value and the limit.
+    """Values against their limits, one per row: the result, the measure, the bar, the value and the limit.
 
-    A bar is the shares of its width that the value and the limit take, or None without a value. `other` is the table
-    for other formats. `folded` rows at the end are one line where details are hidden.
+    A bar consists of the shares of its width that the value and the limit take, or is None without a value. `other` is
+    the table for other formats. If details are hidden, the last `folded` rows become one line.
     """
 
     title: str
@@ -186,7 +186,7 @@ class Limits:
     folded: int = 0
 
     def lines(self, screen: Screen) -> str:
-        """Return the gates for a terminal; a reason wraps and is never cut."""
+        """Return the gates for a terminal; reasons wrap and are never cut."""
         width, hidden = screen.width or 100, 0 if screen.details else self.folded
         rows = self.rows[: len(self.rows) - hidden]
         first, last = max(len(row[0]) for row in rows), max(columns_of(row[3]) for row in rows)

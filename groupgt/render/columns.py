@@ -1,4 +1,4 @@
-"""Columns of records: a dataclass declares the heading and the format of each field once, and all output reads them.
+"""Define columns of records: a dataclass declares heading and format of each field once, for all outputs.
 
 JSON, CSV, frames and the page take keys, headings and texts from the type of a record. Fields whose
 column is None are internal. A dataclass without declarations exports all its fields as JSON.
@@ -57,7 +57,7 @@ FORMATS: dict[Format, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """How a field is shown: its heading, the format of its values, and whether CSV files have it."""
+    """The presentation of a field: its heading, the format of its values, and whether CSV files include it."""
 
     heading: str
     format: Format
@@ -69,7 +69,7 @@ class Column:
 
 
 def shown(heading: str, format: Format, *, in_csv: bool = True, **more: Any) -> dict[str, Any]:
-    """Return the metadata of a field that is shown; `more` is for other readers of the metadata."""
+    """Return the metadata of a visible field; `more` is for other readers of the metadata."""
     return {"column": Column(heading, format, in_csv), **more}
 
 

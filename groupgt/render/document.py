@@ -1,4 +1,4 @@
-"""Text output in reading order: a verdict, tables, notes, and optional details.
+"""Render text output in reading order: a verdict, tables, notes, and optional details.
 
 Commands, reports and files build a sequence of items, which `document` renders as text in any table format.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heading:
-    """The title of all that follows, or of a part of it if its level is 3 or more."""
+    """The title of everything that follows, or of a part if its level is 3 or more."""
 
     text: str
     level: int = 2
@@ -39,7 +39,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Card:
-    """A conclusion: the sign and word of its badge, a sentence (every second part is a name), and lines below it."""
+    """A conclusion: the badge with its sign and word, a sentence (every second part is a name), and lines below it."""
 
     sign: str
     word: str
@@ -57,7 +57,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Foot:
-    """The last line, where a terminal that hides details says how to see them, and what they are."""
+    """The last line; if a terminal hides details, it also says what they are and how to see them."""
 
     text: str
     details: str = "details"
@@ -143,7 +143,7 @@ def _card_text(card: Card, style: str) -> str:
     )
 
 
-# Signs that stand out more on a page of comments.
+# Signs that stand out more among comments.
 EMOJI = {"■": "⛔"}
 
 

@@ -1,4 +1,4 @@
-"""Vega-Lite figures and their data as tables; Jupyter displays them, and `save` writes them to files.
+"""Define Vega-Lite figures with their data as tables; Jupyter displays them, and `save` writes them to files.
 
 `groupgt.render.figures` creates figures; the report page uses their templates.
 """

@@ -1,4 +1,4 @@
-"""Building blocks for figures: the notes below titles, encodings, layers, and text."""
+"""Define building blocks for figures: the notes below titles, encodings, layers, and text."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def share_axis(title: str) -> Layer:
     return {"type": "quantitative", "title": title, "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
 
 
-# With more lines than this, some are named and the others are grey.
+# With more lines than this, only some are named and the others are grey.
 FEW_LINES = 3
 
 
@@ -236,7 +236,7 @@ TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 
 def panels(field: str, values: list[str], panel: Layer) -> Layer:
-    """Repeats a figure for each value, side by side."""
+    """Repeat a figure for each value, side by side."""
     return {"facet": down(field, sort=values), "columns": 3, "spec": panel}
 
 

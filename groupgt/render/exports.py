@@ -1,4 +1,4 @@
-"""Exports data for other programs: JSON, CSV, JSON Lines, Parquet, and JUnit XML.
+"""Export data for other programs: JSON, CSV, JSON Lines, Parquet, and JUnit XML.
 
 Numbers keep full double precision, and NaN never occurs.
 """
@@ -114,7 +114,7 @@ def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFr
     return pl.DataFrame(series).fill_nan(None)
 
 
-# What became of a test case: passed if it has neither; a passed case may have output.
+# Kinds of test cases: passed without any of these; a passed case may have output.
 CaseKind = Literal["failure", "error", "skipped", "system-out"]
 
 

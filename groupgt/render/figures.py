@@ -1,4 +1,4 @@
-"""Draws figures from plain tables, with one function per figure; evaluations are not used here.
+"""Draw figures from plain tables, with one function per figure, without using evaluations.
 
 `tradeoffs` contains the figures for sweeps, latency and power.
 
@@ -140,8 +140,8 @@ def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
     """Draw the values of queries in one system against those in another; the diagonal is where both are equal.
 
     Rows, one for each place, furthest apart first: `x` (second system), `y` (first system), `times` (queries there),
-    `qids`, `kind` (better, worse or same) and `name`, empty where nothing is to be named. Names stand on the side with
-    more room.
+    `qids`, `kind` (better, worse or same) and `name`, empty where nothing is to be named. Names are placed on the
+    side with more room.
     """
     values = [row[axis] for row in rows for axis in "xy"]
     ends = [min(values, default=0.0), max(values, default=1.0)]
@@ -349,7 +349,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
 
 
 def trials(rows: Rows, about: About, floors: Sequence[str]) -> Figure:
-    """Draw the values of queries over the trials of each system, noisiest first; `floors` say how noisy means are.
+    """Draw the values of queries over the trials of each system, noisiest first; `floors` describe the noise of means.
 
     Rows: `query`, `system`, `value`, `times` (the number of trials with this value).
     """

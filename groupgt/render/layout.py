@@ -1,4 +1,4 @@
-"""Lays out text for a terminal: fits tables to its width, wraps paragraphs, and adds color.
+"""Lay out text for a terminal: fit tables to its width, wrap paragraphs, and add color.
 
 `render.document` uses this module for complete documents; cells and text are passed in exactly as they are printed.
 """
@@ -49,7 +49,7 @@ def _columns(character: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """Shortens text to at most `width` columns.
+    """Shorten text to at most `width` columns.
 
     >>> cut("Thirty days of leave", 12)
     'Thirty days…'
@@ -65,7 +65,7 @@ def cut(text: str, width: int) -> str:
 
 
 def end_cut(text: str, width: int) -> str:
-    """Shorten an id to at most `width` columns from its beginning, because its end tells it from others.
+    """Shorten an id to at most `width` columns from its beginning, because its end identifies it.
 
     >>> end_cut("refunds/article-0260#chunk-01", 12)
     '…60#chunk-01'
@@ -78,7 +78,7 @@ def end_cut(text: str, width: int) -> str:
 
 
 def middle_cut(text: str, width: int) -> str:
-    """Shorten a name to at most `width` columns in its middle, because both ends tell it from others.
+    """Shorten a name to at most `width` columns in its middle, because both ends identify it.
 
     >>> middle_cut("hybrid+cohere-rerank-3.5", 12)
     'hybri…nk-3.5'
@@ -142,8 +142,8 @@ class Strong(str):
 class Cells:
     """A table of text cells; `right` marks numeric columns, and columns in `shed` may be hidden one by one.
 
-    The first `keep` columns identify a row and are repeated in each part of a split table. `above` has the title of
-    the group of each column, or no text; `shed` names a column by its header, or a group by its title.
+    The first `keep` columns identify a row and are repeated in each part of a split table. `above` contains the title
+    of the group of each column, or is empty; `shed` names a column by its header, or a group by its title.
     """
 
     headers: list[str]
@@ -154,7 +154,7 @@ class Cells:
     above: tuple[str, ...] = ()
 
     def widths(self, padding: int = 0) -> list[int]:
-        """Return the width of each column; the first of a group makes room for its title."""
+        """Return the width of each column; the first column of a group makes room for its title."""
         widths = [
             max(columns_of(header) + padding, *(columns_of(row[place]) for row in self.rows), 0)
             for place, header in enumerate(self.headers)
@@ -165,7 +165,7 @@ class Cells:
 
     @property
     def groups(self) -> list[tuple[int, int]]:
-        """The first column of each group, and the one behind its last."""
+        """The first column of each group, and the one after its last."""
         titles = groupby(enumerate(self.above), lambda pair: pair[1])
         places = [[place for place, _ in pairs] for title, pairs in titles if title]
         return [(group[0], group[-1] + 1) for group in places]
@@ -187,9 +187,9 @@ class Cells:
         return self.of(kept)
 
     def least(self, kept: int) -> list[int]:
-        """Return the width to which each column may be cut.
+        """Return the minimum width of each column.
 
-        Numbers, prose in the first `kept` columns and what may be hidden keep theirs, and names stay distinct.
+        Numbers, prose in the first `kept` columns and columns that may be hidden are not cut, and names stay distinct.
         """
         least = []
         labels = labels_of(self.headers, self.above)
@@ -208,7 +208,7 @@ class Cells:
 
 
 def labels_of(headers: Sequence[str], above: Sequence[str]) -> list[str]:
-    """Return headers that name the group of a column too.
+    """Return headers that also name the group of a column.
 
     >>> labels_of(["run", "free", "pro"], ["", "map by tier", "map by tier"])
     ['run', 'map by tier: free', 'map by tier: pro']
@@ -268,7 +268,7 @@ def _shortened(cells: Cells, width: int) -> Cells:
     """Shorten names in their middle and long text at its end to fit the width, starting with the widest columns."""
     widths, least = cells.widths(), cells.least(cells.keep)
     if total(least) > width:
-        # In a table that is split, the columns that identify a row are not cut if they leave room for the widest other.
+        # In a split table, the columns that identify a row are not cut if they leave room for the widest other column.
         is_room = total([*widths[: cells.keep], max(least[cells.keep :], default=0)]) <= width
         least = [*widths[: cells.keep], *least[cells.keep :]] if is_room else cells.least(0)
     longest = list(widths)
@@ -305,7 +305,7 @@ CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
 def painted(text: str, color: str) -> str:
-    """Colors text with terminal escape codes.
+    """Color text with terminal escape codes.
 
     >>> painted("FAILED", "red")
     '\\x1b[1;31mFAILED\\x1b[0m'
@@ -314,14 +314,14 @@ def painted(text: str, color: str) -> str:
 
 
 def paint_cell(text: str) -> str:
-    """Colors a cell for a terminal: failures are red, and significant or best values are bold."""
+    """Color a cell for a terminal: failures are red, and significant or best values are bold."""
     if text == "FAILED":
         return painted(text, "red")
     return painted(text, "bold") if isinstance(text, Strong) or re.fullmatch(r"[-+]?[0-9.]+\*", text) else text
 
 
 def paint_line(text: str) -> str:
-    """Colors a line for a terminal: warnings are yellow, and failures are red."""
+    """Color a line for a terminal: warnings are yellow, and failures are red."""
     if text.startswith("warning:"):
         return painted(text, "yellow")
     return painted(text, "red") if text.startswith(("failed:", "FAILED")) else text

@@ -1,4 +1,4 @@
-"""The interface shared by all groupgt results, which can be printed, shown as tables, and exported."""
+"""Define the interface of all groupgt results, which can be printed, shown as tables, and exported."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ ResultT = TypeVar("ResultT", bound=Result)
 
 
 class Teller(ABC, Generic[ResultT]):
-    """Formats a `result` for output; `groupgt.report.tellers` maps each result type to its subclass.
+    """Format a `result` for output. `groupgt.report.tellers` maps each result type to its subclass.
 
     Subclasses define blocks, rows with full double precision, the `fields` to export as plain Python, and the available
     figures; everything else is derived from these.
@@ -158,7 +158,7 @@ class Teller(ABC, Generic[ResultT]):
         """Return headers and rows with full double precision and None for missing values."""
 
     def to_dict(self) -> Any:
-        """Return everything to export, here the `fields`; `Result` makes it plain Python."""
+        """Return everything to export (by default, the `fields`); `Result` converts it to plain Python."""
         return {name: getattr(self.result, name) for name in self.fields}
 
     def frame_rows(self) -> Grid:
@@ -166,7 +166,7 @@ class Teller(ABC, Generic[ResultT]):
         return self.csv_rows()
 
     def figures(self, *args: Any, **options: Any) -> Drawable:
-        """Return the available figures by name, here the only one; overrides may accept options for the content."""
+        """Return the available figures by name (by default, the only one); overrides may accept content options."""
         return {self.main_figure: self.figure} if self.main_figure else {}
 
     def plot(self, name: str, **options: Any) -> Figure:

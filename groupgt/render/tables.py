@@ -1,4 +1,4 @@
-"""Formats numbers consistently and renders tables in any tabulate format."""
+"""Format numbers consistently and render tables in any tabulate format."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def count_text(count: float) -> str:
 
 
 def counts_text(counts: Iterable[float]) -> list[str]:
-    """Format counts that stand beside each other, all with a decimal if any is a mean over trials.
+    """Format counts shown side by side, all with a decimal if any is a mean over trials.
 
     >>> counts_text([1, 2.3]), counts_text([1, 2])
     (['1.0', '2.3'], ['1', '2'])
@@ -154,8 +154,8 @@ def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
 class Table:
     """A table; if it is too wide, columns in `shed` are hidden one by one.
 
-    The first `keep` columns identify a row. `above` has the title of the group of each column, or no text; `shed` may
-    name a group.
+    The first `keep` columns identify a row. `above` contains the title of the group of each column, or is empty; `shed`
+    may name a group.
     """
 
     headers: Sequence[str]
@@ -166,7 +166,7 @@ class Table:
 
     @property
     def labels(self) -> list[str]:
-        """Headers that name groups too, for formats with one line of headers."""
+        """Headers that also name groups, for formats with one line of headers."""
         return layout.labels_of(self.headers, self.above)
 
 
@@ -285,7 +285,7 @@ def _cell(cell: Cell, style: str) -> str:
 
 MARKDOWN = ("github", "pipe")
 _ZERO_WIDTH = "&#8203;"
-# What Markdown would take for more than text, and what replaces it.
+# Characters with a meaning in Markdown, and their replacements.
 _ESCAPES = [
     (r"[\\`\[\]|~]", r"\\\g<0>"),
     # A mark of significance follows a digit; underscores within words are no formatting.
@@ -306,7 +306,7 @@ _ESCAPES = [
 
 
 def markdown(text: str) -> str:
-    """Escapes text for Markdown: whatever a file contains is shown as it is, never as HTML, a link or a mention.
+    """Escape text for Markdown: the text is shown literally, never as HTML, a link or a mention.
 
     >>> print(markdown("fix <b>, ask @ann, see https://a.b or [this](x)"))
     fix &lt;b>, ask @&#8203;ann, see https&#58;//a.b or \\[this\\](x)

@@ -1,4 +1,4 @@
-"""Colors and typography for figures and the report page, with light and dark themes."""
+"""Define colors and typography for figures and the report page, with light and dark themes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def _numbered(name: str, colors: str) -> dict[str, str]:
     return {f"{name}{place}": color for place, color in enumerate(colors.split())}
 
 
-# Classes of the rank at which a group is covered: their names, and the last rank of each but the last two.
+# Classes of the rank at which a group is covered: their names, and the last rank of all but the last two.
 RANKS = ("rank 1", "2 to 3", "4 to 10", "later", "not covered")
 RANK_ENDS = (1, 3, 10)
-# Semantic colors, for light and dark themes. Systems also differ in shape or dash, steps also in lightness.
+# Semantic colors, for light and dark themes. Systems also differ in shape or dash, and steps also in lightness.
 THEMES: dict[str, dict[str, str]] = {
     "light": {
         **{"ground": "#ffffff", "ink": "#1b1f24", "soft": "#57606a", "line": "#d8dee4"},

@@ -1,4 +1,4 @@
-"""Draws trade-off figures for swept options, latency and sample size, in the same way as `figures`."""
+"""Draw trade-off figures for swept options, latency and sample size, in the same way as `figures`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     tooltip = tips(family="", x=parameters[0], value="mean", low="low", high="high")
     layers = [
         interval_rules(y, place_of, color_only(color)),
-        # Words have no order, so that no line joins them.
+        # Words have no order, so no line joins them.
         *([layer({"type": "line"}, {**mean, **color})] if numeric else []),
         layer(points(60), {**mean, **color_only(color), "tooltip": tooltip}),
     ]
@@ -87,10 +87,10 @@ def _both(parameters: Sequence[str]) -> str:
 
 
 def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
-    """Draw the latency of each system; on the front is every system that no other beats on latency and quality.
+    """Draw the latency of each system; the front contains every system that no other beats on latency and quality.
 
     Rows, best first: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no).
-    Names stand on the axis, where they never overlap.
+    Names are placed on the axis, where they never overlap.
     """
     x = numeric("latency", scale={"type": "log", "nice": False}, title=unit, axis={**log_axis(), "format": "~g"})
     y = down("system", sort=None)
@@ -131,7 +131,7 @@ HEIGHT_PIXELS = 280
 def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
     """Draw the means of each system on one side against those on the other.
 
-    Rows: `system`, `x`, `y`. Names stand to the right of their points, or to the left in the right half.
+    Rows: `system`, `x`, `y`. Names are placed to the right of their points, or to the left in the right half.
     """
     values = [row["x"] for row in rows]
     middle = (min(values) + max(values)) / 2
@@ -177,7 +177,7 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
     covered = [f"{row['stage']} {count_text(row['count'])}" for row in rows if row["fate"] == "covered"]
     return figure_of(
         "stages",
-        f"Groups covered by each stage, from {first} on",
+        f"Groups covered by each stage, starting with {first}",
         about,
         body,
         rows,
@@ -228,7 +228,7 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
     ends = []
     for name in systems:
         enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= target]
-        ends.append(f"{name} {f'from {min(enough):,} on' if enough else 'not within this range'}")
+        ends.append(f"{name} {f'{min(enough):,}' if enough else 'more than shown'}")
     return figure_of(
         "power",
         f"Power to detect the difference from {baseline}",
@@ -236,6 +236,5 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
         {"layer": layers, "height": 240},
         rows,
         {"system": "system", "difference": "difference", "queries": "queries", "power": "power"},
-        f"Queries at which the difference in {about.metric} is detected with {100 * target:g}% power: "
-        f"{shortlist(ends)}.",
+        f"Queries needed to detect the difference in {about.metric} with {100 * target:g}% power: {shortlist(ends)}.",
     )

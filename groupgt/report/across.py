@@ -1,4 +1,4 @@
-"""Reports data sets that share queries: means side by side, and tests of differences between data sets."""
+"""Report data sets that share queries: means side by side, and tests of differences between data sets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SIMILAR = 1.1
 
 
 class AcrossTeller(Teller[Across]):
-    """Reports how each system's results differ between the baseline data set and every other data set."""
+    """Report how each system's results differ between the baseline data set and every other data set."""
 
     @property
     def title(self) -> str:
@@ -107,8 +107,8 @@ def sentences(result: Across) -> Iterator[Sentence]:
         if sizes[large] > SIMILAR * sizes[small]:
             about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
             yield warning(
-                f"chunks of {large} have {sizes[large]:,.0f} characters on average and those of {small} "
-                f"{sizes[small]:,.0f}: {result.label} gives longer chunks more text. Use a budget, such as "
+                f"chunks of {large} have {sizes[large]:,.0f} characters on average, and those of {small} "
+                f"{sizes[small]:,.0f}, so {result.label} gives longer chunks more text. Use a budget, such as "
                 f"{_under(metric, max(about, 1), result.convention)}"
             )
 
@@ -195,7 +195,8 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
         counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
         budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
         if counts and budgets:
-            yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
+            metrics = ", ".join(budgets)
+            yield f"chunks differ in size, so prefer {metrics}, which give each corpus the same length of text"
         elif counts:
             example = _under(counts[0], 4000, first.convention)
-            yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"
+            yield f"chunks differ in size, and @k gives larger ones more text; add a metric with a budget ({example})"

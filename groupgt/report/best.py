@@ -1,4 +1,4 @@
-"""Orders runs by their means, and names the best of them without a test."""
+"""Order runs by their means, and name the best of them without a test."""
 
 from __future__ import annotations
 

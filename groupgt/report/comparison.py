@@ -1,4 +1,4 @@
-"""Reports a `Comparison` as a verdict, tables and footer, as exported rows, and as a page."""
+"""Report a `Comparison` as a verdict, tables and footer, as exported rows, and as a page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from groupgt.report.tracking import tracked
 
 
 class ComparisonTeller(Teller[Comparison]):
-    """Presents a comparison, starting with the verdict."""
+    """Present a comparison, starting with the verdict."""
 
     @property
     def title(self) -> str:
@@ -140,7 +140,7 @@ class ComparisonTeller(Teller[Comparison]):
         }
 
 
-# Intervals, by what they are estimated from.
+# Names of intervals, by their basis.
 INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
 
 
@@ -148,7 +148,7 @@ INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected inte
 
 
 def decided(systems: Systems, decision: Decision) -> Iterator[Item]:
-    """Yield the decision, and what goes with it."""
+    """Yield the decision, and its notes."""
     yield decision.card
     yield Verdict(list(differences.notes(systems, decision.note)))
 
@@ -202,7 +202,7 @@ def population_of(comparison: Systems) -> list[str]:
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
-    """Explains the test and the marks in tables; notes that concern only details are themselves details."""
+    """Explain the test and the marks in tables; notes that concern only details are themselves details."""
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
@@ -226,7 +226,7 @@ def _untested(comparison: Systems) -> Iterator[str]:
 
 
 def _other_families(comparison: Systems) -> Iterator[str]:
-    """Describe how p-values of slices and of all pairs were corrected, and why none of a family can be significant."""
+    """Describe the correction of p-values of slices and of all pairs, and why none in a family can be significant."""
     settings, primary = comparison.settings, comparison.primary
     families: list[tuple[str, str, tuple[int, int], dict[Any, Contrast]]] = []
     for by, rows in grouped((part.by, (part.value, row)) for part in comparison.slices for row in part.rows).items():
@@ -239,8 +239,8 @@ def _other_families(comparison: Systems) -> Iterator[str]:
     for what, correction, sizes, tested in families:
         reason = "" if comparison.basis else contrasts.beyond(tested, settings, correction)
         if correction != "none" or reason:
-            why = f"; none can be significant: {reason}" if reason else ""
-            yield f"{what}: p {corrected_over(settings, *sizes, correction)}{why}"
+            why = f"; none can be significant, because {reason}" if reason else ""
+            yield f"{what}: p-values {corrected_over(settings, *sizes, correction)}{why}"
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
@@ -305,13 +305,13 @@ def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
 
 
 def _pairs_per_metric(systems: Systems) -> int:
-    """Return the number of pairs that are decided together."""
+    """Return the number of pairs that are tested together."""
     family = ((pair.first, pair.second, pair.metric) for pair in systems.pairs) if systems.pairs else systems.others
     return max(Counter(text for *_, text in family).values(), default=0)
 
 
 def _tests(systems: Systems) -> list[str]:
-    """Explains how differences were tested, for the footer of the page's tables."""
+    """Explain how differences were tested, for the footer of the page's tables."""
     settings = systems.settings
     about = list(corrected_notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
     intervals = f"{100 * settings.confidence:g}% {INTERVALS[systems.basis]}"
@@ -320,10 +320,10 @@ def _tests(systems: Systems) -> list[str]:
     lines = [
         *about,
         f"{described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}",
-        f"p against the baseline {corrected_over(settings, *_family_sizes(systems.rows))}",
+        f"p-values against the baseline: {corrected_over(settings, *_family_sizes(systems.rows))}",
     ]
     if systems.others:
         families = len({text for *_, text in systems.others})
         of_others = corrected_over(settings, _pairs_per_metric(systems), families, contrasts.of_pairs(systems))
-        lines.append(f"p of other pairs {of_others}")
+        lines.append(f"p-values of other pairs: {of_others}")
     return lines

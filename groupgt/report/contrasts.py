@@ -1,4 +1,4 @@
-"""Compares systems with a baseline and with each other in tables, figures and page data, and describes the tests."""
+"""Compare systems with a baseline and with each other in tables, figures and page data, and describe the tests."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from groupgt.report.means import about, parts_of
 
 # --- How differences were tested.
 
-# Places of queries that a scatter names.
+# Number of queries that a scatter plot names.
 NAMED = 6
-# Tests of differences that are not those of one ground truth.
+# Tests of differences that do not come from a single ground truth.
 ESTIMATED: dict[str, str] = {
     "audit": "t test of differences corrected by the audit",
     "annotators": "t test of differences averaged over annotators",
@@ -50,12 +50,12 @@ def marks_in(items: Iterable[Item]) -> list[str]:
 
 
 def corrected_over(settings: Settings, count: int, families: int = 1, correction: str = "") -> str:
-    """Describe the correction of p-values (default: that of the settings) and the number of comparisons it covers."""
+    """Describe the correction of p-values (default: that in the settings) and the number of comparisons it covers."""
     correction = correction or settings.corrects
     if correction == "none":
         return "not corrected"
     each = " per metric" if families > 1 else ""
-    return f"corrected ({correction}) over {counted(count, 'comparison')}{each}"
+    return f"corrected ({correction}) for {counted(count, 'comparison')}{each}"
 
 
 def of_pairs(systems: Systems) -> str:
@@ -64,7 +64,7 @@ def of_pairs(systems: Systems) -> str:
 
 
 def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: str = "") -> str:
-    """Explains why no comparison of a family can be significant; empty if one can."""
+    """Explain why no comparison of a family can be significant; empty if any can."""
     tested = {name: each for name, each in contrasts.items() if each.differ and not math.isnan(each.raw_p_value)}
     least = out_of_reach(tested, settings, correction)
     if not tested or len(least) < len(tested):
@@ -78,8 +78,8 @@ def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
     """Explains that significance is out of reach, and how many resamples would be enough."""
     enough = math.ceil(least * (1 + settings.resamples) / settings.alpha - SLACK) - 1
     return (
-        f"{counted(settings.resamples, 'resample')} cannot give a p-value below {least:.2g} over "
-        f"{counted(comparisons, 'comparison')}, and alpha is {settings.alpha:g}; use at least {enough:,} resamples"
+        f"{counted(settings.resamples, 'resample')} cannot give a p-value below {least:.2g} for "
+        f"{counted(comparisons, 'comparison')}, and alpha is {settings.alpha:g}. Use at least {enough:,} resamples"
     )
 
 
@@ -87,12 +87,12 @@ def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequenc
     """Describe how comparisons were tested, and what the marks in their tables mean."""
     meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
     over = corrected_over(settings, count, families)
-    return f"{described(settings, basis)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
+    return f"{described(settings, basis)}, p-values {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
 
 
 def verdict_by(label: str) -> str:
     """Return a note that names the metric behind the verdict."""
-    return f"\nverdict by {label}; the other metrics are exploratory"
+    return f"\nthe verdict is on {label}; other metrics are exploratory"
 
 
 def described(settings: Settings, basis: Basis = "") -> str:
@@ -105,7 +105,7 @@ def described(settings: Settings, basis: Basis = "") -> str:
 
 
 def resampling(settings: Settings) -> str:
-    """Describe what a randomized test or interval depends on, to follow its name."""
+    """Return resamples and seed, as text that follows the name of a randomized test or interval."""
     return f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
 
 

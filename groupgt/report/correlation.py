@@ -67,10 +67,10 @@ class CorrelationTeller(Teller[Correlation]):
             lines.append(f"means of {' and of '.join(means)} queries")
         for label, count in zip(result.labels, result.left_out):
             if count:
-                lines.append(f"{counted(count, 'query')} only in {label}, left out")
+                lines.append(f"left out: {counted(count, 'query')} only in {label}")
         if result.absent:
-            lines.append(f"systems on one side only, left out: {', '.join(result.absent)}")
-        lines.append("ranges over resampled queries are no confidence intervals")
+            lines.append(f"left out: systems on one side only ({', '.join(result.absent)})")
+        lines.append("ranges over resampled queries are not confidence intervals")
         lines.append(
             f"p-values: randomization test, {result.settings.resamples:,} resamples, seed {result.settings.seed}, "
             f"all pairs of a side together (step-down maximum); alpha {result.settings.alpha:g}"

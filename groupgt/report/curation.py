@@ -1,4 +1,4 @@
-"""Reports on checking, rechunking and extending ground truth, and on agreement between judgments."""
+"""Report on checking, rechunking and extending ground truth, and on agreement between judgments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from groupgt.render.tables import Grid, Table, counted, stacked
 from groupgt.report.sentences import sentence_of
 
 FINDING = ["finding", "count", "example"]
-# Sizes that the verdict names, and findings of sound ground truth.
+# Sizes that the verdict names, which valid ground truth has too.
 SIZES = {"queries": "query", "groups": "group", "alternatives": "alternative"}
 USUAL = ("queries", "groups", "alternatives", "relevant documents")
 RESULTS, WITH_RESULTS = "results of these", "queries with results"
-# Maximum number of groups that are listed of those whose chunks hold too little of a passage.
+# Maximum number of listed groups whose chunks contain too little of a passage.
 WEAKEST = 10
-# Headings of what runs are counted for.
+# Table headings for counts in runs.
 HEADINGS = {
     WITH_RESULTS: "queries",
     RESULTS: "results",
@@ -34,10 +34,10 @@ HEADINGS = {
 
 
 class CheckTeller(Teller[Check]):
-    """Reports problems found in the ground truth and in each run."""
+    """Report problems found in the ground truth and in each run."""
 
     def verdict(self) -> str:
-        """Return what was checked, if it fails and on what, and how many queries have no ground truth."""
+        """Return the sizes checked, any failures, and the number of queries without ground truth."""
         fails, problems = self.result.fails, self.result.problems
         named = "; ".join(f"{what}: {count:,}" for what, count in fails.items())
         others = counted(len(problems) - len(fails), "other finding") if fails else counted(len(problems), "finding")
@@ -61,7 +61,7 @@ class CheckTeller(Teller[Check]):
         return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
     def blocks(self) -> list[Item]:
-        """Return the verdict, problems, those that fail first, what else was found, and as a detail every check."""
+        """Return the verdict, the problems (failures first), other findings and, as a detail, every check."""
         (_, of_truth), *runs = self.result.findings.items()
         problems = [
             (each, _line(each, name))
@@ -107,7 +107,7 @@ class CheckTeller(Teller[Check]):
 
 
 class DataChecksTeller(Teller[Any]):
-    """Reports problems in the files of every data set of an experiment."""
+    """Report problems in the files of every data set of an experiment."""
 
     def blocks(self) -> list[Item]:
         """Return the blocks of each data set below its name."""
@@ -161,14 +161,14 @@ def _finding_row(finding: Finding) -> list[Any]:
 
 
 class RechunkedTeller(Teller[Rechunked]):
-    """Reports how many alternatives were mapped to new chunks and which were lost."""
+    """Report how many alternatives were mapped to new chunks and which were lost."""
 
     def blocks(self) -> list[Block]:
-        """Return the counts, groups in chunks that hold too little, lost alternatives, and dropped queries."""
+        """Return the counts, groups in chunks that contain too little, lost alternatives, and dropped queries."""
         carried = self.result
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.weak:
-            headers = ["query", "group", "passage", "chunk that holds most of it", "share"]
+            headers = ["query", "group", "passage", "chunk that contains most of it", "share"]
             blocks.append(
                 (headers, [[row.qid, row.group, row.old, row.new, row.share] for row in carried.weak[:WEAKEST]])
             )
@@ -205,7 +205,7 @@ class RechunkedTeller(Teller[Rechunked]):
 
 
 class AgreementTeller(Teller[Agreement]):
-    """Reports how well two labellers or annotators agree, and on which groups they differ."""
+    """Report how well two labellers or annotators agree, and on which groups they differ."""
 
     fields = (
         *("first", "second", "of", "queries", "labellers", "items", "both", "only_first", "only_second", "neither"),

@@ -1,4 +1,4 @@
-"""Draws metrics against depth and against swept options, and first hits and complete queries by rank."""
+"""Draw metrics against depth and against swept options, and first hits and complete queries by rank."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
     curves = {curve: parse_metric(curve, convention) for curve in names}
     if metrics:
         if fixed := [str(metric) for metric in metrics if not metric.definition.takes_cutoff]:
-            raise ConfigError(f"{', '.join(fixed)}: takes no cutoff, and cannot be drawn against depth")
+            raise ConfigError(f"{', '.join(fixed)}: takes no cutoff, so it cannot be drawn against depth")
         uncut_metrics = [replace(metric, cutoff=None) for metric in metrics]
         curves = {metric.short(systems.convention): metric for metric in uncut_metrics}
     rows = []
@@ -97,7 +97,7 @@ def precision_recall(systems: Systems) -> Figure:
 
 
 def _named(systems: Systems) -> list[str]:
-    """Names the systems to highlight among many: the best system and the baseline."""
+    """Name the systems to highlight among many: the best system and the baseline."""
     return list(dict.fromkeys([name for name in (systems.best, *systems.always) if name]))
 
 

@@ -198,7 +198,7 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
 
 
 def _values(table: Floats, metric: Metric) -> data.Values:
-    """Return the values of a metric, shape (S, Q), with everything that the page shows of them."""
+    """Return the values of a metric, shape (S, Q), with all texts and steps that the page shows."""
     is_defined = np.isfinite(table)
     numbers, places = np.unique(table[is_defined], return_inverse=True)
     cells = np.full(table.shape, -1)
@@ -228,14 +228,14 @@ def step_of(value: float | None, metric: Metric) -> int | None:
 
 
 def why_out(evaluations: Sequence[Evaluation], query: int) -> str:
-    """Explains why a query is not among those that every system is measured on; empty if it is."""
+    """Explain why some system is not evaluated on a query; empty if all are."""
     populations = evaluations[0].populations
     if populations.unanswerable[query]:
-        return "This query is declared unanswerable: it counts only in the metrics for such queries."
+        return "This query is declared unanswerable, so it counts only in the metrics for such queries."
     if populations.undefined[query]:
         if not evaluations[0].truth.judgments.groups[query]:
-            return "This query has no ground truth, so it counts in no mean; set answerable: false if it has no answer."
-        return "No group of this query can be covered; it is excluded from all means."
+            return "This query has no ground truth, so no mean includes it. Set answerable: false if it has no answer."
+        return "No group of this query can be covered, so all means exclude it."
     if not all(each.populations.counting[query] for each in evaluations):
         return "Systems without results for this query exclude it from their means (policy missing=skip)."
     return ""

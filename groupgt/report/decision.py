@@ -1,7 +1,7 @@
-"""The decision: what systems on one ground truth come to, in the same words on every medium.
+"""Decide how systems on one ground truth compare, in the same words for all outputs.
 
-`decide` receives the systems and, from an experiment, its gates and failures. The first of `ROWS` that holds decides:
-each states a badge, a sentence, the evidence for it and, where a gate and a test seem to disagree, how both are true.
+`decide` takes the systems and, from an experiment, its gates and failures. The first function in `ROWS` that applies
+returns the decision: a badge, a sentence, the evidence and, if a gate and a test seem to disagree, an explanation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BADGES: dict[State, Badge] = {
     **dict.fromkeys(("same values", "nothing significant", "ties", "no baseline"), "Inconclusive"),
     "one system": "",
 }
-# From the worst to the best, in which order several data sets are shown; without UTF-8, a letter stands for the shape.
+# From worst to best, as data sets are shown; without UTF-8, a letter replaces the shape.
 SHAPES: dict[Badge, str] = {"Blocked": "■", "Worse": "▼", "Inconclusive": "○", "": "", "Passed": "✓", "Better": "▲"}
 
 
@@ -43,8 +43,8 @@ SHAPES: dict[Badge, str] = {"Blocked": "■", "Worse": "▼", "Inconclusive": "�
 class Decision:
     """A decision on one data set; every second part of `sentence` is the name of a system.
 
-    `evidence` lists the difference or the mean, its CI, the p-value and the number of queries. `note` is the line that
-    reconciles what seems to contradict itself, or empty. `system` is the one that the decision is about, if any.
+    `evidence` lists the difference or the mean, its CI, the p-value and the number of queries. `note` explains an
+    apparent contradiction, or is empty. `system` is the system that the decision is about, if any.
     """
 
     state: State
@@ -55,12 +55,12 @@ class Decision:
 
     @property
     def badge(self) -> Badge:
-        """The word of the badge; empty without one."""
+        """The word on the badge, or empty."""
         return BADGES[self.state]
 
     @property
     def shape(self) -> str:
-        """The sign of the badge; empty without one."""
+        """The sign on the badge, or empty."""
         return SHAPES[self.badge]
 
     @property
@@ -69,7 +69,7 @@ class Decision:
         return "".join(self.sentence)
 
     def place(self, systems: Systems) -> int | None:
-        """Return the place of the system that views open with: the one that the decision is about, or else the best."""
+        """Return the index of the system that views show first: the subject of the decision, or else the best."""
         about = self.system if self.system in systems.names and self.system != systems.baseline else systems.best
         return None if about is None else systems.names.index(about)
 
@@ -104,7 +104,7 @@ class Decision:
 def decide(
     systems: Systems | None, gates: Sequence[GateResult] = (), failed: Mapping[str, str] | None = None
 ) -> Decision:
-    """Return the decision on one data set; `systems` is None if none has results, and `failed` has the reasons.
+    """Return the decision on one data set; `systems` is None if none has results, and `failed` gives the reasons.
 
     >>> import groupgt
     >>> runs = {"good": {"q": ["a"]}, "bad": {"q": ["x"]}}
@@ -140,7 +140,7 @@ def no_result(case: Case) -> Decision | None:
         return Decision("no result", [f"{every(len(case.failed), 'system')} failed."], reasons)
     systems = case.all_systems
     if systems is not None and any(systems.queries_over(text)[1] for text in systems.metrics):
-        return Decision("no result", [f"No query has a value of {systems.label}."], [])
+        return Decision("no result", [f"No query has a value for {systems.label}."], [])
     return Decision("no result", ["No query could be evaluated."], [])
 
 
@@ -175,7 +175,7 @@ def failed_gates(case: Case) -> Decision | None:
 
 
 def fails(gates: Sequence[GateResult], names: Names) -> list[str]:
-    """Return the start of the sentence on gates that failed: the system, if they are of one, and how many of its."""
+    """Return the start of the sentence on failed gates: the system, if there is only one, and the number of gates."""
     failures = [gate for gate in gates if not gate.passed]
     if len({gate.system for gate in failures}) > 1:
         return [f"{len(failures):,} of {counted(len(gates), 'gate')} failed"]
@@ -186,7 +186,7 @@ def fails(gates: Sequence[GateResult], names: Names) -> list[str]:
 
 
 def _failure(gate: GateResult, name: str) -> list[str]:
-    """Return the sentence about a gate that failed alone."""
+    """Return the sentence about the only gate that failed."""
     asks, measure = gate.asks, told.measure(gate)
     if gate.problem is not None:
         return [f"The gate on {measure} has no value for ", name, "."]
@@ -361,7 +361,7 @@ def _undecided(case: Case) -> str:
 
 
 def _largest_evidence(case: Case) -> list[str]:
-    """Return the evidence for the largest change; whose it is, if there are several systems."""
+    """Return the evidence for the largest change, with the system's name if there are several systems."""
     name, contrast = next(iter(case.contrasts.items()))
     lead = f"Largest change: {case.names[name]}, " if len(case.contrasts) > 1 else ""
     lead = lead or (f"{case.names[name]}: " if len(case.family) > 1 else "")
@@ -369,7 +369,7 @@ def _largest_evidence(case: Case) -> list[str]:
 
 
 def _of_gate(case: Case, gate: GateResult) -> tuple[list[str], str]:
-    """Return the evidence for a gate that failed, and whether a test agrees with it."""
+    """Return the evidence for a failed gate, and a note on whether a test agrees."""
     systems = case.systems
     if gate.problem is not None:
         return [told.why(gate)], ""
@@ -386,7 +386,7 @@ def _of_gate(case: Case, gate: GateResult) -> tuple[list[str], str]:
 
 
 def _tested_by(case: Case, gate: GateResult) -> Tested | None:
-    """Return the contrast that a gate is about: the one that decides it, or else that of the comparison."""
+    """Return the contrast behind a gate: the one that decides the gate, or else the one in the comparison."""
     if gate.drop is None:
         return None
     drop = gate.drop
@@ -404,7 +404,7 @@ def _tested_by(case: Case, gate: GateResult) -> Tested | None:
 
 
 def _reconciled(gate: GateResult, tested: Tested) -> str:
-    """Say how a gate on a drop that failed and the test of that drop go together."""
+    """Explain how a failed gate on a drop and the test of this drop fit together."""
     low, _ = tested.contrast.delta_interval
     if gate.asks.min_gain is not None or math.isnan(tested.contrast.p_value) or math.isnan(low):
         return ""
@@ -457,18 +457,18 @@ def _not_best(case: Case, name: str) -> str:
 
 
 def _not_equal(case: Case) -> str:
-    """Name what shows which true changes would be found, so that nothing significant is not read as equal."""
+    """Warn that a result that is not significant does not show that systems are equal."""
     name, contrast = next(iter(case.contrasts.items()))
     if note := corrected_note(case, name):
         return note
     if not contrast.differ or contrast.pairs < 2 or math.isnan(contrast.raw_p_value):
         return ""
     queries = counted(contrast.pairs, "query")
-    return f"Not significant is not equal: groupgt power shows which true changes {queries} can detect."
+    return f"Not significant does not mean equal. Run groupgt power to see which true changes {queries} can detect."
 
 
 def corrected_note(case: Case, name: str | None = None) -> str:
-    """Say what an audit or several annotators change."""
+    """Explain the effect of an audit or of several annotators."""
     systems = case.systems
     if systems.annotators_differ:
         return "The interval includes disagreement between annotators."

@@ -1,4 +1,4 @@
-"""Reports how far to read rankings: the smallest cutoffs that complete a share of queries, and score thresholds.
+"""Report how far to read rankings: the smallest cutoffs that complete a share of queries, and score thresholds.
 
 Thresholds are the lowest scores at which unanswerable queries return nothing; they cost recall of the other queries.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DepthsTeller(Teller[Depths]):
-    """Reports the required depth for each run, share and slice."""
+    """Report the required depth for each run, share and slice."""
 
     main_figure = "ecdf"
     fields = ("confidence", "depths")
@@ -82,7 +82,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
     )
     if not ordered:
-        return warning("No queries to evaluate, so there is no depth")
+        return warning("There are no queries to evaluate, so there is no depth")
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]
@@ -116,7 +116,7 @@ def _range(low: int | None, high: int | None) -> str:
 
 
 class ThresholdsTeller(Teller[Thresholds]):
-    """Reports thresholds for each run and share."""
+    """Report thresholds for each run and share."""
 
     main_figure = "thresholds"
     fields = ("answerable", "unanswerable", "thresholds")
@@ -151,12 +151,12 @@ class ThresholdsTeller(Teller[Thresholds]):
             empty = f" returns nothing for {100 * each.abstains:.3g}% of {queries}"
             rest = " without a threshold."
             if each.threshold is not None:
-                cost = f"then {fixed(each.recall)}, {fixed(full_recall[each.run])} without a threshold"
+                cost = f"then {fixed(each.recall)}, compared with {fixed(full_recall[each.run])} without a threshold"
                 number = _number(each.threshold)
                 kept = (
-                    f"up to a distance of {number}" if each.run in self._distances else f"from a score of {number} on"
+                    f"a distance threshold of {number}" if each.run in self._distances else f"a threshold of {number}"
                 )
-                rest = f" {kept}. recall.coverage of the others is {cost}."
+                rest = f" at {kept}. recall.coverage of the others is {cost}."
             yield sentence_of("best", *subject(each.run), empty + rest)
 
     def figure(self) -> Figure:

@@ -1,4 +1,4 @@
-"""Reports what each gate can detect, before a run, from the values of earlier runs."""
+"""Report what each gate can detect, before a run, from the values of earlier runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 from groupgt.options import read_section
-from groupgt.render.tables import fixed
+from groupgt.render.tables import counted, fixed
 from groupgt.results.folder import ResultFolder, Scored, folders_of
 from groupgt.results.previous import earlier_runs, former_of
 from groupgt.store.files import slug
@@ -42,7 +42,7 @@ Runs = Callable[[str, str, Metric], Sequence[Floats]]
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known before a run: `systems` and `truths` by data set, and the values of earlier `runs`."""
+    """Everything known before a run: `systems` and `truths` by data set, and the values of earlier `runs`."""
 
     gates: Sequence[Gate]
     systems: Mapping[str, Sequence[str]]
@@ -58,7 +58,7 @@ class _Known:
             for dataset in matching(gate.dataset, self.systems) if gate.metric not in LATENCIES else ():
                 names = matching(gate.system, self.systems[dataset])
                 is_shared = gate.is_relative and gate.against == "baseline"
-                # Whatever the system, a drop starts from the values of the baseline.
+                # A drop starts from the baseline's values, whatever the system.
                 for name in [gate.system] if is_shared and names else names:
                     start = f"gate {number} ({gate.bound}), {name} on {dataset}"
                     try:
@@ -73,7 +73,7 @@ class _Known:
         runs = [values[inside] for values in self.runs(dataset, name, metric)]
         values = runs[0][~np.isnan(runs[0])]
         if not len(values):
-            raise DataError(f"no query has a value of {name} in the earlier run")
+            raise DataError(f"no query has a value for {name} in the earlier run")
         if not gate.is_relative:
             return _of_bound(gate, mean_of(values))
         if gate.unless == "within_noise":
@@ -88,29 +88,29 @@ class _Known:
 def detected(gate: Gate, found: Detectable) -> str:
     """Say which drop or gain a gate detects 8 times in 10."""
     what, only = ("drop", "lost") if gate.min_gain is None else ("gain", "gained")
-    queries = f"with these {found.queries:,} queries" if found.queries != 1 else "with this query"
+    catches = f"with {counted(found.queries, 'query')}, this gate catches"
     if found.one_way is None:
         limit = "loss of everything" if what == "drop" else "gain of everything"
-        return f"{queries}, no {what} is detected 8 times in 10, not even the {limit}"
-    both = "none" if found.both_ways is None else f"{found.both_ways:.2g}"
-    text = f"{queries}, a {what} of {found.one_way:.2g} or more, 8 times in 10, if queries are only {only}; "
-    text += f"{both} if {100 * found.share:.2g}% also change both ways"
+        return f"{catches} no {what} 8 times in 10, not even the {limit}"
+    both = "none" if found.both_ways is None else f"{found.both_ways:.2g} or more"
+    text = f"{catches} a {what} of {found.one_way:.2g} or more (8 times in 10) if queries are only {only}. "
+    text += f"If {100 * found.share:.2g}% of queries also change in both directions, it catches {both}"
     if gate.max_drop is not None and found.one_way > gate.max_drop + SLACK:
-        text += f"; most smaller drops pass, though beyond {gate.max_drop:g}"
+        text += f". Most smaller drops pass, even those beyond {gate.max_drop:g}"
     return text
 
 
 def _of_bound(gate: Gate, mean: float) -> str:
     """Say how far the mean of an earlier run is from a bound."""
     bound = gate.min if gate.min is not None else gate.max or 0.0
-    room, change, back = (mean - bound, "drop", "gain") if gate.min is not None else (bound - mean, "rise", "drop")
+    room, change, back = (mean - bound, "drops", "rises") if gate.min is not None else (bound - mean, "rises", "drops")
     if room < -SLACK:
-        return f"it fails at the mean of the earlier run, {fixed(mean)}, and passes from a {back} of {fixed(-room)} on"
-    return f"it fails from a {change} of more than {fixed(room)} on, since the mean of the earlier run is {fixed(mean)}"
+        return f"fails at the earlier mean of {fixed(mean)}; passes if the mean {back} by at least {fixed(-room)}"
+    return f"fails if the mean {change} by more than {fixed(room)} (it was {fixed(mean)})"
 
 
 def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against: Path | None) -> Iterator[str]:
-    """Yield what each gate of an experiment can detect, from the folder that it is compared with, or from its own."""
+    """Yield what each gate of an experiment can detect, based on runs in the folder `against` or in its own folder."""
     config = experiment.config
     path = against or experiment.at(config.output.folder) / slug(experiment.title)
 
@@ -130,7 +130,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
                     why = str(error)
         if not found and name in experiment.systems and experiment.systems[name].is_stored:
             if is_url(experiment.options(name, dataset).path) or config.engine.use == "spark":
-                raise DataError("there is no earlier run of it, and its results are not read before a run")
+                raise DataError("there is no earlier run of it, and groupgt does not read its results before a run")
             found.append(_measured(experiment, data, dataset, name, metric))
         if not found:
             raise DataError(why)
@@ -143,7 +143,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 
 
 def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metric: Metric) -> Floats:
-    """Measures a system whose results are files, which needs no run."""
+    """Measure a system whose results are files, which needs no run."""
     options, text = experiment.options(name, dataset), str(metric)
     run = data.request.reading.but(parts=True, **options.how).run(options.path, data.truth, name, data.qids)
     request = replace(data.request, metrics={text: metric}, by=())

@@ -1,4 +1,4 @@
-"""Sentences on differences between two systems, runs or data sets, and warnings about them."""
+"""Describe differences between two systems, runs or data sets, and warn about them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", c
         size = f"{signed(contrast.ranks, 2)} of all signed ranks"
         between = f"better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}; "
     is_corrected = correction != "none" and count > 1
-    note = f" after correction ({correction}) over {counted(count, 'comparison')}" if is_corrected else ""
+    note = f" after correction ({correction}) for {counted(count, 'comparison')}" if is_corrected else ""
     chance = p_text(contrast.p_value).replace(" ", NO_BREAK)
     return f"{size}{of} ({between}{chance}{note})"
 
@@ -116,22 +116,22 @@ def of_two(
 
 
 def undefined(contrast: Contrast, settings: Settings) -> str:
-    """Explains why a test has no p-value for a difference that is known; empty if it has one."""
+    """Explain why a test has no p-value for a difference that is known; empty if it has one."""
     if not math.isnan(contrast.raw_p_value) or math.isnan(contrast.delta) or contrast.pairs < 1:
         return ""
     why = "all differences are the same" if contrast.pairs > 1 else "there is only one query"
-    return f"the {settings.test} test is undefined: {why}"
+    return f"the {settings.test} test is undefined, because {why}"
 
 
 def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
-    """Recommends the default test where so few queries differ that only it is reliable; empty if all have enough."""
+    """Recommend the default test where so few queries differ that only it is reliable; empty if all have enough."""
     few = {name: each for name, each in contrasts.items() if is_unreliable(each, settings)}
     if not few:
         return ""
     where = shortlist([f"{name} {each.differ:,}" for name, each in few.items()], LISTED, " … and {:,} more")
     return (
         f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test. "
-        "The default, --test randomization, is exact for them"
+        "The default, --test randomization, is exact for so few"
     )
 
 
@@ -142,13 +142,16 @@ def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -
     few = {name: p for name, p in least.items() if counts_signs(tested[name], settings)}
     if few:
         factor = min(p / least_p(tested[name], settings) for name, p in few.items())
-        names = [f"{name} in {label} ({tested[name].differ:,})" for name in few]
-        test = "a randomization test" if settings.test == "randomization" else TESTS[settings.test].title
-        where = "every comparison" if 1 < len(few) == len(tested) else shortlist(names, LISTED, " … and {:,} more")
-        yield (
-            f"too few queries differ for {test} to reach alpha {settings.alpha:g}, which takes at least "
-            f"{fewest_differing(settings.alpha, factor)}: {where}"
-        )
+        names = [f"{name} {tested[name].differ:,}" for name in few]
+        test = "A randomization test" if settings.test == "randomization" else TESTS[settings.test].title
+        start = f"too few queries differ in {label} ({shortlist(names, LISTED, ' … and {:,} more')})"
+        if len(few) == 1:
+            (name,) = few
+            start = f"{name} differs on only {counted(tested[name].differ, 'query')} in {label}"
+        elif len(few) == len(tested):
+            start = f"too few queries differ in {label} in every comparison"
+        least_queries = fewest_differing(settings.alpha, factor)
+        yield f"{start}. {test} needs at least {least_queries:,} to reach alpha {settings.alpha:g}"
     if drawn := [p for name, p in least.items() if name not in few]:
         yield more_resamples(min(drawn), settings, len(tested))
     if text := unreliable(tested, settings):
@@ -156,7 +159,7 @@ def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -
 
 
 def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
-    """Yield what goes with a decision: the largest loss and gain within a slice, unless `told`, and warnings."""
+    """Yield notes on a decision: the largest loss and gain within a slice, unless `told`, and warnings."""
     rows = list(in_slices(systems))
     for name, standing, text in (*rows[:1], *rows[1:][-1:]):
         if text not in told:
@@ -168,7 +171,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 
 def whole(systems: Systems) -> Iterator[str]:
-    """Warn about trials that differ as a whole beside those of the baseline, unless one was found to alone."""
+    """Warn about trials that differ as a whole together with the baseline's, unless either does so alone."""
     for name in systems.against_baseline if systems.evaluations else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]
@@ -188,7 +191,7 @@ def warnings(systems: Systems) -> list[str]:
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:
         lines.append(
-            "queries evaluated in only one of the two are excluded from differences: "
-            f"{shortlist(alone, LISTED, ' … and {:,} more')} against {systems.baseline}"
+            f"differences from {systems.baseline} exclude queries evaluated in only one of the two: "
+            f"{shortlist(alone, LISTED, ' … and {:,} more')}"
         )
     return lines

@@ -1,4 +1,4 @@
-"""Reports the evaluation of one run, or of several runs side by side."""
+"""Report the evaluation of one run, or of several runs side by side."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> lis
 
 
 class EvaluationTeller(Teller[Evaluation]):
-    """Reports the means of one run."""
+    """Report the means of one run."""
 
     main_figure = "depth"
 
@@ -178,7 +178,7 @@ class EvaluationTeller(Teller[Evaluation]):
 
 
 class EvaluationsTeller(Teller[Evaluations]):
-    """Reports the means of several runs side by side."""
+    """Report the means of several runs side by side."""
 
     def blocks(self) -> list[Item]:
         """Return the best run with warnings, the means overall and by slice, best run first, and the population."""

@@ -1,4 +1,4 @@
-"""What a decision is about, and the evidence for it: differences and means with their CIs, p-values and queries."""
+"""Describe the evidence for a decision: differences and means with CIs, p-values and numbers of queries."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from groupgt.report.sentences import every
 
 # Digits of every number in a decision.
 DIGITS = 3
-# What corrections are called; other methods keep their names.
+# Names of corrections; other methods keep theirs.
 CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini–Hochberg"}
 
 
 class Tested(NamedTuple):
-    """A contrast, and the comparisons over which its interval and p-value are corrected by some method."""
+    """A contrast, and the comparisons for which a method corrects its interval and p-value."""
 
     contrast: Contrast
     settings: Settings
@@ -38,13 +38,13 @@ class Tested(NamedTuple):
 
 
 def size_of(contrast: Contrast) -> float:
-    """Return what the test compares: the difference of means, or of ranks."""
+    """Return the quantity that the test compares: the difference of means, or of ranks."""
     return contrast.delta if contrast.ranks is None else contrast.ranks
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a decision is about; `systems` on the primary metric, and the gates and failures of an experiment."""
+    """Everything that a decision needs: systems on the primary metric, and an experiment's gates and failures."""
 
     all_systems: Systems | None
     gates: Sequence[GateResult]
@@ -52,14 +52,14 @@ class Case:
 
     @property
     def systems(self) -> Systems:
-        """The systems; the first row handles that there are none."""
+        """The systems; the first row of the table handles the case without any."""
         if self.all_systems is None:
             raise ValueError("no system has results")
         return self.all_systems
 
     @cached_property
     def names(self) -> Names:
-        """The names of all systems as they are shown."""
+        """The display names of all systems."""
         return Names([*(self.all_systems.names if self.all_systems else ()), *self.failed])
 
     @cached_property
@@ -86,7 +86,7 @@ class Case:
         return Tested(contrast, settings, comparisons(self.family.values()), settings.corrects)
 
     def passed_words(self, *, is_start: bool = False) -> str:
-        """Return in words that gates passed, such as `all 4 gates passed`; empty without gates that had a value."""
+        """Say how many gates passed, such as `all 4 gates passed`; empty if no gate had a value."""
         checked = [gate for gate in self.gates if not gate.skipped]
         if not checked:
             return ""
@@ -102,7 +102,7 @@ def _all(count: int) -> str:
 
 
 def evidence(tested: Tested, lead: str = "") -> list[str]:
-    """Return a difference, its CI, its p-value and the number of queries behind it; `lead` says whose it is."""
+    """Return a difference, its CI, its p-value and the number of queries behind it; `lead` names the system."""
     contrast, queries = tested.contrast, counted(tested.contrast.pairs, "query")
     delta = f"{lead}{signed(contrast.delta, DIGITS)}"
     if math.isnan(contrast.raw_p_value):

@@ -1,4 +1,4 @@
-"""Reports an `Outcome`: text (sentences, then gates, tables and times), data, figures, the page, and a summary."""
+"""Report an `Outcome`: text (sentences, then gates, tables and times), data, figures, the page, and a summary."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MEASURED = ("questions", "details", "passages")
 
 
 class OutcomeTeller(Teller[Outcome]):
-    """Reports the verdict, the tables of every data set with notes on the population, and the gates."""
+    """Report the verdict, the tables of every data set with notes on the population, and the gates."""
 
     @property
     def title(self) -> str:
@@ -127,7 +127,7 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def summary(outcome: Outcome) -> str:
-    """Summarizes gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
+    """Summarize gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
     parts: list[Item] = [Heading(outcome.experiment.title), Verdict(list(across.verdict_of(outcome)))]
     made = decisions(outcome)
     if len(made) > 1:
@@ -152,7 +152,7 @@ def summary(outcome: Outcome) -> str:
 
 
 def failure_summary(title: str, why: str) -> str:
-    """Summarizes a run that ended in an error; the error is shown as literal text, not as Markdown."""
+    """Summarize a run that ended in an error; the error is shown as literal text, not as Markdown."""
     lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
     return f"## {markdown(printable(title))}\n\nThe run failed before any gate was evaluated:\n\n{lines}"
 
@@ -211,7 +211,7 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
 
 
 def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sentence]:
-    """Names the best system according to the file's rule, unless that rule is just the primary metric."""
+    """Name the best system according to the file's rule, unless that rule is just the primary metric."""
     rule, leaders = outcome.experiment.rule, outcome.leaders.get(dataset, [])
     alone = outcome.experiment.config.evaluate.best.strategy == "primary" and rule.is_timeless
     if alone or len(outcome.evaluations[dataset]) < 2 or not (timed or rule.is_timeless):

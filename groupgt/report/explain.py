@@ -1,4 +1,4 @@
-"""Explains one query in words: its groups, a table of hits by rank, and a worked example of each formula."""
+"""Explain one query in words: its groups, a table of hits by rank, and a worked example of each formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports gate results as lines, sentences, tables and page data, and as JUnit XML for continuous integration."""
+"""Report gate results as lines, sentences, tables and page data, and as JUnit XML for continuous integration."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from groupgt.report.sentences import sentence_of, warning
 REASONS, FAILING = 3, 10
 # Texts for gates without a value.
 PROBLEMS = {
-    "failed": "has no value: the system failed: {}",
-    "no query": "is undefined: no queries to evaluate",
-    "no baseline": "has no baseline: it was not run on this data set, or it failed",
-    "no pair": "is undefined: no queries to evaluate for both systems",
-    "few audited": "cannot be corrected by the audit: too few audited queries, or a metric not between 0 and 1",
-    "other machine": "was measured on another machine ({}) and cached; use --refresh to measure on this machine",
-    "no measurement": "was not measured: the results state no such value",
-    "not measured": "was not measured when the results were cached; use --refresh to measure",
-    "no previous run": "has no previous run (--against) to be compared with",
+    "failed": "has no value, because the system failed: {}",
+    "no query": "is undefined, because there are no queries to evaluate",
+    "no baseline": "has no baseline, because the baseline failed or was not run on this data set",
+    "no pair": "is undefined, because there are no queries to evaluate for both systems",
+    "few audited": "cannot be corrected by the audit, because it is too small or the metric is not between 0 and 1",
+    "other machine": "was measured on another machine ({}) and cached. Use --refresh to measure it on this machine",
+    "no measurement": "was not measured, because the results contain no such value",
+    "not measured": "was not measured when the results were cached. Use --refresh to measure it",
+    "no previous run": "has no previous run to compare with (--against)",
     "new": "was not measured in the previous run",
     "refused": "cannot be compared with the previous run: {}",
-    "no builds": "cannot be tested: single builds of the previous run were not kept",
-    "left out": "was not checked: --only left its system out",
-    "no trials": "cannot be compared with noise: at least one of the two needs trials whose results were saved",
+    "no builds": "cannot be tested, because the previous run did not keep its single builds",
+    "left out": "was not checked, because --only left its system out",
+    "no trials": "cannot be compared with noise, because neither of the two has trials with saved results",
 }
-# What the results of gates are called in JUnit.
+# Names of gate results in JUnit.
 JUNIT: dict[str, CaseKind] = {
     "passed": "system-out",
     "skipped": "skipped",
@@ -54,7 +54,7 @@ JUNIT: dict[str, CaseKind] = {
 
 
 def reason(result: GateResult) -> str:
-    """Explains in one line why a gate passed or failed."""
+    """Explain in one line why a gate passed or failed."""
     asks = result.asks
     where = "".join(f", {column} {value}" for column, value in asks.slice.items())
     if result.problem is not None:
@@ -68,7 +68,7 @@ def reason(result: GateResult) -> str:
 
 
 def status(result: GateResult) -> str:
-    """Names the result of a gate in tables."""
+    """Name the result of a gate in tables."""
     if result.problem == "left out":
         return "not checked"
     return "skipped" if result.skipped else "passed" if result.passed else "FAILED"
@@ -128,7 +128,7 @@ def why(result: GateResult) -> str:
 
 
 class GateResultTeller(Teller[GateResult]):
-    """Reports a single gate result in one line."""
+    """Report a single gate result in one line."""
 
     def blocks(self) -> list[Item]:
         """Return the gate result as a single line."""
@@ -157,14 +157,14 @@ def _drop(result: GateResult, drop: Drop) -> str:
     text = f"is {side} ({bound}, {counted(against.pairs, 'query')})"
     if drop.noise is not None and drop.is_beyond:
         side = "within" if result.passed else "beyond"
-        return f"{text}; {side} noise: for one system, such means differ by up to {fixed(drop.noise)} in 95% of cases"
+        return f"{text}; {side} noise, which makes such means differ by up to {fixed(drop.noise)} in 95% of cases"
     if not asks.reads_test(is_beyond=drop.is_beyond):
         return text
     p_value = against.p_value if is_gain else against.raw_p_value
     if math.isnan(p_value):
         return f"{text}; {settings.test} has no p-value for so few queries"
     is_corrected = is_gain and settings.corrects != "none"
-    over = f"corrected ({settings.corrects}) over {counted(drop.comparisons, 'comparison')}"
+    over = f"corrected ({settings.corrects}) for {counted(drop.comparisons, 'comparison')}"
     test = "t test, corrected by the audit" if drop.audited else settings.test
     how = f"{test}, {p_text(p_value)}, {over if is_corrected else 'not corrected'}, alpha {settings.alpha:g}"
     few = _few(drop)
@@ -178,17 +178,18 @@ def _few(drop: Drop) -> str:
         return ""
     count = f"only {counted(drop.against.differ, 'query differs', 'queries differ')}"
     if drop.needed < ENOUGH:
-        return f"{count}, too few for any difference to be significant, which takes at least {drop.needed}"
-    return f"{count}, and {drop.settings.test} is unreliable below {drop.needed}: use test: randomization"
+        return f"{count}, and a significant difference needs at least {drop.needed}"
+    return f"{count}, and the {drop.settings.test} test is unreliable below {drop.needed}. Use test: randomization"
 
 
 def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
     """Say how many gates were skipped, and warn about those whose test has too few differing queries."""
     counts = Counter(map(status, gates))
     if skipped := counts["skipped"]:
-        yield sentence_of("note", f"{counted(skipped, 'gate')} skipped: no previous result to compare with.")
+        why = "because there is no previous result to compare with"
+        yield sentence_of("note", f"{counted(skipped, 'gate')} skipped, {why}.")
     if left := counts["not checked"]:
-        yield sentence_of("note", f"{counted(left, 'gate')} not checked: --only left the system out.")
+        yield sentence_of("note", f"{counted(left, 'gate')} not checked, because --only left the system out.")
     few = [reason(gate) for gate in gates if gate.passed and gate.drop is not None and gate.drop.needed is not None]
     yield from map(warning, few[:REASONS])
 
@@ -201,7 +202,7 @@ def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def summary(gates: Sequence[GateResult], baseline: str | None) -> Iterator[Item]:
-    """Yield the gates of a summary: those that failed or are allowed in the open, those that passed folded."""
+    """Yield the gates of a summary: failed and allowed gates in a table, passed gates in a folded one."""
     whole = table(gates, baseline).other
     rows = [[SUMMARY_SIGNS[str(row[0])], *map(str, row[1:])] for row in whole.rows]
     failed, allowed = SUMMARY_SIGNS["FAILED"], SUMMARY_SIGNS["allowed"]
@@ -256,14 +257,14 @@ SUMMARY_SIGNS = {
     "skipped": "· nothing to compare",
     "not checked": "· not checked",
 }
-# How gates are ordered where failures come first, by kind.
+# Order of gates by kind, failures first.
 ORDER = {"failed": 0, "allowed": 1, "passed": 2, "skipped": 3}
-# How much wider than the larger of value and limit a bar is, if it has no end of its own.
+# Width of a bar without a natural end, relative to the larger of value and limit.
 ROOM = 1.3
 
 
 def kind(result: GateResult) -> str:
-    """Return what became of a gate: failed, allowed (a drop beyond the limit, not significant), passed or skipped."""
+    """Return the outcome of a gate: failed, allowed (a drop beyond the limit, not significant), passed or skipped."""
     if not result.passed or result.skipped:
         return "skipped" if result.passed else "failed"
     is_beyond = result.drop is not None and result.asks.max_drop is not None and result.drop.is_beyond
@@ -271,7 +272,7 @@ def kind(result: GateResult) -> str:
 
 
 def subject_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
-    """Return the one system, other than the baseline, that all gates are about; None if there are several, or none."""
+    """Return the only system, other than the baseline, that gates apply to; None if there are several, or none."""
     systems = {gate.system for gate in gates if gate.system != baseline and gate.problem != "left out"}
     return systems.pop() if len(systems) == 1 else None
 
@@ -290,7 +291,7 @@ def page_title(gates: Sequence[GateResult], baseline: str | None) -> str:
 
 
 def rest(result: GateResult, subject: str | None, baseline: str | None) -> str:
-    """Return what follows the measure: whose it is, its limit, and what a drop or a gain is relative to."""
+    """Return the text after the measure: the system, the limit, and the reference of a drop or a gain."""
     words = f" {limit(result)}" if result.system == subject else f" of {result.system} {limit(result)}"
     if result.asks.is_relative:
         than = "the previous run" if result.asks.against == "previous" else baseline or "the baseline"
@@ -311,7 +312,7 @@ def remark(result: GateResult) -> str:
 
 
 def shares(result: GateResult) -> tuple[float, float] | None:
-    """Return how much of a bar the value and the limit take; None without a value."""
+    """Return the shares of a bar that the value and the limit take; None without a value."""
     if result.value is None:
         return None
     asks = result.asks
@@ -354,20 +355,20 @@ def table(gates: Sequence[GateResult], baseline: str | None) -> Limits:
         rows.append((word, f"{measure(gate)}{rest(gate, subject, baseline)}{note}", shares(gate), found))
         cells.append([word, *rows[-1][1:2], found])
     heading = title(gates, subject)
-    # What is folded comes last on a terminal alone.
+    # Only a terminal lists folded gates last.
     rows = [row for _, row in sorted(zip(ordered, rows), key=lambda each: each[0] in folded)]
     return Limits(heading, rows, Table([heading, "what", "value"], cells, keep=2), len(folded))
 
 
 def _foldable(gates: Sequence[GateResult]) -> list[GateResult]:
-    """Return the gates that passed on other systems than those with a gate that failed; none if only one did."""
+    """Return passed gates on systems without a failed gate; empty if there is only one."""
     about = {gate.system for gate in gates if not gate.passed}
     folded = [gate for gate in gates if about and kind(gate) == "passed" and gate.system not in about]
     return folded if len(folded) > 1 else []
 
 
 def told_status(result: GateResult) -> str:
-    """Return the word for what became of a gate; one without a value says so."""
+    """Return the word for the outcome of a gate, or the reason why there is none."""
     if result.problem is not None:
         return "Not checked" if result.problem == "left out" else "Nothing to compare" if result.skipped else "No value"
     return kind(result).capitalize()
@@ -382,7 +383,7 @@ def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]
 
 
 def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
-    """Return what the page's list of queries is asked for to show those of a gate, worst first; None if it cannot."""
+    """Return the address parameters that list the queries of a gate on the page, worst first; None if impossible."""
     evaluation = outcome.evaluations.get(gate.dataset, {}).get(gate.system)
     if evaluation is None or gate.value is None or gate.timed or not set(gate.asks.slice) <= set(evaluation.slicer.by):
         return None

@@ -1,4 +1,4 @@
-"""Reports which queries each system completes, which ones no system completes, and the score of an oracle."""
+"""Report which queries each system completes, which ones no system completes, and the score of an oracle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMED_IN_CELL = 10
 
 
 def first_of(qids: Sequence[str]) -> str:
-    """Count queries and names the first ones, for a table cell."""
+    """Count queries and name the first ones, for a table cell."""
     if not qids:
         return "none"
     return f"{len(qids):,}: {shortlist(qids, NAMED_IN_CELL)}"
@@ -69,7 +69,7 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
     yield (
         f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)}, "
         f"complete.coverage {fixed(union.union_complete)}{alone}\n"
-        "headroom is an upper bound, and grows by chance with the number of runs"
+        "headroom is an upper bound that grows by chance with the number of runs"
     )
 
 

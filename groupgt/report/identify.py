@@ -1,4 +1,4 @@
-"""Reports the settings that reproduce a number, and how many would match by chance."""
+"""Report the settings that reproduce a number, and how many would match by chance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADERS = ["metric", "policy", "mean over", "value", "queries"]
 
 
 class IdentifiedTeller(Teller[Identified]):
-    """Reports the settings that reproduce a number, most common first."""
+    """Report the settings that reproduce a number, most common first."""
 
     fields = ("number", "low", "high", "tried", "chance", "matches", "nearest")
 
@@ -38,14 +38,14 @@ class IdentifiedTeller(Teller[Identified]):
     def _sentences(self) -> Iterator[Sentence]:
         result = self.result
         tried = f"{counted(result.tried, 'setting')} with distinct values"
-        chance = f"about {result.chance:.1f} would match by chance"
+        chance = f"About {result.chance:.1f} would match by chance"
         if not result.matches:
-            yield warning(f"Nothing gives {result.number}: {tried} tried")
+            yield warning(f"No setting gives {result.number} ({tried} tried)")
             return
         first, *others = result.matches
         others_do = f"so {'does' if len(others) == 1 else 'do'} {counted(len(others), 'other setting')} of {tried}"
         rest = others_do if others else f"no other of {tried} does"
-        yield sentence_of("same", "", first.metric, f" gives {result.number} on this data, and {rest}; {chance}.")
+        yield sentence_of("same", "", first.metric, f" gives {result.number} on this data, and {rest}. {chance}.")
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per matching setting, followed by the nearest settings."""

@@ -1,4 +1,4 @@
-"""Reports means: side by side, by slice, as a forest plot, with the best run, and with notes on the population."""
+"""Report means side by side, by slice, as a forest plot, with the best run, and with notes on the population."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def slice_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
 
 
 def transposed(headers: list[str], rows: list[list[Any]]) -> Grid:
-    """Transposes a table, so that many columns fit as rows."""
+    """Transpose a table, so that many columns fit as rows."""
     first, *others = map(list, zip(headers, *rows))
     return first, others
 
@@ -232,11 +232,25 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 
 
 def evaluated_of(systems: Systems) -> str:
-    """Return how many queries were evaluated: `82 of 88 queries evaluated`, or `10 to 82 of …` if metrics differ."""
+    """Return how many queries were evaluated, such as `82 of 88 queries evaluated (6 unanswerable)`.
+
+    If metrics differ, it is `10 to 82 of 88 queries evaluated, depending on the metric`.
+    """
     numbers = [systems.queries_over(text)[1] for text in systems.metrics]
     low, high = min(numbers), max(numbers)
-    over = f"{high:,}" if low == high else f"{low:,} to {high:,}"
-    return f"{over} of {counted(len(systems.qids), 'query')} evaluated{'' if low == high else ', by metric'}"
+    total = counted(len(systems.qids), "query")
+    if low != high:
+        return f"{low:,} to {high:,} of {total} evaluated, depending on the metric"
+    return f"{high:,} of {total} evaluated{_others(systems, len(systems.qids) - high)}"
+
+
+def _others(systems: Systems, others: int) -> str:
+    """Return why the other queries were not evaluated; empty if the ground truth alone does not explain it."""
+    counts = systems.first.counts if systems.evaluations else {}
+    reasons = {"unanswerable": counts.get("unanswerable", 0), "without ground truth": counts.get("undefined", 0)}
+    if not others or sum(reasons.values()) != others:
+        return ""
+    return f" ({', '.join(f'{count:,} {reason}' for reason, count in reasons.items() if count)})"
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
@@ -256,7 +270,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 
 
 def lead_of(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
-    """Return the population to begin a sentence with, if every run was evaluated on all queries; else nothing."""
+    """Return the population as the start of a sentence if every run was evaluated on all queries; otherwise empty."""
     counts = {_counts(each, is_named=len(conventions) < 2) for each in evaluations}
     total = counted(evaluations[0].counts["queries"], "query")
     population_, *more = next(iter(counts))
@@ -334,7 +348,8 @@ def _traced(traces: Traces | None) -> Iterator[str]:
         what = "searches and rerankers" if traces.reranked else "searches"
         yield f"{counted(traces.count, 'trace')}: {how}{rest}; {what} took {ms} ms per query (median)"
         if traces.reranked:
-            yield f"{counted(traces.reranked, 'trace')} with results of a reranker; otlp-searches reads those before it"
+            count = counted(traces.reranked, "trace contains", "traces contain")
+            yield f"{count} results of a reranker; use otlp-searches for the results before it"
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
@@ -342,7 +357,7 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     pools = list(dict.fromkeys(pool for pool in columns.get("pool", ()) if isinstance(pool, str)))
     if not pools or "judged_by" not in columns:
         return
-    yield f"judged from pools ({', '.join(pools)}): recall is relative to them"
+    yield f"judged from pools ({', '.join(pools)}), so recall is relative to them"
     samples = [each for each in columns.get("sample", ()) if isinstance(each, Mapping)]
     if samples:
         of = "" if len({each.get("of") for each in samples}) > 1 else f" of {samples[0].get('of')}"
@@ -376,15 +391,16 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
         parts[-1] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
         yield (
-            f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}; convention coverage gives "
+            f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}. Convention coverage gives "
             "it 1"
         )
     differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:
         runs = differing[0] if len(differing) == 1 else f"{len(differing):,} runs"
+        of_runs = "" if len(evaluations) == 1 else f" of {runs}"
         yield (
-            f"AutoRAG reports different means{'' if len(evaluations) == 1 else f' of {runs}'}: it skips queries "
-            "without results, counts repeats and breaks ties differently; --policy autorag does the same"
+            f"AutoRAG reports different means{of_runs}, because it skips queries without results, "
+            "counts repeats and breaks ties differently. Use --policy autorag to do the same"
         )
 
 
@@ -410,13 +426,13 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
 
 
 def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
-    """Explains what figures from an audit or several annotators reflect; nothing without either."""
+    """Explain what numbers from an audit or several annotators reflect; nothing without either."""
     if evaluation.annotators:
         count = 1 + len(evaluation.annotators)
         shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
         queries = f"{counted(len(shared), 'query')} that all of them judged"
         yield f"averaged over {count} annotators and {queries}; intervals and p-values include their disagreement"
-        yield "these intervals do not reflect strictness shared by all annotators"
+        yield "these intervals do not reflect strictness that all annotators share"
     audit = evaluation.audit
     if audit is None:
         return
@@ -425,9 +441,12 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
     yield from _assisted(audit.truth.columns, "audited query")
-    yield "a query without a value by both counts in no corrected figure; one without a value by the annotator as 0"
+    yield (
+        "corrected numbers leave out queries without a value from both the model and the annotator, and count queries "
+        "without a value from the annotator alone as 0"
+    )
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
-        yield f"{counted(skipped, 'audited query')} skipped by the annotator, counted as 0"
+        yield f"the annotator skipped {counted(skipped, 'audited query')}, counted as 0"
     left = [text for text in evaluation.metrics if text not in evaluation.corrected]
     if compared:
         yield "each difference is corrected separately and may differ from the difference between the corrected means"

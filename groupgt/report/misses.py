@@ -1,4 +1,4 @@
-"""Reports what runs miss: the worst queries of one run, or the groups covered by the fewest of several runs."""
+"""Report what runs miss: the worst queries of one run, or the groups covered by the fewest of several runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ MOST_GROUPS = 40
 
 
 class MissesTeller(Teller[Misses]):
-    """Reports the worst queries of one run with their groups, or the groups covered by the fewest of several runs."""
+    """Report the worst queries of one run with their groups, or the groups covered by the fewest of several runs."""
 
     main_figure = "groups"
     fields = ("k", "queries", "by_group", "incomplete", "evaluated")
@@ -326,7 +326,7 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
 
 
 def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
-    """Explains why no result can cover a group, given the ids that each alternative needs; empty if one can.
+    """Explain why no result can cover a group, given the ids that each alternative needs; empty if one can.
 
     >>> _why_never_covered([], []), _why_never_covered([["a"], ["b", "c"]], {"a", "c"})
     ('it has no relevant alternative', 'none of its alternatives is in the corpus')

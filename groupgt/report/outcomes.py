@@ -1,4 +1,4 @@
-"""Report how often answers are correct where retrieval is complete, and where it is not, without a word of causes."""
+"""Report how often answers are correct if retrieval is complete, and if it is not, without claims about causes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 ASSOCIATION = (
-    "An association: harder queries fail both, retrieval and answers. Better retrieval need not fix these answers."
+    "This is an association. Harder queries fail both retrieval and answers, so better retrieval need not fix them."
 )
 SIDES = {True: "complete", False: "incomplete"}
 NAMES = {
@@ -33,7 +33,7 @@ NAMES = {
     "wrong": "incomplete when wrong",
     "gold": "gained with gold context",
 }
-# What became of the queries of each cell of the table, and where to look.
+# The outcome of queries in each cell of the table, and where to look.
 CELLS = {
     "complete, correct": ("worked", ""),
     "complete, wrong": ("had it all, failed", "look at the model"),
@@ -41,8 +41,8 @@ CELLS = {
     "incomplete, wrong": ("missed it, failed", "look at retrieval"),
 }
 LOOK = (
-    "Look at the model where it had it all and failed, at the ground truth where answers are correct anyway, "
-    "and at retrieval where it missed it."
+    "If the model had it all and failed, look at the model. If answers are correct anyway, look at the ground truth. "
+    "If retrieval missed it, look at retrieval."
 )
 LEFT_OUT = {
     "unanswerable": "answered queries declared unanswerable",
@@ -62,11 +62,11 @@ class OutcomesTeller(Teller[Outcomes]):
     fields = tuple(name for name in Outcomes.__dataclass_fields__ if name != "failures")
 
     def blocks(self) -> list[Item]:
-        """Return the conclusion, the table of queries, shares, the queries to look at first, and what is missing."""
+        """Return the conclusion, the table of queries, shares, the queries to look at first, and omitted counts."""
         return list(items(self.result))
 
     def to_dict(self) -> Any:
-        """Return the fields, and what the numbers do not say."""
+        """Return the fields, and a note on what the numbers do not show."""
         return super().to_dict() | {"note": ASSOCIATION}
 
     def figure(self) -> Figure:
@@ -95,7 +95,7 @@ class OutcomesTeller(Teller[Outcomes]):
 
 
 def items(result: Outcomes) -> Iterator[Item]:
-    """Yield everything in the order in which it is read."""
+    """Yield everything in reading order."""
     sentences = [_sentence(result), _difference(result)[0], _of_trials(result), ASSOCIATION]
     yield Verdict([sentence_of("note", text) for text in sentences if text])
     counts = [f"{len(qids):,} {CELLS[label][0]}" for label, qids in _cells(result).items()]
@@ -115,12 +115,12 @@ def _notes(result: Outcomes) -> list[str]:
 
 
 def _of_trials(result: Outcomes) -> str:
-    """Return what counts mean over several trials."""
+    """Explain counts over several trials."""
     if result.trials < 2:
         return ""
     return (
-        f"Over {result.trials:,} trials, a query counts as complete where it is in half of them or more. "
-        "Shares weigh it by the part of the trials."
+        f"A query counts as complete if it is complete in at least half of the {result.trials:,} trials. "
+        "Shares weight it by the fraction of trials."
     )
 
 
@@ -177,7 +177,7 @@ def _worst(results: Mapping[str, Outcomes]) -> list[str]:
 
 
 def page_part(results: Mapping[str, Outcomes]) -> data.Outcomes | None:
-    """Return what the page shows of all systems with answers; None without one."""
+    """Return the page data of all systems with answers; None if there are none."""
     if not results:
         return None
     worst = _worst(results)
@@ -203,7 +203,7 @@ def _covered_by(results: Mapping[str, Outcomes], qid: str) -> str:
 
 
 def _of_systems(results: Mapping[str, Outcomes]) -> Iterator[data.Sentence]:
-    """Yield one sentence on the wrong answers of all systems, or one per system where counts do not say it."""
+    """Yield one sentence on the wrong answers of all systems, or one per system if counts are not enough."""
     wrong = [(name, each.shares["wrong"]) for name, each in results.items() if each.is_plain and "wrong" in each.shares]
     if len(wrong) < len(results):
         yield from (sentence_of("note", "", name, f": {_sentence(each)}") for name, each in results.items())
@@ -217,7 +217,7 @@ def _of_systems(results: Mapping[str, Outcomes]) -> Iterator[data.Sentence]:
 
 
 def _system_part(name: str, result: Outcomes) -> data.OutcomesOfSystem:
-    """Return what the page shows of one system."""
+    """Return the page data of one system."""
     sentence, interval = _difference(result)
     headers, rows = _share_table(result)
     return {
@@ -270,7 +270,7 @@ def _sentence(result: Outcomes) -> str:
     if result.is_plain:
         if alone:
             count = f"{sums[alone[0]]:,.0f} of {len(result.queries):,}"
-            return f"Retrieval is {SIDES[alone[0]]}{at} for every answered query: {count} answers are correct."
+            return f"Retrieval is {SIDES[alone[0]]}{at} for every answered query, and {count} answers are correct."
         if wrong is None:
             lacking = f"{len(scores[False]):,} had incomplete retrieval{at}"
             return f"All {len(result.queries):,} answers are correct, and {lacking}."
@@ -281,12 +281,12 @@ def _sentence(result: Outcomes) -> str:
     }
     if alone:
         side = alone[0]
-        return f"Retrieval is {SIDES[side]}{at} for every answered query: answers score {means[side]} on average."
+        return f"Retrieval is {SIDES[side]}{at} for every answered query. Answers score {means[side]} on average."
     return f"Answers score {means[True]} on average when retrieval is complete{at}, and {means[False]} when it is not."
 
 
 def _difference(result: Outcomes) -> tuple[str, str]:
-    """Return by how much answers are better where retrieval is complete, and the interval; empty without both sides."""
+    """Describe how much better answers are if retrieval is complete, with the interval; empty without both sides."""
     share = result.shares.get("difference")
     if share is None:
         return "", ""

@@ -1,4 +1,4 @@
-"""The decision over several data sets: one badge, that of the worst, and a line for each of them."""
+"""Combine the decisions on several data sets: the badge of the worst, and a line for each data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groupgt.report.names import Names
 def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[Decision, list[str]]:
     """Return one decision over several data sets, the worst of them first, and those whose own sentence it repeats.
 
-    It has no evidence: each data set has its own, and nothing is tested over all of them.
+    It has no evidence, because each data set has its own and no test covers all of them.
     """
     dataset, worst = next(iter(made.items()))
     failures = [gate for gate in gates if not gate.passed]

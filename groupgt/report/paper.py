@@ -1,4 +1,4 @@
-"""Formats a comparison for a paper: a LaTeX table of systems and metrics that marks significant differences."""
+"""Format a comparison for a paper: a LaTeX table of systems and metrics that marks significant differences."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ ESCAPED = str.maketrans(
         "|": "$|$",
     }
 )
-# What letters in the table mean, by whether any system is better, worse or both.
+# Meaning of the letters in the table, by whether any system is better, worse or both.
 MARKED = {
-    (True,): "Superscripts mark what is significantly better",
-    (False,): "Subscripts mark what is significantly worse",
-    (False, True): "Superscripts mark what is significantly better and subscripts what is significantly worse",
+    (True,): "A superscript marks a value significantly better than the system with that letter",
+    (False,): "A subscript marks a value significantly worse than the system with that letter",
+    (False, True): "A superscript marks a value significantly better than the system with that letter, "
+    "a subscript a value significantly worse",
 }
 # With more metrics than this the table is set smaller, and its headers have two lines.
 FEW_METRICS = 4
@@ -119,7 +120,7 @@ def _caption(
     named = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
     comparison = f"No difference from {named} is significant"
     if what:
-        comparison = f"{what} than the systems of these letters ({named})"
+        comparison = f"{what} ({named})"
     test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"
     return f"{text} {comparison}: {test}.".translate(ESCAPED)
 

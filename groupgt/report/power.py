@@ -1,4 +1,4 @@
-"""Reports power by number of queries, as sentences, a table and a curve, and CI widths by audit size."""
+"""Report power by number of queries, as sentences, a table and a curve, and CI widths by audit size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POINTS, CURVES = 16, 8
 
 
 class PowerAnalysisTeller(Teller[PowerAnalysis]):
-    """Reports whether there are enough queries, and how many would be needed."""
+    """Report whether there are enough queries, and how many would be needed."""
 
     @property
     def _primary(self) -> list[Power]:
@@ -52,7 +52,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
             rows.append([row.system, labels[row.metric], row.queries, signed(row.delta), row.spread, least, *needs])
         whose = whose_power(analysis.powers, analysis.systems.settings)
         note = f"against {analysis.baseline}: {whose}, two-sided, alpha {analysis.alpha:.4g} per comparison; "
-        note += f"queries needed for {share} power"
+        note += f"queries needed is the number for {share} power"
         shed = ("SD of differences", "target", "power", "delta", "queries")
         grid = with_slices(analysis.powers, headers, rows)
         table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
@@ -69,12 +69,16 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
             rest = f"no query differs in {label}, so power cannot be estimated."
             return sentence_of("doubt", "", row.system, start + rest)
         power = f"{100 * row.reached:.3g}% power to detect a difference of {signed(row.difference)} in {label}"
-        rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.power:g}% "
+        rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}. "
+        wanted, enough = f"{100 * self.result.power:g}%", row.reached >= self.result.power
         needed = _needed_text(row).replace(">", "more than ")
-        rest += f"takes {needed} queries" if row.needed is not None else "is never reached"
-        enough = row.reached >= self.result.power
-        if row.detectable is not None and not enough:
-            rest += f", or a difference of {fixed(row.detectable)}"
+        has_other = row.detectable is not None and not enough
+        if row.needed is not None:
+            rest += f"{wanted} power needs {needed} queries"
+            rest += f" or a difference of {fixed(row.detectable)}" if has_other else ""
+        else:
+            rest += f"No realistic number of queries reaches {wanted} power"
+            rest += f", but a difference of {fixed(row.detectable)} would" if has_other else ""
         return sentence_of("gain" if enough else "same", "", row.system, f"{start}{rest}.")
 
     def figures(self) -> Drawable:
@@ -121,7 +125,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
 
 
 class AuditPowerTeller(Teller[AuditPower]):
-    """Reports the expected width of confidence intervals by number of audited queries."""
+    """Report the expected width of confidence intervals by number of audited queries."""
 
     fields = ("level", "widths")
 
@@ -132,7 +136,7 @@ class AuditPowerTeller(Teller[AuditPower]):
         systems = self.result.systems
         audited = 0 if systems.audit is None else len(systems.audit.truth)
         audited_count = counted(audited, "audited query")
-        note = f"{100 * self.result.level:g}% CI, if the other queries are like the {audited_count}"
+        note = f"{100 * self.result.level:g}% CI, assuming that the other queries resemble the {audited_count}"
         return [Table([*headers[:3], *(f"{size} audited" for size in headers[3:])], shown, keep=3), note]
 
     def csv_rows(self) -> Grid:
@@ -159,7 +163,7 @@ CAP = "(at most the probability that enough queries differ)"
 
 
 def whose_power(powers: Sequence[Power], settings: Settings) -> str:
-    """Names the test behind the reported power."""
+    """Name the test behind the reported power."""
     exact = TESTS[settings.test].title
     if not any(row.exact for row in powers):
         return f"paired t test {CAP}"

@@ -1,4 +1,4 @@
-"""Reports how each system compares with its version in the previous run: sentences, tables, page data and JSON."""
+"""Report how each system compares with its version in the previous run, as sentences, tables, page data and JSON."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     yield from changes(against.contrasts(), other, label, against.settings)
     yield from map(warning, too_few(against.contrasts(), label, against.settings))
     for why, names in _by_reason(against, against.refused):
-        yield warning(f"{_some(names)}: not compared with the previous run in {label}: {why}")
+        yield warning(f"not compared with the previous run in {label}: {_some(names)}, because {why}")
 
 
 def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:

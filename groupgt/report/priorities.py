@@ -1,4 +1,4 @@
-"""The queries to look at first: those that a decision's system loses, then those that no system completes."""
+"""Choose the queries to look at first: those that a decision's system loses, then those that no system completes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from groupgt.render.tables import Table, counted, fixed, snippet
 from groupgt.report.decision import Decision
 from groupgt.report.evidence import DIGITS
 from groupgt.report.names import Names
+from groupgt.report.sentences import at_cutoff
 
 # Queries, groups named for each, and characters of a passage that name an alternative.
 QUERIES, GROUPS, NAME_CHARS = 3, 3, 60
@@ -30,7 +31,7 @@ ABOUT_ONE = ("gate failed", "gates failed", "loss", "losses", "gain", "gains")
 
 @dataclass(frozen=True)
 class First:
-    """A query to look at first: its id and text, what became of it, and each group it lacks with where it ranks."""
+    """A query to look at first: its id and text, its result, and the missing groups with their ranks."""
 
     qid: str
     text: str
@@ -41,8 +42,8 @@ class First:
 def first_queries(systems: Systems, decision: Decision, against: Against | None = None) -> tuple[str, list[First]]:
     """Return why these queries come first, and up to three of them.
 
-    They are those that the decision's system loses to the baseline, or else to the previous run, the largest fall
-    first, and then those that no system completes, the ones whose groups rank deepest first.
+    First come queries that the decision's system loses to the baseline (or else to the previous run), by the size of
+    the fall. Then come queries that no system completes, starting with those whose groups rank deepest.
     """
     failures = systems.failures
     if failures is None:
@@ -73,12 +74,13 @@ def first_queries(systems: Systems, decision: Decision, against: Against | None 
         missing = list(_missing(systems, failures, at, subject if is_lost else None, than))[:GROUPS]
         found.append(First(qid, failures.text_of(qid) or "", became, missing))
     of_lost = f"lost by {names[subject]}{since}" if subject is not None and any(qid in lost for qid in chosen) else ""
-    of_none = "" if all(qid in lost for qid in chosen) else "not complete" if count == 1 else "complete in no system"
+    incomplete = f"groups missing{at_cutoff(systems.cutoff)}" if count == 1 else "complete in no system"
+    of_none = "" if all(qid in lost for qid in chosen) else incomplete
     return ", then ".join(filter(None, (of_lost, of_none))), found
 
 
 def _best_rank(failures: Failures, query: int) -> float:
-    """Return the deepest of the best ranks of a query's groups; infinite for a group that is never found."""
+    """Return the deepest of the best ranks of a query's groups; infinite if a group is never retrieved."""
     ranks = failures.anywhere[views.part_of(failures.truth.judgments.group_query, query)]
     best = np.where(ranks > 0, ranks, math.inf).min(axis=1, initial=math.inf)
     return float(best.max(initial=0.0))
@@ -87,9 +89,9 @@ def _best_rank(failures: Failures, query: int) -> float:
 def _missing(
     systems: Systems, failures: Failures, query: int, subject: str | None, than: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the groups that a system, or any, does not cover: their alternatives, and where they rank.
+    """Yield the groups that a system (or, without one, every system) misses: their alternatives, and their ranks.
 
-    `than` is the system whose rank is told beside; empty if the query was lost since the previous run.
+    `than` is the system whose rank is added for comparison; empty if the query was lost since the previous run.
     """
     count = len(systems.names)
     for group in failures.groups_of(query):
@@ -112,7 +114,7 @@ def _missing(
 
 
 def _named(systems: Systems, name: str) -> str:
-    """Return the beginning of a passage in quotes, or its id where the text is unknown."""
+    """Return the beginning of a passage in quotes, or its id if the text is unknown."""
     text = systems.passages.get(name, "").strip().partition("\n")[0]
     return f"“{snippet(text, NAME_CHARS)}”" if text else name
 
@@ -120,7 +122,8 @@ def _named(systems: Systems, name: str) -> str:
 def foot(systems: Systems, decision: Decision, against: Against | None = None) -> Foot:
     """Return the last line of a text: the queries to look at first."""
     why, found = first_queries(systems, decision, against)
-    return Foot(f"first: {' '.join(each.qid for each in found)} ({why})" if found else "")
+    queries = " ".join(["query" if len(found) == 1 else "queries", *(each.qid for each in found)])
+    return Foot(f"look first at {queries} ({why})" if found else "")
 
 
 def folded(systems: Systems, decision: Decision, against: Against | None = None) -> Iterator[Folded]:

@@ -1,4 +1,4 @@
-"""Runs experiment files and writes result folders; see `run_experiment`."""
+"""Run experiment files and write result folders; see `run_experiment`."""
 
 from __future__ import annotations
 

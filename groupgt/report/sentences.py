@@ -1,4 +1,4 @@
-"""Builds sentences from names and numbers, including warnings that limit the conclusions."""
+"""Build sentences from names and numbers, including warnings that limit the conclusions."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
             continue
         who = f"{shortlist(names, NAMED)} {'has' if len(names) == 1 else 'have'}"
         if missing == total:
-            yield f"{who} no results for any of {counted(total, 'query')}: are these the right files?"
+            yield f"{who} no results for any of {counted(total, 'query')}. Are these the right files?"
             continue
         most = ", more than half" if 2 * missing > total else ""
         then = "scored as zero (policy missing=zero; missing=skip excludes them)"
@@ -168,6 +168,6 @@ def differing_as_a_whole(names: Sequence[str], label: str, p_value: float) -> st
     """Warn that trials differ as a whole, as builds of an index do."""
     return (
         f"the trials of {' and '.join(names)} differ as a whole in {label} (F test, {p_text(p_value)}), as builds of "
-        "an index do; intervals and p-values cover these builds only: name the column build instead of trial, or in an "
-        "experiment file declare trials: {n: …, of: builds}"
+        "an index do. Intervals and p-values cover these builds only. To cover other builds, name the column build "
+        "instead of trial, or declare trials: {n: …, of: builds} in an experiment file"
     )

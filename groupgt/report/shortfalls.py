@@ -1,4 +1,4 @@
-"""Says which means of a run are below their minimum, which queries are responsible, and what these miss."""
+"""Say which means of a run are below their minimum, which queries are responsible, and what these miss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports where a pipeline loses groups, stage by stage."""
+"""Report where a pipeline loses groups, stage by stage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "com
 
 
 class StagesTeller(Teller[Stages]):
-    """Reports how many groups each stage of a pipeline loses."""
+    """Report how many groups each stage of a pipeline loses."""
 
     main_figure = "stages"
     fields = ("queries", "trials", "kept", "stages", "groups", "slices")
@@ -57,24 +57,24 @@ class StagesTeller(Teller[Stages]):
 
 
 def sentences(stages: Stages) -> Iterator[data.Sentence]:
-    """Names the stage that loses the most groups, if there is one, and warns about stages that do not fit."""
+    """Name the stage that loses the most groups, if there is one, and warn about stages that do not fit."""
     total, most = stages.total, max(stage.lost for stage in stages.stages)
     worst = [stage.name for stage in stages.stages if stage.lost == most]
     over = f" on average over {stages.trials:,} trials" if stages.trials > 1 else ""
     kept = f"{part_of(stages.kept, total, 'group')} covered by the last stage{over}"
     if not most:
-        yield sentence_of("best", f"{kept}: none is lost.")
+        yield sentence_of("best", f"{kept}, and none is lost.")
     else:
         share = f"{count_text(most)} ({100 * most / total:.0f}%)"
         if len(worst) == 1:
             yield sentence_of("best", f"{kept}. Most are lost at ", worst[0], f": {share}.")
         else:
             parts = enumerated(worst, f" lose {share} each.")
-            yield sentence_of("same", f"{kept}. No stage alone loses most: {parts[0]}", *parts[1:])
+            yield sentence_of("same", f"{kept}. No single stage loses most: {parts[0]}", *parts[1:])
     if gained := sum(stage.gained for stage in stages.stages):
-        times = f"{count_text(gained)} {'time' if gained == 1 else 'times'}"
-        text = f"{times} a stage covers a group that the previous stage did not"
-        yield warning(f"{text}: not all of its passages come from that stage")
+        cases = f"in {count_text(gained)} {'case' if gained == 1 else 'cases'}"
+        text = f"{cases}, a stage covers a group that the previous stage did not"
+        yield warning(f"{text}, so not all of its passages come from that stage")
     for stage in stages.stages:
         if stage.cutoff is not None and 0 < stage.depth < stage.cutoff:
             deepest = f"no query has more than {counted(stage.depth, 'result')}"

@@ -1,6 +1,6 @@
-"""The table of systems: means, changes from the baseline with their CIs, queries lost and gained, complete queries.
+"""Build the table of systems: means, changes from the baseline with CIs, queries lost and gained, complete queries.
 
-`standings` returns its rows, which the terminal, the summary and the page draw in their own way.
+`standings` returns the rows. The terminal, the summary and the page each draw them differently.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ SIGNS = {**MARKS, "baseline": "◆"}
 BEST = 3
 # Other metrics beside the primary one on the page.
 OTHERS = 2
-# How many characters fit on the page's axis of changes where it is narrowest.
+# Number of characters that fit on the page's axis of changes at its narrowest.
 AXIS_CHARS = 22
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One row; `contrast` is None for the baseline and without one, `complete` if only values are available.
+    """One row. `contrast` is None for the baseline or without one, and `complete` is None if only values are available.
 
-    `queries` can be complete for this system.
+    `queries` is the number of queries that can be complete for this system.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Standing:
 
     @property
     def completed(self) -> str:
-        """How many queries are complete, of how many; empty if that is unknown."""
+        """The number of complete queries and of all queries, such as `69/82`; empty if unknown."""
         return "" if self.complete is None else f"{count_text(self.complete)}/{self.queries:,}"
 
     @property
     def changed(self) -> list[str]:
-        """How many queries are complete only for the baseline, and only for the system; empty without a contrast."""
+        """The numbers of queries complete only for the baseline and only for the system; empty without a contrast."""
         return ["", ""] if self.contrast is None else counts_text([self.lost_count, self.gained_count])
 
     @property
@@ -115,15 +115,15 @@ def _limits(systems: Systems, gates: Sequence[GateResult]) -> Iterator[tuple[str
 
 
 def lost_and_gained_note(systems: Systems, rows: Sequence[Standing]) -> str:
-    """Return what `Lost / gained` counts; empty where nothing is counted or compared."""
+    """Explain the column `Lost / gained`; empty if nothing is counted or compared."""
     failures = systems.failures
     if failures is None or not is_compared(rows):
         return ""
     text = f"Lost / gained: queries complete{at_cutoff(systems.cutoff)} only in the baseline / only in the system"
     if failures.populations_differ:
-        text += ", of those that count for both"
+        text += ", of queries evaluated in both"
     if max(failures.trials) > 1:
-        text += "; means over trials"
+        text += ", as means over trials"
     return f"{text}."
 
 
@@ -139,7 +139,7 @@ def interval_level(systems: Systems) -> str:
 
 
 def bars_of(systems: Systems, rows: Sequence[Standing]) -> list[Bar | None]:
-    """Return what each row draws: its change from the baseline, or its mean where there is none."""
+    """Return the bar of each row: its change from the baseline, or its mean without a baseline."""
     if is_compared(rows):
         return [row.bar for row in rows]
     return [None if row.mean is None else Bar(row.mean, *systems.ends(row.name)) for row in rows]
@@ -187,14 +187,16 @@ def _legend(systems: Systems, rows: Sequence[Standing], bars: Sequence[Bar | Non
     if "baseline" in kinds:
         yield "◆ baseline"
     if systems.failures is not None and can_complete(systems):
+        yield f"complete: queries with all groups covered{at_cutoff(systems.cutoff)}"
         if is_compared(rows):
-            of_both = ", of those that count for both" if systems.failures.populations_differ else ""
-            yield f"lost, gain: complete only in baseline, only in system{of_both}"
-        yield f"complete: all groups covered{at_cutoff(systems.cutoff)}"
+            yield "lost: only in baseline"
+            yield "gain: only in system"
+            if systems.failures.populations_differ:
+                yield "lost and gain count queries evaluated in both"
 
 
 def interval_text(systems: Systems, rows: Sequence[Standing]) -> str:
-    """Return what the intervals are: `97.5% CI of the change`."""
+    """Describe the intervals, such as `97.5% CI of the change`."""
     if is_compared(rows):
         return f"{interval_level(systems)} of the change"
     return f"{level(systems.settings.confidence)} of the mean"
@@ -351,7 +353,7 @@ def _page_row(
 
 
 def _label(name: str, row: Standing) -> str:
-    """Return what a bar shows, for those who cannot see it."""
+    """Describe a bar for screen readers."""
     contrast = row.contrast
     if contrast is None:
         return f"{name}: {'baseline' if row.kind == 'baseline' else f'mean {fixed(row.mean, DIGITS)}'}"
@@ -362,7 +364,7 @@ def _label(name: str, row: Standing) -> str:
 
 
 def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str, str]]:
-    """Yield what a row shows when it is opened: terms and their texts."""
+    """Yield terms and their texts, which an opened row shows."""
     contrast = row.contrast
     if contrast is not None:
         ends = contrast.delta_interval
@@ -379,7 +381,7 @@ def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str,
             yield "Effect size d_z", signed(contrast.effect_size, 2)
         yield "Better / same / worse", f"{contrast.wins:,} / {contrast.ties:,} / {contrast.losses:,} queries"
         if contrast.unpaired:
-            yield "Not paired", f"{counted(contrast.unpaired, 'query')} with a value for one of the two only"
+            yield "Not paired", f"{counted(contrast.unpaired, 'query')} with a value for only one of the two"
     low_mean, high_mean = systems.ends(row.name)
     of = "" if low_mean is None else f" ({level(systems.settings.confidence)} {fixed(low_mean)} to {fixed(high_mean)})"
     yield f"Mean {systems.label}", f"{fixed(row.mean)}{of}"
@@ -390,13 +392,13 @@ def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str,
 
 
 def _reading(contrast: Contrast) -> str:
-    """Return what a test and an interval say together."""
+    """Describe the results of the test and the interval."""
     low, high = contrast.delta_interval
     verdict = "Significant" if contrast.significant else "Not significant"
     if contrast.significant and (low > 0 or high < 0):
-        return f"{verdict}: the whole interval is {'above' if low > 0 else 'below'} 0."
+        return f"{verdict}. The interval is entirely {'above' if low > 0 else 'below'} 0."
     if not contrast.significant and low <= 0 <= high:
-        return f"{verdict}: the interval, from {_words(low)} to {_words(high)}, includes 0."
+        return f"{verdict}. The interval, from {_words(low)} to {_words(high)}, includes 0."
     return f"{verdict}."
 
 

@@ -1,4 +1,4 @@
-"""Reports times as a table, a figure of quality against latency, and page data; also reports cached results."""
+"""Report times as a table, a figure of quality against latency, and page data, and report cached results."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _timings(outcome: Outcome, dataset: str) -> dict[str, Timing]:
 
 
 UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
-NOISE = "the medians differ by less than their CIs: noise"
+NOISE = "the medians differ by less than their CIs (noise)"
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
@@ -147,7 +147,7 @@ def from_cache(outcome: Outcome) -> str:
 
 
 def reused(outcome: Outcome, dataset: str | None = None) -> str:
-    """List the answers and verdicts of code and services from earlier runs, for all data sets or one; may be empty."""
+    """List answers and verdicts of code and services that earlier runs got, for all data sets or one; may be empty."""
     kept, parts = outcome.kept, []
     for each in kept.answers:
         if dataset not in (None, each.dataset):
@@ -164,7 +164,7 @@ def reused(outcome: Outcome, dataset: str | None = None) -> str:
 
 
 def could_resume(left: Left) -> str:
-    """Say in one line what an interrupted run left that the current run does not use."""
+    """Say in one line which results of an interrupted run the current run does not use."""
     parts = [f"{counted(count, 'answer')} of {system}" for (_, system), count in left.answers.items()]
     parts += [counted(left.verdicts, "verdict")] if left.verdicts else []
     what = shortlist(parts, 3, " and {:,} more")
@@ -176,7 +176,7 @@ def _utc(at: str) -> str:
 
 
 def ways_to_keep(outcome: Outcome) -> str:
-    """Explains in one line how to cache slow systems; empty if there are none."""
+    """Explain in one line how to cache slow systems; empty if there are none."""
     slow = {name: seconds for name, seconds in outcome.kept.seconds.items() if seconds > LONG}
     if not slow:
         return ""

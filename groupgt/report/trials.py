@@ -1,4 +1,4 @@
-"""Reports how much of the means of systems with trials is chance, and warns about what trials do not tell."""
+"""Report how much of the means of systems with trials is chance, and plot the values of the noisiest queries."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def blocks(
     if rows:
         yield Table(headers, rows)
         if built := [name for name, each in evaluations.items() if each.run.is_build]:
-            how = "t with Satterthwaite's degrees of freedom; in slices and among other pairs, of these builds only"
-            lines.append(f"p-values and intervals of {shortlist(built)} are for other builds as well ({how})")
+            how = "t with Satterthwaite's degrees of freedom; in slices and other pairs, these builds only"
+            lines.append(f"p-values and intervals of {shortlist(built)} cover other builds as well ({how})")
         yield "\n".join(
             [*lines, "counts of lost, gained and complete queries are means over trials; ranks are medians"]
         )
@@ -79,8 +79,8 @@ def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Setting
     queries = counted(noise.queries, "query")
     return (
         f"Two runs of {evaluation.name} on these {queries} differ by up to {fixed(noise.floor)} "
-        f"in {evaluation.label_of(text)} in {100 * settings.confidence:.3g}% of cases: "
-        "a smaller change of one run is noise."
+        f"in {evaluation.label_of(text)} in {100 * settings.confidence:.3g}% of cases, "
+        "so a smaller change between two runs is noise."
     )
 
 

@@ -1,4 +1,4 @@
-"""Converts AutoRAG project folders to experiment files that re-evaluate the stored result tables."""
+"""Convert AutoRAG project folders to experiment files that re-evaluate the stored result tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from groupgt.runtime import pl
 from groupgt.store.files import write_text
 
 METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
-# What AutoRAG's policy refuses in ground truth, and the note to print if it has to be allowed.
+# Ground truth that AutoRAG's policy refuses, and the note to print if it must be allowed.
 ALLOWANCES = {
     "empty_groups": ("drop", "AutoRAG skips queries with an empty group or a blank id; groupgt scores the rest"),
     "flat_gt": (
@@ -75,7 +75,7 @@ def experiment_text(contents: Project, beside: Path) -> str:
     notes = [*(f"Beware: {concern}" for concern in concerns), *(f"Left out: {line}" for line in contents.left)]
     name, corpus = _quoted(_clean(contents.folder.name)), contents.folder / "data" / "corpus.parquet"
     lines = [
-        *map(_comment, [f"The results stored in the AutoRAG project {contents.folder.name}, measured again.", *notes]),
+        *map(_comment, [f"Results stored in the AutoRAG project {contents.folder.name}, measured again.", *notes]),
         f"version: 1\nname: {name}\nconvention: autorag\n\ndatasets:\n  {name}:\n    format: autorag",
         f"    ground_truth: {_path(corpus.with_stem('qa'), beside)}",
         *([f"    corpus: {_path(corpus, beside)}"] if corpus.is_file() else []),
@@ -104,7 +104,7 @@ def stored_means(contents: Project) -> dict[str, dict[str, float]]:
         for name, mean in table.computed.items():
             if not math.isclose(reported := means[system][name], mean, rel_tol=1e-9, abs_tol=1e-12):
                 what = f"expected the {reported} of summary.csv, found {mean} as the mean of the column"
-                faults.add(str(table.path), f"{name}: {what}; they come from different runs; rerun the trial")
+                faults.add(str(table.path), f"{name}: {what}. They come from different runs; rerun the trial")
     faults.stop(DataError)
     return means
 
@@ -206,7 +206,7 @@ def _params(text: str) -> dict[str, str]:
 
 
 def _names(tables: list[_Table]) -> list[str]:
-    """Names each system after its trial, node and module, plus the parameters that vary within that module."""
+    """Name each system after its trial, node and module, plus the parameters that vary within that module."""
     names: list[str] = []
     for table in tables:
         trial, line, node = table.path.parts[-4:-1]
@@ -214,7 +214,7 @@ def _names(tables: list[_Table]) -> list[str]:
         beside = [other for other in tables if other.path.parent == table.path.parent]
         siblings = [other.params for other in beside if other.module == table.module]
         differing = [key for key in table.params if len({params.get(key) for params in siblings}) > 1]
-        # Words are clear without their key, numbers are not.
+        # Words are clear without a key, numbers are not.
         values = [value if (value := table.params[key])[:1].isalpha() else f"{key} {value}" for key in differing]
         base_name = _clean(" ".join([trial, *([line] if len(lines) > 1 else []), node, table.module, *values]))
         numbered = (f"{base_name} {number}" for number in range(2, len(tables) + 2))
@@ -223,15 +223,15 @@ def _names(tables: list[_Table]) -> list[str]:
 
 
 def _concerns(contents: Project) -> list[str]:
-    """Explains why values cannot match AutoRAG's."""
+    """Explain why values cannot match AutoRAG's."""
     concerns = [ALLOWANCES[name][1] for name in contents.rules if name in ALLOWANCES]
     defined, zero = contents.truth.judgments.defined.tolist(), "missing" in contents.rules
     for system, table in contents.tables.items():
         here = [is_defined and (zero or length > 0) for is_defined, length in zip(defined, table.lengths)]
         others = [qid for qid, one, other in zip(contents.truth.qids, table.counted, here) if one != other]
         if others:
-            counts = f"AutoRAG's means are of {sum(table.counted)} queries, these of {sum(here)}"
-            concerns.append(f"{system}: {counts}, which cannot agree; they differ in {', '.join(others[:3])}")
+            counts = f"AutoRAG averages over {sum(table.counted)} queries, groupgt over {sum(here)}"
+            concerns.append(f"{system}: {counts}, so the means cannot agree (they differ in {', '.join(others[:3])})")
     return concerns
 
 

@@ -1,4 +1,4 @@
-"""Correlate two orders of systems, whether they are evaluated now or read from result folders."""
+"""Correlate two orders of systems, evaluated now or read from result folders."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _stored(
 ) -> tuple[Side, Side]:
     """Return the sides of one or two result folders or comparisons."""
     if options:
-        raise ConfigError(f"{', '.join(options)}: needs ground truth and runs; stored values are used as they are")
+        raise ConfigError(f"{', '.join(options)}: needs ground truth and runs, because stored values cannot be changed")
     tables = [_table(each, dataset) for each in ((first,) if second is None else (first, second))]
     if second is None:
         if len(texts) != 2:

@@ -1,4 +1,4 @@
-"""Finds, checks and reads a result folder of `groupgt run`, and measures its results again.
+"""Find, check and read a result folder of `groupgt run`, and measure its results again.
 
 `groupgt report` and `plot` read values from result folders; `misses`, `explain`, `compare`, `depth`, `power` and
 `evaluate` accept one in place of ground truth and runs. `write` writes result folders; `merge` combines several.
@@ -59,8 +59,8 @@ class ResultFolder:
     """A result folder with its manifest, metric values, ground truth and runs.
 
     `dataset` and `chosen` are the data set and systems to measure again. Files stored elsewhere (a corpus or labeller
-    files) are looked up next to the experiment file, in `home` or at the path recorded in the folder, and used if
-    unchanged.
+    files) are looked up next to the experiment file, in `home` or at the path recorded in the folder. They are used
+    only if unchanged.
     """
 
     path: Path
@@ -270,7 +270,7 @@ class ResultFolder:
         return {name: "ascending" for name in self.chosen if self.direction(name) == "ascending"}
 
     def direction(self, system: str) -> Direction:
-        """Whether higher scores of a system are better."""
+        """Return whether the scores of a system are ascending (distances) or descending."""
         return "ascending" if self.manifest.systems[system].get("scores") == "ascending" else "descending"
 
     def kept_run(self, system: str) -> Path | None:
@@ -316,7 +316,7 @@ class ResultFolder:
             if self._unchanged(options[name]) is None:
                 faults.add(
                     str(self.path),
-                    f"the {spec['use']} labeller read {options[name]}, which is gone or has changed; name the labeller "
+                    f"the {spec['use']} labeller read {options[name]}, which is missing or has changed; name it "
                     "and its files with --labeller and --with, or run the experiment again",
                 )
         faults.stop()

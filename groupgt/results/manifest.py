@@ -1,4 +1,4 @@
-"""Reads and checks manifest.json, in which a result folder records everything that affects its results."""
+"""Read and check manifest.json, in which a result folder records everything that affects its results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from groupgt.store.stamped import LAST
 class Manifest:
     """Contents of manifest.json, which records everything that affects the results.
 
-    It contains versions, file digests, the seed, ground truth digests, the resolved configuration and systems, and the
+    They include versions, file digests, the seed, ground truth digests, the resolved configuration and systems, and the
     counts for each data set and system.
     """
 
@@ -39,7 +39,7 @@ class Manifest:
     commit: str = ""
     # Warnings that change the meaning of numbers, by data set; earlier versions kept none.
     warnings: dict[str, list[str]] | None = None
-    # What is known of metrics that are not built in.
+    # Properties of metrics that are not built in.
     own_metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -55,7 +55,7 @@ class Manifest:
             for name, facts in manifest.own_metrics.items():
                 restore(name, facts)
             return cast(Manifest, manifest)
-        what = "expected what this version writes of config, metrics, policy, ground truth and counts"
+        what = "expected config, metrics, policy, ground truth and counts as this version writes them"
         raise DataError(f"{file}: {what}, found something else; run the experiment again")
 
     @property

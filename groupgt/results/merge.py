@@ -1,4 +1,4 @@
-"""Compares what result folders hold: several of them, the data sets of one, or the history of an experiment."""
+"""Compare results in folders: several folders, the data sets of one, or the history of an experiment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from groupgt.store.stamped import age_of, has_stamp
 
 # Maximum number of queries in an error.
 NAMED = 3
-OTHER_QUERIES = "has other queries than the first folder, with the same ground truth"
+OTHER_QUERIES = "its queries differ from those of the first folder, although the ground truth is the same"
 
 
 def merged(
@@ -48,11 +48,11 @@ def merged(
 ) -> dict[str, Comparison]:
     """Return one comparison per data set over the systems in all folders, using the given metrics or all common ones.
 
-    Systems are compared on all of them, or only on those in `compared`.
-    Results are measured again, so that a comparison has all that the run had; if they cannot be, it has the stored
-    values, and its population says what is lacking. A system that occurs in several folders is marked with the folder
-    name, unless its values are identical. Raises `DataError` if ground truth, convention, labeller or policy differ,
-    since values are then not comparable.
+    Systems are compared on all of these metrics, or only on those in `compared`.
+    Results are measured again, so that a comparison has everything that the run had. If that is not possible, it has
+    the stored values, and its population says what is missing. A system that occurs in several folders is marked with
+    the folder name, unless its values are identical. Raises `DataError` if ground truth, convention, labeller or policy
+    differ, since values are then not comparable.
     """
     _check(folders)
     comparisons: dict[str, Comparison] = {}
@@ -113,7 +113,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
         if values:
             chosen[name] = values[0]
         if len(distinct) > 1:
-            text = f"the folders used different values of {name}: {', '.join(distinct)}; the first is used"
+            text = f"the folders used different values of {name}: {', '.join(distinct)}. The first is used"
             warnings.warn(text, GroupgtWarning, stacklevel=2)
     return Settings(**chosen)
 
@@ -163,7 +163,7 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
     (_, files), (_, other_files) = _labeller_of(folder, dataset), _labeller_of(other, dataset)
     for name, (path, digest) in files.items():
         if name in other_files and digest != other_files[name][1]:
-            what = f"the labeller's {name}, {path}, has other contents than {other_files[name][0]} in {other.path}"
+            what = f"the labeller's {name}, {path}, differs from {other_files[name][0]} in {other.path}"
             yield "labeller", f"data set {dataset!r}: {what}; {same}"
 
 
@@ -254,12 +254,12 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
     ]
 
 
-# What the population of a comparison says if its systems could not be measured again.
-AS_STORED = "values as stored, and nothing that needs rankings, because they cannot be measured again: "
+# The population of a comparison whose systems could not be measured again.
+AS_STORED = "stored values only, without anything that needs rankings, because systems cannot be measured again: "
 
 
 def why_stored(table: Comparison) -> str:
-    """Return why a comparison has stored values only; empty if it was measured again."""
+    """Return why a comparison contains only stored values; empty if it was measured again."""
     return next((text.removeprefix(AS_STORED) for text in table.population if text.startswith(AS_STORED)), "")
 
 
@@ -281,7 +281,7 @@ def _measured_again(
             for text, column in table.values[name].items():
                 again = evaluation.values[text_of[table.metrics[text]]][order]
                 if not np.allclose(again, column, rtol=0, atol=SLACK, equal_nan=True):
-                    raise DataError(f"{runs[name][0].path}: measured again, {name} has other values of {text}")
+                    raise DataError(f"{runs[name][0].path}: {name} has other values of {text} when measured again")
         names = [text_of[metric] for metric in table.metrics.values()]
         measured = comparison_of(evaluations, table.baseline, table.settings, names, table.primary)
     except GroupgtError as error:
@@ -289,7 +289,7 @@ def _measured_again(
         lost = f"{AS_STORED}{error}"
         settings, population = replace(table.settings, these_queries=False), [*table.population, lost]
         if table.settings.these_queries:
-            population.append("intervals are for other queries: those for these queries need the values of each trial")
+            population.append("intervals are for other queries, because those for these need the values of each trial")
         if any(folder.audit for folder in holders):
             population.append("not corrected by the audit")
         if built:
@@ -428,12 +428,12 @@ def _change(
     dataset: str,
     settings: Settings,
 ) -> list[Any]:
-    """Return the change since the previous run, its p-value, and the reason if the runs are not comparable."""
+    """Return the change since the previous run, its p-value, and a reason if the runs are not comparable."""
     (folder_before, values_before), (folder_after, values_after) = before, after
     for of in (dataset, None):
         for what, _ in _differences(folder_after, folder_before, of):
             return [None, None, f"other {what}"]
-    # Skip CIs for a thousand runs: slow, and not shown.
+    # Skip CIs for a thousand runs, which are slow and not shown.
     difference = values_after - values_before
     deltas = difference[~np.isnan(difference)]
     delta = mean_of(difference)

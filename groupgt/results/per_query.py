@@ -1,4 +1,4 @@
-"""Reads per-query values from per_query.parquet or per_query.csv in a result folder, column by column."""
+"""Read per-query values from per_query.parquet or per_query.csv in a result folder, column by column."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict
     else:
         raise DataError(
             f"{folder}: expected per_query.csv or per_query.parquet, found neither; "
-            "have the experiment write one of them: output.formats: [csv] or [parquet]"
+            "add csv or parquet to output.formats of the experiment"
         )
     title, faults = str(file), Faults()
-    # Values that no evaluation could have written.
+    # Values that no evaluation can have written.
     for name in TEXT_COLUMNS:
         if None in columns[name]:
             faults.add(title, f"expected text in every row of the {name!r} column, found null")

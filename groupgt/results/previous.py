@@ -1,4 +1,4 @@
-"""Reads the previous run of an experiment from its result folder, to compare systems with their earlier versions."""
+"""Read the previous run of an experiment from its result folder, to compare systems with their earlier versions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = Fals
         missing = f"expected a run of {experiment.title}, found {shortlist(list(there), 3)}"
     if allow_none:
         return Previous()
-    raise ConfigError(f"--against {path}: {missing}; a first run, which has no previous one, takes --allow-no-previous")
+    raise ConfigError(f"--against {path}: {missing}; for a first run, use --allow-no-previous")
 
 
 def earlier_runs(path: Path, experiment: Experiment) -> Iterator[ResultFolder]:
@@ -56,7 +56,7 @@ def former_of(folder: ResultFolder, dataset: str, experiment: Experiment) -> For
     systems = {}
     for name in names:
         kept = one.kept_run(name)
-        # If the format had to be named, the file is not read again with a guessed one.
+        # If the format was named, the file is not read again with a guessed one.
         is_named = folder.manifest.systems[name]["options"].get("format") is not None
         run = one.run_of(name) if kept or (not is_named and one.original_run(name)) else None
         systems[name] = FormerSystem(run, bare=kept is not None, is_build=one.is_of_builds(name))
@@ -67,7 +67,7 @@ def former_of(folder: ResultFolder, dataset: str, experiment: Experiment) -> For
 
 
 def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
-    """Explains how the previous policy, labeller or tokenizer differs from the current one; empty if they match."""
+    """Explain how the previous policy, labeller or tokenizer differs from the current one; empty if they match."""
     evaluate = experiment.as_written["evaluate"]
     for what, now, then in (
         ("policy", str(experiment.policy), folder.manifest.policy),
@@ -86,6 +86,6 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
         raise DataError("its values were not saved (output.formats has neither csv nor parquet)")
     values: dict[str, dict[str, Floats]] = {}
     for name, scored in folder.systems[folder.dataset].items():
-        order = order_of(scored.qids, qids, "its stored values belong to other queries")
+        order = order_of(scored.qids, qids, "its stored values are for other queries")
         values[name] = {str(metric): scored.values[text][order] for text, metric in folder.metrics.items()}
     return values

@@ -1,4 +1,4 @@
-"""Writes result folders: the manifest, values per query, runs and ground truth, beside the files that present them."""
+"""Write result folders: the manifest, values per query, runs, ground truth, and the files that present them."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def per_query_grid(outcome: Outcome) -> Grid:
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
     """Return writers for all results and ground truth, so that `folder` can measure them again.
 
-    Results that are streamed, or that have more than ids and scores, are saved only if `all_of_them` is set. The same
-    applies to qrels, which are intended for other tools.
+    Results that are streamed, or that contain more than ids and scores, are saved only if `all_of_them` is set. So are
+    qrels, which are for other tools.
     """
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():

@@ -81,7 +81,7 @@ def test_power(capsys: pytest.CaptureFixture[str]) -> None:
     # Differences -1/2 and 0: their standard deviation is .5 / √2.
     assert row["spread"] == pytest.approx(0.5 / 2**0.5)
     out, _ = call(capsys, *given)
-    assert out.startswith("other against bm25: 2 queries have 0% power to detect a difference of +0.5000 in recall@2; ")
+    assert out.startswith("other against bm25: 2 queries have 0% power to detect a difference of +0.5000 in recall@2. ")
     assert "alpha 0.05 per comparison" in out
 
 
@@ -226,7 +226,7 @@ def test_pairs_have_no_room_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
     _, err = call(capsys, *given, "--format", "csv", status=2)
     assert "use --format json" in err
     out, _ = call(capsys, *given, "-m", "mrr")
-    assert "pairs: p corrected (step-down maximum) over 1 comparison" in out
+    assert "pairs: p-values corrected (step-down maximum) for 1 comparison" in out
 
 
 def test_shares_in_per_cent_and_what_is_not_reached(capsys: pytest.CaptureFixture[str], snapshot: Snapshot) -> None:

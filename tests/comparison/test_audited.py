@@ -127,11 +127,13 @@ def test_stars_intervals_and_sentences_agree(tmp_path: Path, snapshot: Snapshot)
     # Twelve queries are `few`, of which fewer than ten are audited: nothing is concluded.
     few = next(part for part in comparison.slices if part.value == "few")
     assert all(math.isnan(row.mean) and not row.significant for row in few.rows)
-    assert "pairs: p corrected (holm)" in str(comparison)
+    assert "pairs: p-values corrected (holm)" in str(comparison)
     assert comparison.headroom == []
     shown = str(comparison)
     snapshot(shown.splitlines()[0])
-    assert "t test of differences corrected by the audit, p corrected (holm) over 2 comparisons per metric" in shown
+    assert (
+        "t test of differences corrected by the audit, p-values corrected (holm) for 2 comparisons per metric" in shown
+    )
     assert "corrected by 40 audited of 120 queries, a recorded random sample" in shown
     assert "each difference is corrected separately" in shown
 

@@ -63,7 +63,7 @@ def test_a_reversal_that_is_real_is_told_as_one() -> None:
     text = str(groupgt.compare(truth, {"base": base, "other": other}, ["recall@1"], by="kind"))
     assert "reversal: other with -1.0000 in recall@1 where kind = seldom" in text
     assert "), and +0.5385 overall" in text
-    assert "slices by kind: p corrected (holm) over 2 comparisons" in text
+    assert "slices by kind: p-values corrected (holm) for 2 comparisons" in text
 
 
 def test_slices_are_a_partition_whatever_the_column_holds() -> None:
@@ -95,7 +95,7 @@ def test_columns_with_too_many_values_are_left_out_and_named() -> None:
     table = groupgt.compare(truth, runs, ["mrr"], by=["number", "kind"], resamples=99)
     assert {part.by for part in table.slices} == {"kind"}
     text = str(table)
-    assert "slices by number are omitted: it has 300 values, more than 200" in text
+    assert "slices by number are omitted, because it has 300 values, more than 200" in text
     # Twelve slices do not fit a line: each has a row of its own.
     (header,) = [line for line in text.splitlines() if line.startswith("mrr: delta by kind")]
     assert header.split()[4:] == ["queries", "one", "(mean)", "two"]

@@ -41,7 +41,7 @@ def test_groups_whose_chunks_hold_too_little_are_listed() -> None:
     found = groupgt.rechunk(truth, OLD, NEW)
     assert [(row.qid, row.old, row.new, row.share) for row in found.weak] == [("q1", "o1", "n1", 0.8)]
     assert [row["qid"] for row in found.to_dict()["weak"]] == ["q1"]
-    assert "chunk that holds most of it" in found.text()
+    assert "chunk that contains most of it" in found.text()
     # 90 of 100 is most of it.
     assert groupgt.rechunk({"q": [["o1"]]}, OLD, {"n": ("d", 0, 90)}).weak == []
     # A query that is dropped has no groups.

@@ -560,7 +560,7 @@ def test_the_page_of_a_query_says_why_it_does_not_count(population: str, tmp_pat
         "answerable": "Complete @5 in",
         "missing": "Not complete @5 in any system.",
         "unanswerable": "This query is declared unanswerable",
-        "undefined": "This query has no ground truth, so it counts in no mean;",
+        "undefined": "This query has no ground truth, so no mean includes it.",
         "extra": f"This page does not contain the query {qid}",
     }
     assert [name for name, text in said.items() if text in shown] == [population]

@@ -39,8 +39,8 @@ def test_by_hand() -> None:
     assert (found.queries, found.kept) == (2, 2)
     shown = str(found)
     kept = "2 of 4 groups are covered by the last stage"
-    assert f"{kept}. No stage alone loses most: retrieved and prompt lose 1 (25%) each." in shown
-    assert "1 time a stage covers a group that the previous stage did not" in shown
+    assert f"{kept}. No single stage loses most: retrieved and prompt lose 1 (25%) each." in shown
+    assert "in 1 case, a stage covers a group that the previous stage did not" in shown
 
 
 def test_one_stage_is_named_if_it_alone_loses_most(snapshot: Snapshot) -> None:

@@ -55,8 +55,8 @@ def test_nothing_is_detected_in_few_queries() -> None:
     assert detectable(SURE, np.zeros(50), RECALL, Settings()).one_way is None
     assert detectable(Gate("*", "recall@2", min_gain=0), np.ones(50), RECALL, Settings()).one_way is None
     found = detectable(SURE, np.ones(5), RECALL, Settings())
-    words = "no drop is detected 8 times in 10, not even the loss of everything"
-    assert detected(SURE, found) == f"with these 5 queries, {words}"
+    words = "this gate catches no drop 8 times in 10, not even the loss of everything"
+    assert detected(SURE, found) == f"with 5 queries, {words}"
 
 
 @pytest.mark.property
@@ -150,21 +150,21 @@ def test_a_dry_run_says_what_gates_can_detect(tmp_path: Path, capsys: pytest.Cap
     file = written(tmp_path, lost=12)
     lines = said(capsys, str(file))
     # From the files, without any run: 48 of 60 are 0.8.
-    start = (
-        "gate 1 (recall@2, max_drop 0.01, against previous, unless not_significant), b on d: with these 60 queries, "
+    start = "gate 1 (recall@2, max_drop 0.01, against previous, unless not_significant), b on d: with 60 queries, "
+    assert lines[0].startswith(f"{start}this gate catches a drop of 0.1")
+    assert (
+        "or more (8 times in 10) if queries are only lost. If 10% of queries also change in both directions, "
+        in lines[0]
     )
-    assert lines[0].startswith(f"{start}a drop of 0.1")
-    assert "or more, 8 times in 10, if queries are only lost; 0." in lines[0]
-    assert lines[0].endswith("if 10% also change both ways; most smaller drops pass, though beyond 0.01")
-    assert lines[1].startswith(
-        "gate 2 (recall@2, kind odd, max_drop 0.01, unless not_significant), * on d: with these 30 "
-    )
+    assert lines[0].endswith(" or more. Most smaller drops pass, even those beyond 0.01")
+    assert lines[1].startswith("gate 2 (recall@2, kind odd, max_drop 0.01, unless not_significant), * on d: with 30 ")
     assert lines[2] == "gate 3 (dcg@2, min_gain 0.1), b on d: what it can detect is unknown: dcg has no best value"
-    since = "since the mean of the earlier run is 0.8000"
-    assert lines[3] == f"gate 4 (recall@2, min 0.75), b on d: it fails from a drop of more than 0.0500 on, {since}"
-    fails = "it fails at the mean of the earlier run, 0.8000, and passes from a"
-    assert lines[4] == f"gate 5 (recall@2, max 0.5), b on d: {fails} drop of 0.3000 on"
-    assert lines[5] == f"gate 6 (recall@2, min 0.9), b on d: {fails} gain of 0.1000 on"
+    assert (
+        lines[3] == "gate 4 (recall@2, min 0.75), b on d: fails if the mean drops by more than 0.0500 (it was 0.8000)"
+    )
+    fails = "fails at the earlier mean of 0.8000; passes if the mean"
+    assert lines[4] == f"gate 5 (recall@2, max 0.5), b on d: {fails} drops by at least 0.3000"
+    assert lines[5] == f"gate 6 (recall@2, min 0.9), b on d: {fails} rises by at least 0.1000"
 
 
 def test_it_is_told_from_earlier_runs_and_what_changed_between_two(
@@ -217,7 +217,7 @@ def test_power_says_it_of_a_result_folder(
     told = capsys.readouterr()
     assert "b against a: 60 queries have" in told.out.replace("\u00a0", " ")
     lines = [line for line in told.out.splitlines() if line.startswith("gate")]
-    assert "b on d: with these 60 queries, a drop of 0.1" in lines[0]
+    assert "b on d: with 60 queries, this gate catches a drop of 0.1" in lines[0]
     snapshot(lines[0])
     assert len(lines) == 6
     # One system has no power, but gates.

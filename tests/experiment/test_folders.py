@@ -163,7 +163,7 @@ def test_a_first_run_stores_the_baseline_of_the_next(tmp_path: Path, cli: Cli) -
     run = ("run", tmp_path / "kept.yaml", "--against", tmp_path / "new", "--allow-no-previous")
     first = cli(*run)
     assert first.status == 0
-    assert "1 gate skipped: no previous result to compare with" in first.out
+    assert "1 gate skipped, because there is no previous result to compare with" in first.out
     second = cli(*run)
     assert second.status == 0
     assert "recall@1 drops at most 0 from the previous run" in second.out

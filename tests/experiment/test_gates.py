@@ -142,7 +142,7 @@ def test_a_gate_on_what_is_left_out_is_not_checked_and_every_medium_says_so(
 ) -> None:
     found = gates(swept, '{system: "fused*", metric: recall@10, min: 1}', only=["bm25*"])
     assert {(gate.passed, gate.skipped, gate.problem) for gate in found} == {(True, True, "left out")}
-    assert "was not checked: --only left its system out" in reason(found[0])
+    assert "was not checked, because --only left its system out" in reason(found[0])
     files = {option: tmp_path / option for option in ("--junit", "--summary")}
     main(["run", str(swept), "--only", "bm25*", *(str(part) for pair in files.items() for part in pair)])
     out = capsys.readouterr().out

@@ -206,7 +206,7 @@ def test_files_of_labellers_are_compared_by_their_contents(folder: Path) -> None
     other = run(folder, labelled % "map.jsonl")
     with pytest.raises(groupgt.DataError) as told:
         merged([ResultFolder.read(first), ResultFolder.read(other)], Settings())
-    what = f"data set 'own': the labeller's mapping, map.jsonl, has other contents than map.jsonl in {first}"
+    what = f"data set 'own': the labeller's mapping, map.jsonl, differs from map.jsonl in {first}"
     assert what in str(told.value)
 
 
@@ -368,7 +368,7 @@ def test_reports_compare_as_the_folders_did(
     first = run(folder, change.replace(", seed: 0", ""), "seed=5")
     main(["report", str(first), "--details"])
     out = capsys.readouterr().out
-    assert "seed 5, p not corrected; " in out
+    assert "seed 5, p-values not corrected; " in out
     assert "alpha 0.01" in out
     # As in the run: compared on one metric, with the means of the others.
     assert "mrr@2: ├─┤" not in out
@@ -381,7 +381,7 @@ def test_reports_compare_as_the_folders_did(
     assert "alpha 0.01" in told.out
     main(["report", str(first), "--alpha", "0.2", "--correction", "holm", "--details"])
     out = capsys.readouterr().out
-    assert "p corrected (holm) over 1 comparison; " in out
+    assert "p-values corrected (holm) for 1 comparison; " in out
     assert "over 1 comparison; alpha 0.2" in out
 
 

@@ -107,7 +107,7 @@ def test_what_is_worse_and_what_is_better(tmp_path: Path) -> None:
     outcome = ran(tmp_path / "now", {"a": GOOD, "b": GOOD, "c": BAD}, against=main_run)
     first, second, *_ = verdict(outcome)
     assert first.startswith("c is significantly worse than in the previous run: -0.7500 in mrr (")
-    assert "after correction (holm) over 3 comparisons" in first
+    assert "after correction (holm) for 3 comparisons" in first
     assert second.startswith("b is significantly better than in the previous run: +0.7500 in mrr (")
     contrasts = outcome.against["one"].contrasts()
     assert {name: round(each.delta, 4) for name, each in contrasts.items()} == {"a": 0.0, "b": 0.75, "c": -0.75}
@@ -303,7 +303,7 @@ def test_the_baseline_may_be_gained_over(tmp_path: Path) -> None:
     found = ran(tmp_path, {"a": BAD, "b": GOOD, "c": some(3)}, gates=f"[{gates}]").gates
     assert [each.passed for each in found] == [True, False, False, False]
     assert "better than a by 0.7500 (minimum 0.7, 16 queries); the gain is significant" in reason(found[0])
-    assert "over 2 comparisons" in reason(found[0])
+    assert "for 2 comparisons" in reason(found[0])
     assert "the gain is not significant" in reason(found[1])
 
 
@@ -353,14 +353,14 @@ def test_without_a_run_before_it_is_refused_or_gates_are_skipped(
     if against is not None:
         with pytest.raises(ConfigError) as told:
             ran(tmp_path / "now", {"a": BAD}, **asked)
-        way = "a first run, which has no previous one, takes --allow-no-previous"
+        way = "for a first run, use --allow-no-previous"
         assert told.value.faults == (f"--against {against}: {words}; {way}",)
     outcome = ran(tmp_path / "now", {"a": BAD}, **asked, first=True)
     assert outcome.passed
     assert outcome.previous == (None if place is None else "")
     snapshot(verdict(outcome)[0])
     assert ("No previous run to compare with." in verdict(outcome)) == (place is not None)
-    why = "a on one: mrr has no previous run (--against) to be compared with"
+    why = "a on one: mrr has no previous run to compare with (--against)"
     assert reason(outcome.gates[0]) == why
     assert {row["result"] for row in page_of(outcome)["datasets"][0]["gates"]} == {"skipped"}
     junit = junit_report(outcome)

@@ -114,7 +114,7 @@ def test_the_verdict_on_a_folder_is_by_the_primary_metric_of_the_run(
     assert " in recall@5." in out.splitlines()[0]
     pytest.importorskip("scipy")
     out, _ = printed(capsys, "power", folder)
-    assert "in ndcg@10; 80% takes" in out.splitlines()[0]
+    assert "in ndcg@10. 80% power needs" in out.splitlines()[0]
 
 
 def test_runs_are_kept_under_their_names_whatever_is_written(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_what_a_labeller_read_and_is_gone(tmp_path: Path, capsys: pytest.Capture
     latest = small(tmp_path, ", labeller: {use: text, with: {corpus: corpus.jsonl}}")
     (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "changed"}\n')
     _, err = printed(capsys, "evaluate", latest, "--dataset", "one", status=2)
-    assert "the text labeller read corpus.jsonl, which is gone or has changed" in err
+    assert "the text labeller read corpus.jsonl, which is missing or has changed" in err
     out, _ = printed(capsys, "evaluate", latest, "--dataset", "one", "--labeller", "id", "--format", "json")
     assert {run["labeller"] for run in json.loads(out)["runs"]} == {"id"}
 

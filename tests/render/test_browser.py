@@ -323,7 +323,7 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
 def test_the_queries_behind_an_outcome_are_linked(opened: Tab) -> None:
     opened.view("outcomes")
     assert re.fullmatch(r"Of \d+ wrong answers of both, \d+ had incomplete retrieval\.", opened.text(".says"))
-    assert "Better retrieval need not fix these answers." in opened.text("main")
+    assert "better retrieval need not fix them." in opened.text("main")
     for place, count in enumerate(opened.texts(".cell b")):
         opened.click(f".cells > .cell:nth-of-type({place + 1})")
         assert opened.count(".cell[aria-expanded=true]") == 1
@@ -645,7 +645,7 @@ def test_a_row_opens_its_details_and_the_table_is_sorted(opened: Tab) -> None:
     assert opened.count(".details:not([hidden])") == 0
     opened.click("table.standings .opener")
     assert opened.count(".details:not([hidden])") == 1
-    assert "Significant: the whole interval is above 0." in opened.text(".details:not([hidden])")
+    assert "Significant. The interval is entirely above 0." in opened.text(".details:not([hidden])")
     opened.click("#sort-name")
     opened.wait("document.querySelector('th[aria-sort=ascending] #sort-name') !== null")
     opened.click("#sort-name")

@@ -1,4 +1,4 @@
-"""Stores page data in blocks of compressed, base64-encoded JSON, and selects details to fit a size limit."""
+"""Store page data in blocks of compressed, base64-encoded JSON, and select details to fit a size limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def block(value: Any) -> bytes:
 
 
 def deflated(text: str) -> bytes:
-    """Compresses text and encodes it in base64."""
+    """Compress text and encode it in base64."""
     return base64.b64encode(zlib.compress(text.encode(), LEVEL))
 
 
@@ -105,7 +105,7 @@ def chunks_of(dataset: Dataset) -> list[Chunk]:
 
 
 def fit(every: Sequence[Sequence[Chunk]], room: int) -> list[str]:
-    """Omits the least informative details until the page fits; returns descriptions of what was omitted."""
+    """Omit the least informative details until the page fits, and return descriptions of what was omitted."""
     over = sum(chunk.size for chunks in every for chunk in chunks) - room
     # Begin with the last chunks of every data set: they contain the least informative queries.
     last_first = [chunk for row in zip_longest(*map(reversed, every)) for chunk in row if chunk is not None]

@@ -1,6 +1,6 @@
-"""Data model of the report page: plain tables that callers fill in and `page.write` turns into a single file.
+"""Define the data model of the report page: plain tables that callers fill in and `page.write` turns into one file.
 
-The types that the scripts are checked with are derived from these classes.
+The types that check the scripts are derived from these classes.
 
 Systems and metrics are identified by their index in `Dataset.systems` and `Dataset.metrics`; groups by their index
 within a query, from 0. None means undefined.
@@ -23,7 +23,7 @@ class Sentence(TypedDict):
 
 
 class Contrasts(TypedDict):
-    """All differences between two systems; `names` and `heads` are the fields of a contrast that every row has as text.
+    """All differences between two systems; `names` and `heads` are the contrast fields that every row contains as text.
 
     A row is a system, the other one, a metric, a slice (-1 for all queries), the difference, its CI, the numbers of
     queries that are better, the same and worse, the texts, the decision of the test, whether the slice contradicts the
@@ -51,7 +51,7 @@ class Values(TypedDict):
     """The values of one metric: distinct `numbers`, and for each of them its text, its level and its step.
 
     Of two levels, the larger is better; values with the same level count as equal. Steps are those of heat maps, from 0
-    to 5 (None if the metric is unbounded). `cells[system][question]` is the place of a value among the numbers (-1:
+    to 5 (None if the metric is unbounded). `cells[system][question]` is the index of a value among the numbers (-1:
     undefined). `spreads` are the ranges of the values of each query, with texts; empty for a single system.
     """
 
@@ -104,7 +104,7 @@ class Detail(NamedTuple):
 
 
 class Metric(TypedDict):
-    """A metric: its name, label and description; `order` is that of a table with the best values first.
+    """A metric: its name, label and description; `order` is the sort order that puts the best values first.
 
     `best` are all systems with the best mean.
     """
@@ -145,10 +145,10 @@ class SliceMeans(TypedDict):
 class Gate(TypedDict):
     """A gate with its result (passed, FAILED or skipped) and why, and its row in the list of gates.
 
-    `order` sorts the list by `kind`, failures first. `measure` and `rest` say what is measured; `note` says why it has
+    `order` sorts the list by `kind`, failures first. `measure` and `rest` describe the measure; `note` says why it has
     no value, or why it is allowed. `shares` are the percentages of a bar that the value and the limit take (None
-    without a value); what is `over` the limit is drawn apart. `shown` is what the list of queries
-    is asked for to show those of the gate, worst first.
+    without a value); if `over`, the part beyond the limit is drawn separately. `shown` contains the address parameters
+    that list the queries of the gate, worst first.
     """
 
     number: int
@@ -168,7 +168,7 @@ class Gate(TypedDict):
 
 
 class Former(TypedDict):
-    """A system beside its version in the previous run, as text; of many queries only the first are named."""
+    """A system and its version in the previous run, as text; only the first of many queries are named."""
 
     name: str
     rows: list[list[str]]
@@ -180,7 +180,7 @@ class Former(TypedDict):
 
 
 class Previous(TypedDict):
-    """The previous run; `heads` are those of the rows of its systems."""
+    """The previous run; `heads` are the column headings of the rows of its systems."""
 
     run: str
     heads: list[str]
@@ -189,7 +189,7 @@ class Previous(TypedDict):
 
 
 class OutcomeCell(TypedDict):
-    """The queries of a cell: how many, what became of them, where to look, the first of them, and how many more."""
+    """The queries of a cell: their number and outcome, where to look, the first queries, and the number of others."""
 
     count: str
     label: str
@@ -199,10 +199,10 @@ class OutcomeCell(TypedDict):
 
 
 class OutcomesOfSystem(TypedDict):
-    """The answers of a system beside its results.
+    """The answers of a system together with its results.
 
-    `cells` are complete and correct, complete and wrong, incomplete and correct, incomplete and wrong. A bar is its
-    label, value, low and high in percent, and the value as text. `shares` has headers and rows.
+    `cells` are complete and correct, complete and wrong, incomplete and correct, incomplete and wrong. A bar has
+    a label, value, low and high in percent, and the value as text. `shares` has headers and rows.
     """
 
     system: str
@@ -218,9 +218,10 @@ class OutcomesOfSystem(TypedDict):
 
 
 class Outcomes(TypedDict):
-    """The answers of all systems that have them beside their results.
+    """The answers of all systems that have them, together with their results.
 
-    `first` has queries that are incomplete and wrong in all of them, with text and groups covered; `more` has others.
+    `first` contains queries that are incomplete and wrong in all systems, with text and groups covered; `more` contains
+    the others.
     """
 
     sentences: list[Sentence]
@@ -232,9 +233,9 @@ class Outcomes(TypedDict):
 
 
 class Decided(TypedDict):
-    """The decision: the word of its badge, a sentence with names at odd places, the evidence, and a note.
+    """The decision: the word on its badge, a sentence with names at odd positions, the evidence, and a note.
 
-    `system` is the one that it is about, or empty.
+    `system` is the system that the decision is about, or empty.
     """
 
     badge: str
@@ -245,11 +246,11 @@ class Decided(TypedDict):
 
 
 class StandingRow(TypedDict):
-    """A system in the table of systems: its `base` name and options, and how it stands against the baseline (`kind`).
+    """A system in the table of systems: its `base` name and options, and how it compares with the baseline (`kind`).
 
-    `cells`, `marks` and `sort` have a text, a sign and a value by column. `bar` is a place on the axis, with those of
-    an interval if there is one, and `limit` that of a gate and whether it failed. `label` is the bar in words, and
-    `details` has terms with their texts.
+    `cells`, `marks` and `sort` contain a text, a sign and a value by column. `bar` is a position on the axis, followed
+    by the ends of the interval if there is one; `limit` is the position of a gate's limit, and whether the gate failed.
+    `label` describes the bar in words, and `details` contains terms with their texts.
     """
 
     name: str
@@ -268,10 +269,10 @@ class StandingRow(TypedDict):
 
 
 class Standings(TypedDict):
-    """The table of systems: its title with the name of the baseline, columns by key, and what intervals are.
+    """The table of systems: its title with the name of the baseline, columns by key, and a description of intervals.
 
-    A tick is a place on the axis of bars, from 0 to 100, its label, and whether it is that of no change. `legend` has
-    kinds of rows with their meaning.
+    A tick is a position on the axis of bars, from 0 to 100, its label, and whether it means no change. `legend`
+    contains kinds of rows with their meaning.
     """
 
     title: str
@@ -285,7 +286,7 @@ class Standings(TypedDict):
 
 
 class FirstQuery(TypedDict):
-    """A query to look at first, what became of it, and the groups that it lacks with their ranks."""
+    """A query to look at first, its result, and the missing groups with their ranks."""
 
     qid: str
     text: str
@@ -294,7 +295,7 @@ class FirstQuery(TypedDict):
 
 
 class First(TypedDict):
-    """Queries to look at first, why these, and a link to all."""
+    """Queries to look at first, the reason, and a link to all queries."""
 
     why: str
     queries: list[FirstQuery]
@@ -304,8 +305,8 @@ class First(TypedDict):
 class Shown(TypedDict):
     """A data set with its decision, all systems and comparisons.
 
-    `population` says what was evaluated, and `notes` goes with the decision. `subject` is the system that views open
-    with: the one that the decision is about, or else the best.
+    `population` says what was evaluated, and `notes` comment on the decision. `subject` is the system that views show
+    first: the subject of the decision, or else the best.
     """
 
     name: str
@@ -346,7 +347,7 @@ class Dataset(Shown):
 
 
 class DatasetOnPage(Shown):
-    """A data set as all views see it: the number of its queries, and those that each block of details has."""
+    """A data set as all views see it: the number of its queries, and the queries in each block of details."""
 
     count: int
     chunks: list[list[int]]
@@ -384,7 +385,7 @@ class Page(TypedDict):
 
 
 class Ranks(TypedDict):
-    """Classes of ranks: their names, and the last rank of each but the last two."""
+    """Classes of ranks: their names, and the last rank of all but the last two."""
 
     names: list[str]
     ends: list[int]

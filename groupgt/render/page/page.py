@@ -1,7 +1,7 @@
-"""Writes the report as a single HTML file that opens from disk, loads nothing else, and runs only its own scripts.
+"""Write the report as a single HTML file that opens from disk, loads nothing else, and runs only its own scripts.
 
 All user text is escaped or stored in blocks of compressed JSON; scripts are allowed only by SHA-256 hash. The
-scripts place, sort, filter and draw; every text that they show is finished, beside a number in full double precision.
+scripts only place, sort, filter and draw: the page contains every text in its final form, next to its exact number.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _sentence(sentence: Sentence, badge: str = "") -> str:
 
 
 def _name(text: str) -> str:
-    """Escapes a name and isolates it, so that its text direction does not affect the rest of the sentence."""
+    """Escape a name and isolate it, so that its text direction does not affect the rest of the sentence."""
     return f"<bdi>{_escaped(text)}</bdi>"
 
 
@@ -229,7 +229,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u202
 
 
 def _escaped(text: str) -> str:
-    """Escapes text and makes control characters visible, including those for text direction.
+    """Escape text and make control characters visible, including those for text direction.
 
     >>> _escaped("a\\u202eb")
     'a&lt;U+202E&gt;b'

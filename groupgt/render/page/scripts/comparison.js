@@ -27,7 +27,7 @@ async function comparison() {
       select("second", "against", [...options, ...previousOption(set)], b, (value) => change({ a, b: value })),
       metricField(set, metric)
     ),
-    first === second ? h("p", { class: "note" }, "Both sides are the same system; choose another.") : [pairVerdict(a, b, each), everyField(set, each)].filter((part) => part !== null),
+    first === second ? h("p", { class: "note" }, "Both sides are the same system. Choose another.") : [pairVerdict(a, b, each), everyField(set, each)].filter((part) => part !== null),
     h(
       "div",
       { class: "figures" },
@@ -195,7 +195,7 @@ function sliceTable(set, first, second, metric) {
   });
   const isAny = rows.some((/** @type {Plain} */ row) => standing(row.each) !== "not significant");
   const isTurned = body.some((/** @type {Child[]} */ cells) => cells[6]);
-  const below = ["p is corrected over all slices", ...(isAny ? ["* significant"] : []), ...(isTurned ? ["reversal: opposite sign to the overall difference"] : [])];
+  const below = ["p-values are corrected over all slices", ...(isAny ? ["* significant"] : []), ...(isTurned ? ["reversal: the sign differs from the overall difference"] : [])];
   return section(
     "By slice",
     table(["slice", ...["queries", "difference", level(rows[0].each), "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
@@ -234,5 +234,5 @@ function headroom(set) {
   if (!set.headroom.length) return null;
   const rows = set.headroom.map((/** @type {any[]} */ [metric, system, ...texts]) => [visible(metric), named(system, 60), ...texts.map((text) => h("td", { class: "number" }, text))]);
   const heads = ["metric", "best system", ...["mean", "oracle mean", "maximum gain", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
-  return section("Headroom", h("p", { class: "soft" }, "The oracle picks the best system for each query: an upper bound that grows by chance as systems are added."), table(heads, rows, "Headroom"));
+  return section("Headroom", h("p", { class: "soft" }, "The oracle picks the best system for each query. Its score is an upper bound that grows by chance as systems are added."), table(heads, rows, "Headroom"));
 }

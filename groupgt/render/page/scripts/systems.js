@@ -169,7 +169,7 @@ function slicesFigure(set, metric) {
     drawing,
     title: `Mean ${label} by slice`,
     lines: linesFor(drawing, label, Math.max(...set.systems.map((/** @type {Plain} */ each) => each.queries[metric]))),
-    text: `Means of ${label} in ${counted(set.slices.length, "slice")} for ${counted(set.systems.length, "system")}; the table lists all figures.`,
+    text: `Means of ${label} in ${counted(set.slices.length, "slice")} for ${counted(set.systems.length, "system")}; the table lists all numbers.`,
     tables: { rows },
     texts: { $low: domain[0], $high: domain[1] },
     heads: ["slice", "system", "mean", "queries"],
