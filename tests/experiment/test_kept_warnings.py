@@ -45,7 +45,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_folder_remembers_a_system_that_failed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = FILE.replace("[json, report]", "[csv, json]").replace("live: {use: bm25}", "live: {use: python, with: {target: 'live:search'}, on_error: skip}")
+    text = FILE.replace("[json, report]", "[csv, json]").replace(
+        "live: {use: bm25}", "live: {use: python, with: {target: 'live:search'}, on_error: skip}"
+    )
     file.write_text(text, encoding="utf-8")
     (file.parent / "live.py").write_text("def search(query, top_k):\n    raise RuntimeError('closed')\n")
     with pytest.warns(GroupgtWarning):
