@@ -258,7 +258,9 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
-        _failing("queries whose scores rise along the ranking", contradicted.rising_scores),
+        _failing(
+            f"queries whose scores {'fall' if run.ascending else 'rise'} along the ranking", contradicted.rising_scores
+        ),
         _failing("queries whose ranks contradict their scores", contradicted.contradicted_ranks),
     ]
 

@@ -5,6 +5,7 @@ Readers add the location.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -59,7 +60,10 @@ CALL_COLUMN, CALL_LIST = "call", "retrieved_calls"
 # The columns that number the times a system was asked, with one index or with one built anew each time.
 TRIAL, BUILD = "trial", "build"
 # What agents' harnesses and researchers call the number of a trial.
-REPEATS = ("epoch", "attempt", "repeat", "repetition", "seed", "run_id")
+REPEATS = re.compile(
+    r"(?:trial|epoch|attempt|repeat|repetition|rep|replicate|iteration|sample|seed|run)(?:_(?:id|no|num|number|index))?"
+    r"|(?:system|model|retriever)(?:_name)?"
+)
 FIELDS = (
     *(Field(unit, "length", (unit,), f"retrieved_{unit}") for unit in LENGTH_UNITS),
     Field(CALLS, "call", (CALL_COLUMN,), CALL_LIST),
@@ -145,7 +149,9 @@ def trial_column(names: Container[str], title: str) -> str | None:
 
 def repeats_in(names: Collection[str]) -> str | None:
     """Return the column that probably numbers trials, if no column is declared to."""
-    return None if {TRIAL, BUILD} & set(names) else next((name for name in names if name.lower() in REPEATS), None)
+    return (
+        None if {TRIAL, BUILD} & set(names) else next((name for name in names if REPEATS.fullmatch(name.lower())), None)
+    )
 
 
 def repeat_fault(column: str, first: Any, other: Any) -> str:

@@ -19,12 +19,15 @@ from groupgt.formats.columns import Column, Lists, columns_in
 from groupgt.formats.fields import (
     BUILD,
     CALL_LIST,
+    FIELDS,
     NESTED,
     SCORES,
     TEXTS,
     TRIAL,
+    Field,
     calls_fault,
     fields_of,
+    first_in,
     length_of,
     lists_of,
     query_fault,
@@ -251,7 +254,8 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
             faults.add(where, f"expected one list of results, found {' and '.join(lists)}; keep only one")
         elif "list" in kinds and qid in builder.ids:
             faults.add(where, "duplicate query")
-        note_cost(builder.costs, qid, row.get("cost"), faults, where)
+        cost = row.get("cost")
+        note_cost(builder.costs, qid, number_of(cost) if isinstance(cost, str) else cost, faults, where)
         kinds.add("list")
         columns = {"retrieved_ids": Column(keys[names.index(lists[0])]), **columns_of(keys)}
         add_ranking(builder, qid, with_lists(row, lists[0], columns, texts_of_ids, where), lists[0], where)
@@ -283,15 +287,35 @@ def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_id
         parts = columns[SCORES].parts(scores)
         scores = [number_of(part) for part in parts] if isinstance(parts, list) else parts
     if isinstance(cells, list) and cells and all(isinstance(cell, dict) for cell in cells):
-        results = [dict(zip(_named_keys(tuple(cell)), cell.values())) for cell in cells]
+        results = [_result_of(cell) for cell in cells]
         for name, column in (("contents", TEXTS), ("score", SCORES)):
             if column not in row and all(result.get(name) is not None for result in results):
                 row = {**row, column: [result[name] for result in results]}
+        for field in (field for field in FIELDS if field.nested and field.kind != "text" and field.nested not in row):
+            listed = [_field_in(field, result) for result in results]
+            if any(cell is not None for cell in listed):
+                row = {**row, field.nested: listed}
         cells, scores = [result.get("doc_id", result) for result in results], row.get(SCORES)
     return {**row, key: cells, **({} if scores is None else {SCORES: scores})}
 
 
 _named_keys = lru_cache(maxsize=64)(canonical)
+
+
+def _result_of(cell: Record) -> Record:
+    """Return one of the objects that are results, its keys named by their roles; the key `id` is its id."""
+    result = dict(zip(_named_keys(tuple(cell)), cell.values()))
+    if cell.get("id") is None:
+        return result
+    return {**result, "doc_id": cell["id"], **({"doc": cell["doc"]} if "doc" in cell else {})}
+
+
+def _field_in(field: Field, result: Record) -> Any:
+    """Return the cell of a field in a result that is an object; one with a start is its own span."""
+    if field.kind == "span":
+        return result if result.get("start") is not None else None
+    column = first_in(field.columns, result)
+    return None if column is None else result[column]
 
 
 def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:

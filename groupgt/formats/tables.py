@@ -7,6 +7,7 @@ arrays. Only if something is invalid, or may be, do the rows pass one by one, to
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -46,6 +47,8 @@ EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or 
 NONRELEVANT = "nonrelevant"
 # The second column of qrels, which means nothing or the subtopic.
 ITERATIONS = ("iteration", "iter")
+# What else groups are called.
+ASPECTS = re.compile(r"(?:aspect|facet|fact|nugget|intent|interpretation|slot)(?:_(?:id|no|num|number))?")
 # Numbers under these names say where a document stands, not how relevant it is.
 NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "unnamed: 0", "")
 # Roles that name ids of a query: to leave out of its results, and that must not be among them.
@@ -387,6 +390,7 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         _warn_of_grades(table, roles)
     if "group" not in roles:
         _refuse_iterations(table)
+        _refuse_aspects(table, roles)
     cells = _marks(table.column(roles["grade"])) if "grade" in roles else [1.0] * len(documents)
     groups = texts_of_ids(table.column(roles["group"])) if "group" in roles else None
     is_text = table.text and "grade" in roles
@@ -437,6 +441,18 @@ def _refuse_iterations(table: Table) -> None:
                 f"if they are subtopics (groups), add --columns group={name}; if they have no meaning, drop the column"
             )
             raise DataError(f"{what}; {ways}")
+
+
+def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
+    """Raise `DataError` if a document is judged again with another value of a column that may name its groups."""
+    for name in (name for name in table.names if ASPECTS.fullmatch(name.lower()) and name not in roles.values()):
+        first: dict[tuple[str, str], str] = {}
+        columns = (table.column(column) for column in (roles.get("qid", roles.get("query", "")), roles["doc_id"], name))
+        for row, (qid, document, cell) in enumerate(zip(*(map(str, column) for column in columns))):
+            if first.setdefault((qid, document), cell) != cell:
+                what = f"{display(document)} is judged again, with another value of {name}"
+                ways = f"if these are subtopics (groups), add --columns group={name}; otherwise, drop the column"
+                raise DataError(f"{table.place(row)}: query {display(qid)}: {what}; {ways}")
 
 
 def _named_by(rows: Judged, cells: Sequence[Any]) -> dict[str, list[Any]]:

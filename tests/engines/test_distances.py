@@ -128,7 +128,7 @@ def test_a_threshold_on_distances_is_found_from_the_other_side() -> None:
     assert 0.2 <= chosen.threshold < 0.5
     assert (chosen.abstains, chosen.recall) == (1.0, 1.0)
     told = " ".join(found.text().split())
-    assert f"up to a distance of {chosen.threshold:g}." in told
+    assert f"at a distance threshold of {chosen.threshold:g}." in told
     assert "results above the threshold are ignored" in told
 
 

@@ -382,7 +382,7 @@ def test_reports_compare_as_the_folders_did(
     main(["report", str(first), "--alpha", "0.2", "--correction", "holm", "--details"])
     out = capsys.readouterr().out
     assert "p-values corrected (holm) for 1 comparison; " in out
-    assert "over 1 comparison; alpha 0.2" in out
+    assert "for 1 comparison; alpha 0.2" in out
 
 
 def test_a_history_needs_times(folder: Path, snapshot: Snapshot) -> None:
