@@ -256,7 +256,10 @@ def _others(systems: Systems, others: int) -> str:
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
     """Return the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     # With several conventions, the header of each column names its own.
-    names_of = grouped((_counts(each, is_named=len(conventions) < 2), each.name) for each in evaluations)
+    several = len(evaluations) > 1
+    names_of = grouped(
+        (_counts(each, is_named=len(conventions) < 2, in_columns=several), each.name) for each in evaluations
+    )
     rules = _rules(evaluations[0])
     if len(names_of) == 1:
         return [*next(iter(names_of)), *rules]
@@ -271,7 +274,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 
 def lead_of(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
     """Return the population as the start of a sentence if every run was evaluated on all queries; otherwise empty."""
-    counts = {_counts(each, is_named=len(conventions) < 2) for each in evaluations}
+    counts = {_counts(each, is_named=len(conventions) < 2, in_columns=True) for each in evaluations}
     total = counted(evaluations[0].counts["queries"], "query")
     population_, *more = next(iter(counts))
     convention, between, _ = population_.partition("; ")
@@ -285,8 +288,11 @@ def footer(evaluation: Evaluation) -> list[str]:
     return [*_counts(evaluation), *_rules(evaluation)]
 
 
-def _counts(evaluation: Evaluation, *, is_named: bool = True) -> tuple[str, ...]:
-    """Return the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line."""
+def _counts(evaluation: Evaluation, *, is_named: bool = True, in_columns: bool = False) -> tuple[str, ...]:
+    """Return the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line.
+
+    Metrics that are columns have no number of queries beside their mean, so those with another number are listed.
+    """
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
@@ -307,7 +313,8 @@ def _counts(evaluation: Evaluation, *, is_named: bool = True) -> tuple[str, ...]
     leveled = [
         f"{evaluation.label_of(text)}: {counted(number, 'query')}"
         for text, metric in evaluation.metrics.items()
-        if metric.level is not None and (number := evaluation.counted(text)) != evaluation.counts["evaluated"]
+        if (in_columns or metric.level is not None)
+        and (number := evaluation.counted(text)) != evaluation.counts["evaluated"]
     ]
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     convention = f"convention {evaluation.convention}{shape}; " if is_named else ""

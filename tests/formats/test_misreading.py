@@ -202,9 +202,25 @@ def test_iterations_that_may_be_subtopics_are_asked_about(tmp_path: Path, form: 
     assert len(groupgt.evaluate(QRELS[::2], run, ["recall"]).truth.ids) == 2
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "polars", "pandas"])
+@pytest.mark.parametrize("name", ["aspect_id", "Nugget", "intent"])
+def test_documents_judged_for_several_aspects_are_asked_about(tmp_path: Path, form: str, name: str) -> None:
+    """One document for two groups: recall of the first is 1, and of the second too, as of the one of another query."""
+    columns: dict[str, list[Any]] = {"qid": ["q0", "q0", "q0"], "doc_id": ["d1", "d1", "d2"], name: [1, 2, 2]}
+    truth = table(tmp_path / "t", form, **columns, grade=[1, 1, 1])
+    with pytest.raises(groupgt.DataError, match=f"'d1' is judged again.*--columns group={name}"):
+        groupgt.evaluate(truth, {"q0": ["d1"]}, ["recall"])
+    declared = {"group": name}
+    evaluation = groupgt.evaluate(truth, {"q0": ["d1"]}, ["recall.coverage"], truth_columns=declared)
+    assert evaluation["recall.coverage"] == 1
+    # Without such a document, the column is only a column.
+    plain = table(tmp_path / "p", form, **{**columns, "doc_id": ["d1", "d3", "d2"]}, grade=[1, 1, 1])
+    assert groupgt.evaluate(plain, {"q0": ["d1"]}, ["recall"])["recall"] == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet", "polars", "pandas", "streamed"])
 @pytest.mark.parametrize("shape", ["lists", "rows"])
-@pytest.mark.parametrize("name", ["epoch", "Attempt", "seed", "run_id"])
+@pytest.mark.parametrize("name", ["epoch", "Attempt", "seed", "run_id", "trial_no", "rep", "model"])
 def test_repeated_queries_of_epochs_are_asked_about(tmp_path: Path, form: str, shape: str, name: str) -> None:
     """The second of two trials finds nothing: (1 + 0)/2."""
     columns: dict[str, list[Any]] = {"qid": ["q1", "q1"], name: [1, 2]}
@@ -221,6 +237,30 @@ def test_repeated_queries_of_epochs_are_asked_about(tmp_path: Path, form: str, s
     named = table(tmp_path / "n", "csv", **{**columns, name: ["bm25", "dense"]})
     with pytest.raises(groupgt.DataError, match="number them from 1 in a trial column"):
         groupgt.evaluate({"q1": [["a"]]}, named, ["recall"])
+
+
+@pytest.mark.parametrize("form", ["python", "jsonl", "parquet", "polars"])
+def test_results_that_are_objects_keep_their_fields(tmp_path: Path, form: str) -> None:
+    """The id is `id`, whatever document, call and span stand beside it."""
+    results = [
+        {"id": "c1", "doc": "D", "start": 0, "end": 9, "call": 1, "parent": "P", "tokens": 4},
+        {"id": "c2", "doc": "D", "start": 9, "end": 20, "call": 2, "parent": "Q", "tokens": 4},
+    ]
+    run: Any = {"q": results}
+    if form != "python":
+        run = table(tmp_path / "r", form, qid=["q"], retrieved_ids=[results])
+    truth = {"q": [["c1"], ["c2"]]}
+    means = groupgt.evaluate(truth, run, ["recall@1", "recall@1calls"]).means
+    assert list(means.values()) == [0.5, 0.5]
+    assert groupgt.evaluate({"q": [["P"], ["Q"]]}, run, ["recall@2"], labeller="parents")["recall@2"] == 1
+    spans = {"q": [[{"doc": "D", "start": 10, "end": 15}]]}
+    assert groupgt.evaluate(spans, run, ["recip_rank"], labeller="spans")["recip_rank"] == 0.5
+
+
+def test_costs_beside_lists_in_a_csv_file(tmp_path: Path) -> None:
+    run = tmp_path / "r.csv"
+    run.write_text('qid,retrieved_ids,cost\nq,"[""a""]",0.25\n', encoding="utf-8")
+    assert groupgt.read_run(run).costs == {"q": 0.25}
 
 
 @pytest.mark.parametrize("keys", [("id", "score"), ("docid", "score"), ("document_id", "similarity"), ("_id", "rank")])
