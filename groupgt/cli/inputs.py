@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -406,7 +407,9 @@ def is_result_folder(path: Path) -> bool:
 def name_and_path(run: Path | str) -> tuple[str, Path | str]:
     """Split `NAME=PATH` into name and path. The name is empty if the text is itself a path or URL."""
     text = str(run)
-    name, _, path = text.partition("=")
+    # A name may have options, such as `bm25[k1=0.9,b=0.4]`.
+    named = re.match(r"([^=\[]+(?:\[[^\]]*\])?)=(.+)", text, re.DOTALL)
+    name, path = named.groups() if named else ("", "")
     if is_url(text) or not name or not path or {"/", os.sep} & set(name) or Path(text).exists():
         return "", run
     return name, path if is_url(path) else Path(path)

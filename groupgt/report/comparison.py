@@ -189,6 +189,8 @@ def changed(
     yield from priorities.folded(comparison, decision, against)
     if note := standings.lost_and_gained_note(comparison, rows):
         yield f"{note} ▲▼: significant."
+    if noise := trials.sentences(comparison):
+        yield "\n".join(noise)
     if comparison.basis:
         yield "\n".join(corrected_notes(comparison.first, compared=True))
 
@@ -314,6 +316,7 @@ def _tests(systems: Systems) -> list[str]:
     """Explain how differences were tested, for the footer of the page's tables."""
     settings = systems.settings
     about = list(corrected_notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
+    about += trials.sentences(systems)
     intervals = f"{100 * settings.confidence:g}% {INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
         return [intervals, *about]

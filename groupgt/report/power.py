@@ -15,7 +15,7 @@ from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import About
 from groupgt.render.page import data
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted, fixed, signed
+from groupgt.render.tables import Grid, Table, counted, fixed, shortlist, signed
 from groupgt.report.comparison import population_of
 from groupgt.report.means import policy_text, with_slices
 from groupgt.report.sentences import NAMED, sentence_of, warning, warnings_about
@@ -57,7 +57,10 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         grid = with_slices(analysis.powers, headers, rows)
         table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
         population = "\n".join(population_of(analysis.systems))
-        warnings = map(warning, warnings_about(analysis.systems.evaluations))
+        warnings = [warning(text) for text in warnings_about(analysis.systems.evaluations)]
+        if built := list(analysis.systems.builds):
+            what = "the builds that were measured, and other builds may differ by more"
+            warnings.append(warning(f"the power of {shortlist(built)} is for {what}"))
         sentences = [*map(self._sentence, self._primary[:NAMED]), *warnings]
         return [Verdict(sentences), table, note, Detail(population)]
 

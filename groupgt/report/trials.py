@@ -58,6 +58,15 @@ def blocks(
         )
 
 
+def sentences(systems: Systems) -> list[str]:
+    """Return how far two runs of each system with trials may differ in the primary metric."""
+    found = []
+    for evaluation in systems.every:
+        noise = noise_of(evaluation, systems.primary, systems.settings.confidence)
+        found += [] if noise is None else [_in_words(evaluation, systems.primary, noise, systems.settings)]
+    return found
+
+
 def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> Systems:
     """Return a table of one system and some metrics, whose means and intervals are those of every other table."""
     name, metrics = evaluation.name, {text: evaluation.metrics[text] for text in texts}

@@ -27,6 +27,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import noise_in, noise_of
 from groupgt.metrics.language import parse_metric
 from groupgt.model.run import Run
+from groupgt.report.experiment import page_of, summary
 from groupgt.report.gates import remark
 from groupgt.report.misses import details
 from groupgt.report.run import run_experiment
@@ -353,6 +354,29 @@ def test_said_of_each_query() -> None:
     assert "covered in 3 of 4 trials" in misses.text()
     assert [row[:2] for row in evaluation.plot("trials").rows[:3]] == [["a", "x"], ["a", "x"], ["a", "y"]]
     assert evaluation.to_dict()["trials"]["complete@1"]["trials"] == 4
+
+
+def test_one_system_tells_its_trials_on_every_medium(tmp_path: Path) -> None:
+    truth, runs = by_hand()
+    lines(tmp_path / "truth.jsonl", [{"qid": qid, "retrieval_gt": groups} for qid, groups in truth.items()])
+    rows = [{"qid": qid, "retrieved_ids": ids, "trial": n} for n, run in enumerate(runs) for qid, ids in run.items()]
+    lines(tmp_path / "new.jsonl", rows)
+    text = re.sub(r"(  base: .*|compare: .*|gate: .*)\n", "", GATE).replace("[json]", "[csv, report]")
+    (tmp_path / "gate.yaml").write_text(text)
+    outcome = run_experiment(tmp_path / "gate.yaml")
+    told = f"Two runs of new on these {len(truth)} queries differ by up to "
+    (dataset,) = page_of(outcome)["datasets"]
+    assert told in outcome.text()
+    assert told in summary(outcome)
+    assert any(told in line for line in dataset["tests"])
+
+
+def test_the_power_of_builds_is_that_of_these_builds() -> None:
+    pytest.importorskip("scipy")
+    truth, runs = by_hand()
+    builds = Run.of_trials([replace(Run.of(run), is_build=True) for run in runs])
+    analysis = groupgt.power(truth, {"a": builds, "b": runs[0]}, ["complete@1"], baseline="b")
+    assert "the power of a is for the builds that were measured" in " ".join(analysis.text().split())
 
 
 def test_intervals_for_these_queries() -> None:
