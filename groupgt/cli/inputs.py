@@ -401,7 +401,8 @@ def is_result_folder(path: Path) -> bool:
     path = Path(path)
     if path.name == LATEST and path.is_file():
         return True
-    return any((path / name).is_file() for name in (LAST, LATEST)) or any(path.glob(f"*/{LAST}"))
+    below = (f"*/{LAST}", f"*/{LATEST}")
+    return any((path / name).is_file() for name in (LAST, LATEST)) or any(map(any, map(path.glob, below)))
 
 
 def name_and_path(run: Path | str) -> tuple[str, Path | str]:

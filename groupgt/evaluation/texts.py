@@ -25,7 +25,19 @@ def pairs_in(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple
 
 def mapping(expected: str) -> Reader:
     """Return a reader of `KEY=VALUE` texts."""
-    return lambda option, texts: dict(pairs_in(option, expected, texts))
+
+    def read(option: str, texts: Sequence[str]) -> dict[str, str]:
+        values: dict[str, str] = {}
+        for key, value in pairs_in(option, expected, texts):
+            if values.setdefault(key, value) != value:
+                way = "keep one"
+                if option == "--columns":
+                    way += "; if two files use different names, convert one of them first, or name the columns of each "
+                    way += "in an experiment file"
+                raise ConfigError(f"{option} {key}: expected one value, found {values[key]!r} and {value!r}; {way}")
+        return values
+
+    return read
 
 
 def values_by_key(expected: str) -> Reader:

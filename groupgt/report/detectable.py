@@ -116,7 +116,8 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 
     @cache
     def folders() -> list[ResultFolder]:
-        return list(islice(earlier_runs(path, experiment), 2)) if os.path.isdir(path) and os.listdir(path) else []
+        is_there = os.path.isfile(path) or (os.path.isdir(path) and os.listdir(path))
+        return list(islice(earlier_runs(path, experiment), 2)) if is_there else []
 
     def runs(dataset: str, name: str, metric: Metric) -> list[Floats]:
         data, found, why = datasets[dataset], [], "there is no earlier run of it"

@@ -62,7 +62,7 @@ def first_queries(systems: Systems, decision: Decision, against: Against | None 
         fall = (1 if systems.higher else -1) * (before - values[subject])
         lost = sorted(lost, key=lambda qid: -np.nan_to_num(fall[places[qid]]))
     deepest = sorted(failures.nobody, key=lambda qid: -_best_rank(failures, places[qid]))
-    chosen = [*lost, *deepest][:QUERIES]
+    chosen = list(dict.fromkeys([*lost, *deepest]))[:QUERIES]
     count = len(systems.names)
     found = []
     for qid in chosen:

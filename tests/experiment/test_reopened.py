@@ -127,6 +127,20 @@ def test_runs_are_kept_under_their_names_whatever_is_written(tmp_path: Path) -> 
     assert (folder / "means.csv").read_text().splitlines()[0] == "dataset,run,by,slice,metric,mean,queries"
 
 
+def test_a_folder_is_found_from_above(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    latest = small(tmp_path)
+    call = ("evaluate", "--dataset", "one", "-m", "recall@2")
+    told = [printed(capsys, call[0], way, *call[1:])[0] for way in (latest, latest.parent, latest.parent.parent)]
+    assert told[0] == told[1] == told[2]
+
+
+def test_a_role_has_one_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small(tmp_path)
+    columns = ("--columns", "doc_id=a", "--columns", "doc_id=b")
+    _, err = printed(capsys, "check", tmp_path / "qa.jsonl", *columns, status=2)
+    assert "--columns doc_id: expected one value, found 'a' and 'b'; keep one; if two files use different names" in err
+
+
 def test_a_folder_that_was_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The folder alone is enough, where hits are decided by ids; texts are shown where the corpus is found."""
     latest = small(tmp_path)
