@@ -18,7 +18,7 @@ HEIGHT = 400
 
 def opened(tab: Tab, folder: Path) -> str:
     """Run the experiment, open its report and return the words of its first view, without figures and numbers."""
-    changes = [f"cache={folder / 'cache'}", "systems.candidate.with={k1: 0.3, b: 1}"]
+    changes = [f"cache={folder / 'cache'}", "systems.candidate.with.k1=0.3", "systems.candidate.with.b=1"]
     outcome = run_experiment(CONFIG, output=folder, changes=changes)
     assert outcome.folder is not None
     tab.size(1180)

@@ -9,11 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 import groupgt
 from groupgt.cli.main import COMMANDS, main
+from groupgt.evaluation.misses import failures_of
+from groupgt.experiment.outcome import Outcome
 from groupgt.report.run import run_experiment
 from tests.docs import tables
 
@@ -100,8 +103,22 @@ def test_every_config_runs(config: Path, tmp_path: Path, again: bool) -> None:
     assert outcome.passed
     assert outcome.folder is not None
     assert (outcome.folder / "manifest.json").is_file()
+    if config.stem == "quickstart":
+        _prints_what_the_readme_says(outcome)
     if again or config.stem == "quickstart":
         assert run_experiment(config, output=tmp_path, changes=changes).retrieved == 0
+
+
+def _prints_what_the_readme_says(outcome: Outcome) -> None:
+    evaluation = outcome.evaluations["handbook"]["bm25"]
+    failures = failures_of({"bm25": evaluation}, 10)
+    missed = len(failures.groups(np.flatnonzero(failures.unmet)))
+    low, high = outcome.systems["handbook"].ends("bm25")
+    assert f"ndcg@10 of {evaluation['ndcg@10']:.3f} (95% CI {low:.3f} to {high:.3f})" in README
+    assert f"over {evaluation.counts['evaluated']} of {len(evaluation.truth)} queries" in README
+    groups = int(evaluation.truth.judgments.groups[evaluation.counting].sum())
+    completed = failures.solved_counts["bm25"]
+    assert f"it completes {completed:g} queries, and misses {missed} of {groups} groups" in README
 
 
 # Those of other frameworks, and the server, are run by tests of their own.
