@@ -111,16 +111,9 @@ class Failures:
         return len(set(self.queries.values())) > 1
 
     def only(self, system: str) -> list[str]:
-        """Return the queries that are complete only for this system."""
+        """Return the queries that are complete only for this system; of trials, in one of its own and in no other."""
         place = self.systems.index(system)
         return self._names((self.solved[:, place] > 0) & ((self.solved > 0).sum(axis=1) == 1))
-
-    @property
-    def only_counts(self) -> dict[str, float]:
-        """The number of queries that are complete only for each system, a mean over all combinations of trials."""
-        missed = 1 - self.solved[self.counted]
-        of_others = [np.delete(missed, at, axis=1).prod(axis=1) for at in range(len(self.systems))]
-        return {name: summed((1 - missed[:, at]) * of_others[at]) for at, name in enumerate(self.systems)}
 
     @property
     def nobody(self) -> list[str]:

@@ -246,7 +246,6 @@ def read_tables(book: Book, medium: str, text: str, cutoff: int) -> None:
                 book.text(medium, system, "", "of", of)
                 book.text(medium, system, "", "gained", row["gained over baseline"])
                 book.text(medium, system, "", "lost", row["lost to baseline"])
-                book.text(medium, system, "", "only", row["only this run"])
             elif first == "trials of":
                 read_interval(book, medium, system, row["metric"], row)
             elif "wins/ties/losses" in row:

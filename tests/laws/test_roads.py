@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 from collections import defaultdict
 from collections.abc import Callable
@@ -200,16 +199,6 @@ def by_loops(book: Book, world: World, truth: list[Row]) -> None:
                 found = [sum(each) / len(each) for each in values(name, metric, int(cutoff)).values()]
                 book.put("loops", name, text, "mean", sum(found) / len(found) if found else None)
     complete = {name: values(name, "complete", world.cutoff) for name in world.systems}
-    for name in complete:
-        only = [
-            math.prod(
-                sum(each[qid]) / len(each[qid]) if system == name else 1 - sum(each[qid]) / len(each[qid])
-                for system, each in complete.items()
-            )
-            for qid in queries
-            if all(qid in each for each in complete.values())
-        ]
-        book.put("loops", name, "", "only", sum(only))
     for name, mine in complete.items():
         book.put("loops", name, "", "done", sum(sum(each) / len(each) for each in mine.values()))
         book.put("loops", name, "", "of", len(mine))

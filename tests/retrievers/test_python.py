@@ -488,7 +488,7 @@ def test_a_retriever_that_stops_short_is_told(tmp_path: Path) -> None:
     file = small(tmp_path, 'mine: {use: python, with: {target: "mine:answer"}}')
     rows = (tmp_path / "truth.jsonl").read_text()
     (tmp_path / "truth.jsonl").write_text(rows + rows.replace('"qid": "q', '"qid": "r'))
-    with pytest.warns(groupgt.GroupgtWarning, match="exactly 2 results for every query, but 3 were requested"):
+    with pytest.warns(groupgt.GroupgtWarning, match="exactly 2 results for every query, but 3 were asked for"):
         run_experiment(file, allow_code=True)
 
 
