@@ -57,7 +57,7 @@ def files_of(path: AnyPath) -> list[Path] | None:
 
 
 def title_of(path: AnyPath | Sequence[AnyPath]) -> str:
-    """Return what messages call a run: its path, or the common folder of a list of files."""
+    """Return the name of a run in messages: its path, or the common folder of a list of files."""
     if isinstance(path, (str, os.PathLike)):
         return os.fspath(path)
     return os.path.commonpath([str(Path(file).absolute().parent) for file in path] or ["results"])
