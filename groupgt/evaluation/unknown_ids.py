@@ -268,7 +268,8 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
     some = first_of(list(map(display, absent)), 3)
     if absent and request.policy.absent != "ignore":
         count = counted(len(absent), "ground truth id is", "ground truth ids are")
-        what = f"{title}{count} not in the corpus, so they can never be retrieved: {some}"
+        which = "it" if len(absent) == 1 else "they"
+        what = f"{title}{count} not in the corpus, so {which} can never be retrieved: {some}"
         if (similar := similar_id(absent[0], passages)) is not None:
             what += f"; the corpus has {display(similar)}"
         if request.policy.absent == "error":

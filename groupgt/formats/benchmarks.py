@@ -13,7 +13,8 @@
   files (`id`, `docid`) and judgment files (`example_id`, `pid`) can be read; in both, `rating` is a list with one
   number per sub-question. A folder of such files is read as one file. These files are also used to evaluate LANCER;
 - longmemeval: sessions with the answer, and the log of its retrieval; questions whose id ends with `_abs` have none;
-- locomo: turns with the evidence. Their ids are unique within a conversation, so groupgt puts the id of the conversation before them;
+- locomo: turns with the evidence. Their ids are unique within a conversation, so groupgt puts the conversation's id
+  before them;
 - fanoutqa: the Wikipedia page of each part of a question, which may have parts itself;
 - double-bench: pages of a document, `doc_path/page`;
 - mtrag: the passages of a generation task, which are results;

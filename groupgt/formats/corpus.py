@@ -213,7 +213,8 @@ def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     if not spans:
         raise DataError(f"{source.path}: the table contains no chunks")
     if lost := [name for name, span in places.items() if span is None]:
-        what = f"{source.path}: {len(lost):,} chunks have no position (AutoRAG did not find them in their document)"
+        count = f"{len(lost):,} {'chunk has' if len(lost) == 1 else 'chunks have'}"
+        what = f"{source.path}: {count} no position (AutoRAG did not find it in the document)"
         warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}")
     return Chunks.from_spans(spans)
 

@@ -45,7 +45,7 @@ class GroundTruth(Written):
     results, if any, and `harmful` the ids that must not be among them, which are judged non-relevant. If some
     alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each
     alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of the file that begin
-    with `#` and are no row. If the policy selects groups by importance, `judged` marks the queries that have
+    with `#` and are not rows. If the policy selects groups by importance, `judged` marks the queries that have
     alternatives in any group. `highest` is the highest grade of the ground truth that these queries were selected from.
     `unsplit` has the texts that were read as one id where a list of ids belongs, with their places.
 

@@ -250,8 +250,8 @@ class _Reader:
         groups = [group for _, group in self.groups]
         if self.pairs == len(groups) > 0:
             warn(
-                f"every group consists of two integers, the second at most {HIGHEST_USUAL_GRADE}, and groupgt reads both "
-                'ids; if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
+                f"every group consists of two integers, the second at most {HIGHEST_USUAL_GRADE}, and groupgt reads "
+                'both as ids; if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
             )
         rows = [alternative for group in groups for alternative in group.alternatives]
         sizes = [len(group.alternatives) for group in groups]

@@ -23,8 +23,8 @@ Queries = Literal["answerable", "unanswerable", "harmful"]
 class Populations:
     """Masks of the queries of a ground truth by population, shape (Q,).
 
-    `present` marks the queries with results; without a run, every query counts as present. Extra queries have no
-    place here: engines count them while they match results.
+    `present` marks the queries with results; without a run, every query counts as present. Extra queries are
+    not included, because engines count them while they match results.
     """
 
     judgments: Judgments

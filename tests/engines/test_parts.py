@@ -464,7 +464,7 @@ def test_a_folder_is_no_run(tmp_path: Path) -> None:
         assert list(groupgt.evaluate_runs(truth, given, ["recall"])) == ["one", "other"]
         assert groupgt.compare(truth, given, ["recall"], resamples=10)["other"]["recall"].delta == 0
         assert list(groupgt.check(truth, given).findings) == ["truth", *map(str, files)]
-    with pytest.warns(groupgt.GroupgtWarning, match=r"skipped notes\.md \(no run\)"):
+    with pytest.warns(groupgt.GroupgtWarning, match=r"skipped notes\.md \(not a run\)"):
         found = groupgt.evaluate_runs(truth, tmp_path, ["recall"])
     assert found.means == {"one": {"recall": 0.5}, "other": {"recall": 0.5}}
     assert list(groupgt.evaluate_runs(truth, files[0], ["recall"])) == ["one"]

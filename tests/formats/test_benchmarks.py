@@ -675,12 +675,12 @@ MANY = part([f"a{number}" for number in range(11)], [f"b{number}" for number in 
 BAD_BANKS = [
     (
         question(aggregator_type="NOT", answers=[{"answer": "x"}]),
-        "the nugget 'Q': it requires something not to be retrieved",
+        "the nugget 'Q': it requires that something not be retrieved",
     ),
     (question(aggregator_type="XOR", answers=[{"answer": "x"}]), "expected AND, OR, SUM or NOT as its aggregator_type"),
     (
         question(sub_nuggets=[MANY]),
-        "the nugget 'Q': any of its parts is enough, but one of them is covered in 110 ways",
+        "the nugget 'Q': any one of its parts is enough, but one has 110 ways to be covered",
     ),
     (question(sub_nuggets=[part([], [])]), "1 of its 2 groups is empty"),
     (question(references=[{"doc": "d"}]), "expected a reference with a doc_id, found {'doc': 'd'}"),

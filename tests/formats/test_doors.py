@@ -188,7 +188,7 @@ def test_the_way_out_of_pairs_is_a_grade() -> None:
 
 
 def test_small_integers_are_ids_and_a_question() -> None:
-    with pytest.warns(groupgt.GroupgtWarning, match="every group is two integers, the second at most 5"):
+    with pytest.warns(groupgt.GroupgtWarning, match="every group consists of two integers, the second at most 5"):
         assert groupgt.GroundTruth.of({"q": [[17, 2], [40, 1]]})["q"] == [["17", "2"], ["40", "1"]]
     assert groupgt.GroundTruth.of({"q": [[17, 20], [40, 1]]})["q"] == [["17", "20"], ["40", "1"]]
 
@@ -459,11 +459,11 @@ def test_columns_are_what_the_user_says(tmp_path: Path, cli: Cli) -> None:
     options = [f"--columns={role}={name}" for role, name in (COLUMNS | roles).items()]
     found = cli("evaluate", truth, run, "-m", "mrr.trec", *options, "--format", "csv")
     assert found.out == "metric,mean,queries\nmrr.trec,0.5,1\n"
-    fails(cli("evaluate", truth, run, *options, "--columns", "rank=place"), "there is no column 'place'", "ticket, ")
+    fails(cli("evaluate", truth, run, *options, "--columns", "rank=place"), "there is no 'place' column", "ticket, ")
     fails(
         cli("evaluate", truth, run, "--columns", "document=chunk"), "columns: expected qid, query", "found 'document'"
     )
-    with pytest.raises(groupgt.ConfigError, match="there is no column 'place'"):
+    with pytest.raises(groupgt.ConfigError, match="there is no 'place' column"):
         groupgt.read_run(run, columns={"rank": "place"})
 
 

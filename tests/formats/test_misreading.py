@@ -69,7 +69,9 @@ def test_a_judgment_of_another_tool_says_how_its_id_is_written(judgment: dict[st
 def test_trials_have_one_name(tmp_path: Path, cli: Cli) -> None:
     truth = put(tmp_path / "q.txt", "q1 0 a 1\n")
     one, two = (lines(tmp_path / name, RUN[0]) for name in ("a.jsonl", "b.jsonl"))
-    fails(cli("evaluate", truth, one, two, "--trials", "-m", "recall"), "--trials: the names of the runs differ (a, b)")
+    fails(
+        cli("evaluate", truth, one, two, "--trials", "-m", "recall"), "--trials: all runs have different names (a, b)"
+    )
     assert cli("evaluate", truth, f"s={one}", f"s={two}", "--trials", "-m", "recall").status == 0
 
 
@@ -292,7 +294,7 @@ def test_a_file_for_each_query(tmp_path: Path, cli: Cli) -> None:
         told = cli("evaluate", truth, tmp_path / "runs", "--parts", "-m", "recall", *more)
         assert "1.0000" in told.out, told
     missing = cli("evaluate", truth, tmp_path / "runs", "--parts", "-m", "recall", "--columns", "retrieved_ids=docs")
-    fails(missing, "there is no column 'docs'; there are metadata, query_id, retrieved_docids, result")
+    fails(missing, "there is no 'docs' column; found metadata, query_id, retrieved_docids, result")
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

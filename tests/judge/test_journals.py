@@ -232,8 +232,8 @@ def test_a_new_judgment_replaces_what_was_said_of_the_old(tmp_path: Path) -> Non
     ("line", "expected"),
     [
         ({"act": "dance"}, "expected an action (begin, open, group"),
-        ({"act": "merge", "group": 1}, "act merge: expected an integer as into, found nothing"),
-        ({"act": "merge", "group": True, "into": 1}, "act merge: expected an integer as group, found True"),
+        ({"act": "merge", "group": 1}, 'action "merge": expected an integer as into, found nothing'),
+        ({"act": "merge", "group": True, "into": 1}, 'action "merge": expected an integer as group, found True'),
         ({"act": "relevant", "doc": "a", "groups": [], "grade": 1, "span": None}, "expected the numbers of groups"),
         ({"act": "relevant", "doc": "a", "groups": [1], "grade": 0, "span": None}, "expected a grade above 0, found 0"),
         (
