@@ -1,4 +1,4 @@
-"""How Spark, Ray Data and Dask bring the rows of a bucket of queries together, and files that Spark reads."""
+"""How Spark, Ray Data and Dask bring together the rows of a bucket of queries, and which files Spark reads."""
 
 from __future__ import annotations
 

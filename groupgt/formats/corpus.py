@@ -214,7 +214,7 @@ def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
         raise DataError(f"{source.path}: the table contains no chunks")
     if lost := [name for name, span in places.items() if span is None]:
         count = f"{len(lost):,} {'chunk has' if len(lost) == 1 else 'chunks have'}"
-        what = f"{source.path}: {count} no position (AutoRAG did not find it in the document)"
+        what = f"{source.path}: {count} no position (AutoRAG could not locate them)"
         warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}")
     return Chunks.from_spans(spans)
 

@@ -65,7 +65,7 @@ class _Banks(Queries):
             self.read(bank)
         if self.rows and not self.references and not self.faults:
             what = "no nugget references a document, so rankings cannot be evaluated"
-            raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
+            raise DataError(f"{source.path}: {what}; add references to the answers, questions or claims")
 
     def read(self, bank: Record) -> None:
         if bank.get("format_version") not in VERSIONS:

@@ -156,7 +156,7 @@ def at_url(url: str, format: str | None = None) -> Run:
     chosen = format or ENDINGS.get(ending_of(url))
     if chosen not in ("parquet", "csv", "trec"):
         names = listed(["parquet", "csv", "trec"])
-        raise ConfigError(f"{url}: expected results as {names}, by the ending or by name (--run-format; run_format=)")
+        raise ConfigError(f"{url}: expected results as {names}; name the format (--run-format; run_format=)")
     guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
     contents: Any
     if chosen == "parquet":

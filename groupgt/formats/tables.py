@@ -1,7 +1,7 @@
 """Turns the columns that every format yields into a `GroundTruth`.
 
 A reader yields a `Table`. Names become roles by `groupgt.formats.roles`, values become arrays, and faults are found on
-arrays. Only if something is invalid, or may be, do the rows pass one by one, to say where and why.
+arrays. Rows are checked one by one only if something is or may be invalid, to report where and why.
 """
 
 from __future__ import annotations
