@@ -142,7 +142,7 @@ OF_BANKS = Row(
     ({"query_id": "2", "nugget_bank": []}, UNDEFINED),
     (
         {"query_id": "2", "nugget_bank": [*BANK["nugget_bank"].values(), OKAY]},
-        "{path}:2, nugget 2: query '2': the nugget 'Q' is okay, and vital at {path}:2, nugget 1; keep one",
+        "{path}:2, nugget 2: query '2': the nugget 'Q' is okay, but vital at {path}:2, nugget 1; keep one",
     ),
 )
 OF_PARQUET = Row(

@@ -984,11 +984,11 @@ def assigned(assignment: str, importance: str) -> dict[str, Any]:
 
 def test_a_nugget_has_one_importance(tmp_path: Path) -> None:
     path = put(tmp_path / "t.jsonl", [NUGGETIZER[0], assigned("support", "okay")], "lines")
-    words = f"{path}:2, nugget 1: query '2024-1': the nugget 'It is a car' is okay, and vital at {path}:1, nugget 1"
+    words = f"{path}:2, nugget 1: query '2024-1': the nugget 'It is a car' is okay, but vital at {path}:1, nugget 1"
     with pytest.raises(groupgt.DataError, match=re.escape(words)):
         groupgt.read_ground_truth(path)
     created = [{**CREATED[0], "nuggets": [{"text": "T", "importance": which} for which in ("vital", "okay")]}]
-    with pytest.raises(groupgt.DataError, match=r":1, nugget 2: query '2024-1': the nugget 'T' is okay, and vital at"):
+    with pytest.raises(groupgt.DataError, match=r":1, nugget 2: query '2024-1': the nugget 'T' is okay, but vital at"):
         groupgt.read_ground_truth(put(tmp_path / "c.jsonl", created, "lines"))
 
 
