@@ -65,7 +65,7 @@ def _policies() -> str:
     presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
     return page(
         "Policies",
-        "How groupgt handles undefined, missing and ambiguous data. A line below the table of results shows where the "
+        "How groupgt handles undefined, missing and ambiguous data. A line below the results table shows where the "
         "policy differs from the default. [Policies](../metrics.md#policies) shows examples.",
         docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
         table(["field", "choices", "default", "meaning"], rows),

@@ -1,4 +1,4 @@
-"""A page for each command: what it does, its arguments and options, all of it from click."""
+"""A page for each command: what it does, its arguments and its options, all taken from click."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of the pages, drawn by the report's own functions, on light and on dark ground.
+"""The figures of the pages, drawn by the report's functions, on light and dark backgrounds.
 
 A file next to them lists what they show, so that a test can check it.
 """

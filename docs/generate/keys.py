@@ -1,4 +1,4 @@
-"""Every key of an experiment file, with type, default and an example, from the JSON Schema and the files that run."""
+"""Every key of an experiment file, with type, default and an example, from the JSON Schema and tested files."""
 
 from __future__ import annotations
 

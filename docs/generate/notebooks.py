@@ -1,4 +1,4 @@
-"""The examples' notebooks with what their cells give."""
+"""The example notebooks with the output of their cells."""
 
 from __future__ import annotations
 

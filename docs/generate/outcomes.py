@@ -1,4 +1,4 @@
-"""How commands exit, and the files that are written."""
+"""The exit statuses of commands, and the files that they write."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class CumulativeLengths:
     total: Ints
 
     def depth(self, amount: int) -> Ints:
-        """Return the number of results per query that fit within an amount, shape (Q,)."""
+        """Return how many results of each query fit within the budget, shape (Q,)."""
         first, last = self.start[:-1], self.start[1:]
         return np.minimum(np.searchsorted(self.total, self.total[first] + amount, side="right") - 1, last) - first
 

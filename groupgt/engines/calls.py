@@ -171,7 +171,7 @@ class QueryCalls(NamedTuple):
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
     """Return the calls for the given queries (or for all); empty if results have no calls.
 
-    Of results on a cluster, only one query can be asked for.
+    For results on a cluster, only one query can be requested.
     """
     if isinstance(run.contents, Remote):
         if qids is None or {CALL_COLUMN, CALL_LIST}.isdisjoint(canonical(remote_names(run.contents.frame))):

@@ -48,7 +48,7 @@ Texts = tuple[GroundTruth, Mapping[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class Cluster(Remote):
-    """Results on a cluster, and what is done with them where they are read: scores put in order, results renamed."""
+    """Results on a cluster, and the steps taken where they are read: scores are put in order, and results renamed."""
 
     truth: Any = None
     ascending: bool = False

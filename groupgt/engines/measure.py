@@ -37,7 +37,7 @@ def measured(
     *,
     in_part: bool = False,
 ) -> Labelled:
-    """Label results that are not on a cluster, unjudged ones too; hits have a prefix for each budget.
+    """Label results that are not on a cluster, including unjudged ones; hits have a prefix for each budget.
 
     They also have scores of contents if `contents` has the ground truth before the labeller read it, and texts by id.
     The run may be only part of another one (`in_part`).

@@ -86,7 +86,7 @@ def _negated_columns(columns: Columns) -> Columns | None:
 class Contradictions(NamedTuple):
     """Number of queries whose scores rise along their order, and of queries whose `rank` contradicts their score.
 
-    Of scores declared as ascending, those count that fall.
+    If scores are declared as ascending, falling scores count instead.
     """
 
     rising_scores: int = 0
@@ -113,7 +113,7 @@ def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
 
 
 def rises(query: Ints, scores: Floats) -> Ints:
-    """Return the places, sorted by query and rank, of results with a lower score than the next one of their query."""
+    """Return the places, sorted by query and rank, of results with a lower score than the next in their query."""
     return np.flatnonzero((query[1:] == query[:-1]) & (scores[1:] > scores[:-1]))
 
 

@@ -1,4 +1,4 @@
-"""How Spark, Ray Data and Dask bring the rows of a bucket of queries together, and files that Spark reads."""
+"""How Spark, Ray Data and Dask bring together the rows of a bucket of queries, and which files Spark reads."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Frame(Protocol):
     parts: int
 
     def dumps(self, value: Any) -> bytes:
-        """Pickle a value for workers, with functions that only the driver has."""
+        """Pickle a value for workers, including functions that only the driver has."""
         ...
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
-        """Return at most so many rows, any of them; the columns have their types even without rows."""
+        """Return any rows, up to this number; the columns have their types even without rows."""
         ...
 
     def of_query(self, columns: Sequence[str], key: str, qid: str) -> pa.Table:

@@ -18,7 +18,7 @@ MOST_CALLS = 100
 
 @dataclass(frozen=True)
 class Call:
-    """The searches with one number: how many `queries` made one, and how many `groups` are `covered` after it.
+    """The searches with one call number: how many `queries` made one, and how many `groups` are `covered` after it.
 
     `nothing_new` counts the searches that covered no further group, and `repeated` those with a query text that was
     searched for before; None if no query texts are known. Without traces, searches after the last result are unknown.

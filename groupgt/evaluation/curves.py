@@ -16,7 +16,7 @@ DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1
 
 
 def depths_of(evaluations: Iterable[Evaluation]) -> list[int]:
-    """Return the depths at which curves are drawn, up to that of the longest ranking."""
+    """Return the depths at which curves are drawn, up to the length of the longest ranking."""
     deepest = max(int(hits.length.max(initial=0)) for each in evaluations for hits in each.hits_in_trials)
     return [k for k in DEPTHS if k <= deepest] or [1]
 
@@ -34,9 +34,9 @@ def precision_by_recall(evaluation: Evaluation) -> Iterator[tuple[float, float]]
 
 
 def ranks_reached(evaluation: Evaluation) -> tuple[dict[str, Ints], Floats]:
-    """Return the ranks of the first hit and of the completion, or 0, of each query in each trial in which it counts.
+    """Return the ranks of first hit and completion (or 0) of each query, in each trial in which it counts.
 
-    The weights, one of each, give all trials of a query the weight of one query.
+    Each rank has a weight, so that all trials of a query together weigh as much as one query.
     """
     every = [(each.labelled.hits, each.counting) for each in evaluation.each]
     times = np.maximum(np.sum([counts for _, counts in every], axis=0), 1)

@@ -151,7 +151,7 @@ def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
     """Select an annotator's queries that are also in the ground truth; raise `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
-        raise DataError("annotators: another annotator has no query of the ground truth")
+        raise DataError("annotators: an annotator has judged none of the queries in the ground truth")
     return other if len(places) == len(other) else other.select(places)
 
 
@@ -240,7 +240,7 @@ def _size(path: Any) -> int:
 
 
 def check_directions(scores: Scores, names: Sequence[str]) -> None:
-    """Raise `ConfigError` for directions of scores that belong to no run."""
+    """Raise `ConfigError` if a score direction is set for a run that does not exist."""
     faults = Faults()
     for name in scores if not isinstance(scores, str) else ():
         if name not in names:

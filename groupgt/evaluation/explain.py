@@ -68,7 +68,7 @@ def number_of(truth: GroundTruth, qid: str) -> int:
 def values_explained(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     """Return the value of each metric for one query, with its formula and a worked example; NaN if undefined.
 
-    With trials, the value is over all of them, whose values are `trials`, and the example is that of the first.
+    With trials, the value is over all of them, `trials` has the value in each, and the example is from the first.
     """
     hits, several = evaluation.labelled.hits, evaluation.hits_in_trials
     check_trials(metrics, len(evaluation.trials))

@@ -165,7 +165,7 @@ def _bounds(number: str) -> tuple[float, float]:
     percent = text.endswith("%")
     match = re.fullmatch(r"([0-9]*)[.,]?([0-9]*)", text.removesuffix("%").strip())
     if match is None or not (match[1] or match[2]):
-        raise ConfigError(f"number: expected one such as 0.6131 or 61.3%, found {number!r}")
+        raise ConfigError(f"number: expected a number such as 0.6131 or 61.3%, found {number!r}")
     scale = 100 if percent else 1
     value, unit = float(f"{match[1] or 0}.{match[2] or 0}"), 10.0 ** -len(match[2])
     return (value - unit / 2) / scale - 1e-12, (value + unit / 2) / scale + 1e-12

@@ -1,4 +1,4 @@
-"""Texts that stand where lists of ids belong: refused if they are certainly several ids, and else read as one id."""
+"""Texts where lists of ids belong: refused if they certainly contain several ids, otherwise read as one id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupgt.model.values import Unsplit
 
 
 def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
-    """Describe texts that are unknown as a whole, with a part that is known, and the way to split them; or empty."""
+    """Describe texts that are not known ids but have a known part, and how to split them; empty if there are none."""
     parts = ((text, *pair) for text in unsplit if text not in known for pair in _parts(text))
     several = [(text, mark, part) for text, mark, part in parts if part in known]
     if not several:
@@ -21,9 +21,9 @@ def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
     text, mark, part = several[0]
     where, column = unsplit[text]
     count = len({text for text, *_ in several})
-    what = f"{where}: found {display(text)} where a list of ids belongs; it is unknown as one id, but {display(part)}"
+    what = f"{where}: found {display(text)} where a list of ids belongs; it is not a known id, but {display(part)}"
     more = f" ({count:,} such texts)" if count > 1 else ""
-    return f"{what} is known{more}; if the separator is {mark!r}, add --columns {quote(f'{column}[{mark}]')}"
+    return f"{what} is{more}; if the separator is {mark!r}, add --columns {quote(f'{column}[{mark}]')}"
 
 
 def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
@@ -34,7 +34,7 @@ def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
         mark = next(mark for mark in SEPARATORS if mark in single[0])
         count = f"{len(single):,} {'text is' if len(single) == 1 else 'texts are'} read as one id"
         what = f"{where}: {count} where a list belongs, such as {display(single[0])}"
-        warn(f"{what}; if the separator is {mark!r}: --columns {quote(f'{column}[{mark}]')}", "unknown ids")
+        warn(f"{what}; if the separator is {mark!r}, add --columns {quote(f'{column}[{mark}]')}", "unknown ids")
 
 
 def ids_of(truth: GroundTruth) -> set[str]:

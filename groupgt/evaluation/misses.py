@@ -1,4 +1,4 @@
-"""Finds the groups that runs cover or miss, the queries that each completes, and the worst of them."""
+"""Finds the groups that runs cover or miss, the queries that each run completes, and the worst queries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Measured(Protocol):
         """Hits of each trial."""
 
     def averaged(self, read: Callable[[Hits], Any]) -> Floats:
-        """Return the mean over trials of a value read from the hits of each."""
+        """Return the mean over trials of a value read from the hits of each trial."""
 
 
 @dataclass(frozen=True)
@@ -117,17 +117,17 @@ class Failures:
 
     @property
     def nobody(self) -> list[str]:
-        """The queries that are complete for no system."""
+        """The queries that no system completes."""
         return self._names(self.solved.sum(axis=1) == 0)
 
     @property
     def everybody(self) -> list[str]:
-        """The queries that are complete for every system."""
+        """The queries that every system completes."""
         return self._names((self.solved == 1).all(axis=1))
 
     @property
     def solved_counts(self) -> dict[str, float]:
-        """The number of complete queries of each system."""
+        """The number of queries that each system completes."""
         return {name: summed(self.solved[self.counting[:, at], at]) for at, name in enumerate(self.systems)}
 
     def shared(self, first: str, second: str) -> Bools:
@@ -142,13 +142,13 @@ class Failures:
         return {name: summed(part) for name, part in parts.items()}
 
     def lost(self, system: str, than: str) -> list[str]:
-        """Return the queries that are complete less often for `system` than for `than`, the largest fall first."""
+        """Return the queries that are complete less often for `system` than for `than`, the largest drop first."""
         fall = self.solved[:, self.systems.index(than)] - self.solved[:, self.systems.index(system)]
         order = np.argsort(-fall, kind="stable")
         return [self.truth.qids[at] for at in order[(fall > 0)[order] & self.shared(system, than)[order]].tolist()]
 
     def hardest(self, most: int = 20) -> list[PlacedGroup]:
-        """Return the groups covered by the fewest systems, those with the latest best rank first in ties."""
+        """Return the groups covered by the fewest systems; among equals, the latest best rank comes first."""
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).max(axis=1, initial=0)
         candidates, systems = np.flatnonzero(self.unmet), (self.covered / self.trials).sum(axis=1)
         return self.groups(candidates[np.lexsort((candidates, late[candidates], systems[candidates]))][:most])
@@ -177,7 +177,7 @@ class Failures:
 
     @cached_property
     def unmet(self) -> Bools:
-        """Marks groups that at least one system does not cover, among queries that count, shape (G,)."""
+        """Mask of the groups that at least one system does not cover, among queries that count, shape (G,)."""
         unmet: Bools = self.counted[self.truth.judgments.group_query] & (self.covered < self.trials).any(axis=1)
         return unmet
 
@@ -258,7 +258,7 @@ def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None
 
 
 def middle_rank(ranks: Ints) -> Ints:
-    """Return the median over trials, the later of two, of ranks of shape (r, …), where 0 means never.
+    """Return the median rank over trials (the later of two), for ranks of shape (r, …), where 0 means never.
 
     >>> middle_rank(np.array([[1, 3], [0, 3], [2, 0], [5, 1]])).tolist()
     [5, 3]

@@ -1,4 +1,4 @@
-"""Names of runs: as given, or else derived from each file alone, so that no other file changes them."""
+"""Names of runs: as given, or else derived from each file alone, so that other files never change them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tupl
         for name, run in pairs:
             by_name.setdefault(name, []).append(run)
         if len(by_name) == len(pairs) > 1:
-            what = f"the names of the runs differ ({first_of(list(by_name), 5)}), so none is a trial of another"
+            what = f"all runs have different names ({first_of(list(by_name), 5)}), so none are trials of one system"
             raise ConfigError(f"--trials: {what}; give all trials of a system the same name: NAME=PATH NAME=PATH")
         return [(name, Trials(of_name) if len(of_name) > 1 else of_name[0]) for name, of_name in by_name.items()]
     faults = Faults()

@@ -30,7 +30,7 @@ from groupgt.plugins import ours
 
 @dataclass(frozen=True)
 class Shell:
-    """Annotation of an option that commands have too, with whatever differs from its name, type and text.
+    """Annotation for an option that commands also have, with whatever differs in its name, type and text.
 
     The shell passes a value of the option's type, a `file`, or all `texts` of an option that may be repeated. `read`
     turns these into the value, given the option as it is typed.
@@ -51,7 +51,7 @@ def shell_of(option: Option) -> Shell:
 
 @dataclass(frozen=True)
 class InFile:
-    """Annotation of an option that experiment files have too, for each data set, with whatever differs there.
+    """Annotation for an option that experiment files also have, for each data set, with whatever differs there.
 
     Its key is the name of the option or another `key`, and its type that of the option or another `hint`.
     """

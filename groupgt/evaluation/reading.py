@@ -33,7 +33,7 @@ RANGED = frozenset(name for name, option in options_of(EvaluateOptions).items() 
 
 @dataclass(frozen=True)
 class Reading:
-    """The way to read ground truth and runs: `options` by name, as given.
+    """How to read ground truth and runs: `options` by name, as given.
 
     The shell, experiment files and the pytest plug-in only fill in the options, from their declaration.
     """
@@ -58,7 +58,7 @@ class Reading:
         )
 
     def but(self, **options: Unpack[EvaluateOptions]) -> Reading:
-        """Return this reading with other values of some options."""
+        """Return a copy with some options changed."""
         changed: EvaluateOptions = {**self.options, "policy": self.policy, "engine": self.engine, **options}
         return Reading.of(**changed)
 
@@ -73,7 +73,7 @@ class Reading:
         return selected if limit is None or limit >= len(selected) else selected.select(range(limit))
 
     def whole_truth(self, value: Any) -> GroundTruth:
-        """Read ground truth with all of its queries, such as that of an annotator."""
+        """Read ground truth with all of its queries, such as an annotator's."""
         named, columns = self.options["truth_format"], self.options["truth_columns"]
         is_path = isinstance(value, (str, os.PathLike))
         qrels = frames.dataset_named(value) if is_path and named is None else None
@@ -97,7 +97,7 @@ class Reading:
         return truth.under(self.policy)
 
     def annotation(self, value: Any) -> GroundTruth:
-        """Read the ground truth of another annotator, in any format; a declared column may be one of other files."""
+        """Read another annotator's ground truth, in any format; a declared column may belong to other files."""
         return self.but(truth_format=None, truth_columns=_there(self.options["truth_columns"], value)).whole_truth(
             value
         )
@@ -105,7 +105,7 @@ class Reading:
     def results(self, value: Any, qids: list[str] | None = None) -> Run:
         """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, or a `Run`.
 
-        Results of AutoRAG's nodes have the order of `qids`. A column that these results do not have is another run's.
+        AutoRAG node results are in the order of `qids`. A declared column that these results lack is another run's.
         """
         columns = _there(self.options["run_columns"], value)
         if is_in_files(value):
@@ -258,7 +258,8 @@ def refuse_swapped(truth: Any, run: Any) -> None:
     are_groups = isinstance(groups, (list, tuple)) and isinstance(groups[0], (list, tuple, dict))
     if is_ranking and are_groups and not _is_result(groups[0]):  # type: ignore[index]  # a list, as was seen
         raise DataError(
-            "the ground truth contains rankings, the results contain groups; swap them: evaluate(truth, run, metrics)"
+            "the ground truth contains rankings, and the results contain groups; "
+            "swap them: evaluate(truth, run, metrics)"
         )
 
 

@@ -1,4 +1,4 @@
-"""Defines `Evaluation`, the result of evaluating one run: values, means and counts, and what it misses."""
+"""Defines `Evaluation`, the result of evaluating one run: its values, means, counts and misses."""
 
 from __future__ import annotations
 
@@ -116,9 +116,9 @@ class Evaluation(Result):
         return [each.labelled.hits for each in self.each]
 
     def averaged(self, read: Callable[[Hits], Any]) -> Floats:
-        """Return the mean over trials of what is read from the hits of each, shape (Q,).
+        """Return the mean over trials of a value read from the hits of each trial, shape (Q,).
 
-        What is NaN in some trials is left out, and trials in which a query does not count.
+        NaN values are left out, and so are trials in which a query does not count.
         """
         if not self.trials:
             return np.asarray(read(self.labelled.hits), dtype=np.float64)
@@ -266,7 +266,7 @@ class Evaluation(Result):
 
     @property
     def comments(self) -> int:
-        """Lines of the files of ground truth and run that begin with `#` and are no row."""
+        """Lines in the ground truth and run files that begin with `#` and are not rows."""
         return self.truth.comments + self.run.by_original_ids.resolved.comments
 
     @property
@@ -445,7 +445,7 @@ class Misses(Result):
 
     @property
     def groups(self) -> list[PlacedGroup]:
-        """The groups covered by the fewest runs, up to `worst`, those with the latest best rank first in ties."""
+        """The groups covered by the fewest runs, up to `worst`; among equals, the latest best rank comes first."""
         return self.failures.hardest(self.worst)
 
     @cached_property
@@ -476,7 +476,7 @@ class Misses(Result):
 
     @property
     def incomplete(self) -> int:
-        """The number of queries that a single run does not complete, in one trial at least."""
+        """The number of queries that a single run does not complete in at least one trial."""
         return len(self._worst_first[0])
 
     @property

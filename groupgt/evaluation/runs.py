@@ -57,7 +57,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
     def __getitem__(self, name: str) -> Evaluation:
         if name not in self.by_name:
-            there = f"; there are {', '.join(self.by_name)}"
+            there = f"; the runs are {', '.join(self.by_name)}"
             raise ConfigError(f"run {str(name)!r} was not evaluated{near_names(str(name), self.by_name)}{there}")
         return self.by_name[name]
 
@@ -103,7 +103,7 @@ def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
 def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     """Return headers and one row per mean, over all queries (empty `by`) and for each slice.
 
-    With an audit or annotators, `mean` is the mean that decides, and `mean_by_labels` is that of the ground truth.
+    With an audit or annotators, `mean` is the mean that decides, and `mean_by_labels` the mean under the ground truth.
     """
     rows: list[list[Any]] = []
     by_labels = ["mean_by_labels"] if any(each.audit or each.annotators for each in evaluations) else []

@@ -84,7 +84,7 @@ def where(truth: GroundTruth, conditions: Mapping[str, Any]) -> GroundTruth:
             if value not in existing:
                 some = ", ".join(existing[:20]) + (" …" if len(existing) > 20 else "")
                 what = f"no query has the value {value!r}{near_names(value, existing)}"
-                raise ConfigError(f"where.{column}: {what}; there are {some}")
+                raise ConfigError(f"where.{column}: {what}; the values are {some}")
         keep &= np.array([text in values for text in texts], dtype=np.bool_)
     if not keep.any():
         raise ConfigError("where: no query matches")

@@ -122,7 +122,7 @@ class Sources:
         return cast("Callable[..., Any]", function)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
-        """Return the stored verdicts of a judge."""
+        """Return a labeller's stored verdicts."""
         from groupgt.store.verdicts import Verdicts
 
         return Verdicts() if self.judged is None else self.judged.verdicts(judge, vouched=vouched)

@@ -89,8 +89,8 @@ def stages(
     """Find the stage that loses each group: never retrieved, cut by the reranker, not in the prompt, or not cited.
 
     A group is lost at the stage after the last one that covers it, or at the first stage if none covers it. All stages
-    are evaluated against the same ground truth with the same labeller. Of several trials, the first of a stage goes
-    with the first of the next, and numbers are means over trials. Raises `DataError` or `ConfigError`.
+    are evaluated against the same ground truth with the same labeller. If stages have several trials, the first
+    of a stage goes with the first of the next, and numbers are means over trials. Raises `DataError` or `ConfigError`.
 
     >>> truth = {"q": [["a", "b"], ["c"], ["d"]]}
     >>> found = stages(truth, {"retrieved": {"q": ["a", "c", "x"]}, "reranked@1": {"q": ["a", "c"]}})

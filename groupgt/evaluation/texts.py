@@ -15,7 +15,7 @@ Reader = Callable[[str, Sequence[str]], Any]
 
 
 def pairs_in(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the key and the value of each `KEY=VALUE`; raise `ConfigError` for another text."""
+    """Yield the key and the value of each `KEY=VALUE`; raise `ConfigError` for any other text."""
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
@@ -53,7 +53,7 @@ def values_by_key(expected: str) -> Reader:
 
 
 def parts(_option: str, texts: Sequence[str]) -> list[str]:
-    """Return what is between the commas."""
+    """Return the parts between commas."""
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
@@ -72,7 +72,7 @@ def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None
 
 
 def cutoffs(option: str, texts: Sequence[str]) -> list[int]:
-    """Return cutoffs."""
+    """Parse cutoffs."""
 
     def cutoff(text: str) -> int | None:
         is_valid = text.isascii() and text.isdigit() and len(text) <= 16 and 0 < int(text) <= 10**15

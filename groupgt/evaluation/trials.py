@@ -90,7 +90,7 @@ def combined(metric: Metric, values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Noise:
-    """How one metric of a system varies over its trials, over the queries with a value.
+    """How much a metric of one system varies between trials, over the queries with a value.
 
     `interval` is that of the mean for these queries and other trials. Two runs of the same system differ by more than
     `floor` in 5% of cases (at a confidence of 95%). `changing` is the mean number of queries whose values differ in two
@@ -208,7 +208,7 @@ def mean_squares(values: Floats) -> tuple[float, float]:
 
 
 def p_of_f(systems: Sequence[Floats]) -> float:
-    """Return the p-value for trials that differ as a whole, from the values of one system or of several; or NaN."""
+    """Return the p-value for whether trials differ as a whole, from the values of one or more systems; or NaN."""
     squares = np.array([mean_squares(values) for values in systems])
     between, rest = squares.sum(axis=0)
     if not rest > 0:

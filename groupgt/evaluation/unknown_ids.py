@@ -79,7 +79,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     if all_unknown:
         what = f"the labeller {labeller} matches no results, so ids stay unchanged: {some}"
     else:
-        what = f"the labeller {labeller} does not know {len(unknown):,} of {len(documents):,} results: {some}"
+        what = f"the labeller {labeller} does not recognize {len(unknown):,} of {len(documents):,} results: {some}"
     warn(f"{_title(run)}{what}", "unknown ids")
     return True
 
@@ -157,7 +157,7 @@ def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
         forms, own = Counter(map(_form, others)), set(map(_form, missed))
         have_forms = SEVERAL * len(own) <= len(missed) or SEVERAL * len(forms) <= len(others)
         if have_forms and SEVERAL * sum(map(forms.__getitem__, own)) <= len(others):
-            what = f"{len(missed):,} of {len(relevant):,} relevant ids are not in the results, which have other ids"
+            what = f"{len(missed):,} of {len(relevant):,} relevant ids are not in the results, whose ids look different"
             pair = f"{display(missed[0])} in the ground truth, {display(others[0])} in the results"
             return f"{what}: {pair}; {question}"
     if SEVERAL * with_hits < answered:
@@ -219,7 +219,7 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
     pairs = [pair for pair in pairs if pair[0] not in results and pair[1] not in judged]
     pairs = [pair for pair in pairs if not (pair[0] in passages and pair[1] in passages)]
     near = _shown("document", pairs)
-    note = f"; looked at {len(looked_at):,} of {len(distinct):,} queries with an unmatched id"
+    note = f"; compared {len(looked_at):,} of {len(distinct):,} queries with an unmatched id"
     return near + note if len(looked_at) < len(distinct) else near
 
 
@@ -250,7 +250,7 @@ def absent_ids(truth: GroundTruth, request: Request) -> list[str]:
 
 
 def similar_id(name: str, passages: Mapping[str, str]) -> str | None:
-    """Return the id in the corpus that differs only in blanks, case or form, if there is one."""
+    """Return the corpus id that matches this one except for white space, case or Unicode form, if any."""
     return {fold(other): other for other in passages}.get(fold(name))
 
 
@@ -267,12 +267,13 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
     absent, passages = absent_ids(truth, request), request.passages
     some = first_of(list(map(display, absent)), 3)
     if absent and request.policy.absent != "ignore":
-        count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
-        what = f"{title}{count} not in the corpus, so they can never be retrieved: {some}"
+        count = counted(len(absent), "ground truth id is", "ground truth ids are")
+        which = "it" if len(absent) == 1 else "they"
+        what = f"{title}{count} not in the corpus, so {which} can never be retrieved: {some}"
         if (similar := similar_id(absent[0], passages)) is not None:
             what += f"; the corpus has {display(similar)}"
         if request.policy.absent == "error":
-            raise DataError(f"{what} (absent=error); correct the ids, or allow it with absent=warn")
+            raise DataError(f"{what} (absent=error); correct the ids, or allow them with absent=warn")
         truth.judgments.once(("absent", some, len(absent)), lambda: warn(what, "absent ids"))
     if blank := blank_ids(truth, passages):
         some = first_of([display(name) for name in blank], 3)

@@ -1,4 +1,4 @@
-"""Reads judged answers: rows of a query and whether its answer is correct, from files, frames and mappings."""
+"""Reads judged answers (rows with a query and whether its answer is correct) from files, frames and mappings."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from groupgt.model.hits import Floats, Ints
 from groupgt.model.validity import finite_number, id_text, number_of
 from groupgt.model.values import normal_text
 
-EXPECTED = "qid (or query) and correct (0, 1 or a score between, a row per answer)"
+EXPECTED = "qid (or query) and correct (0, 1 or a score in between; one row per answer)"
 WORDS = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Judged answers: the queries that they belong to, by id or text, and a score from 0 (wrong) to 1 (correct).
+    """Judged answers: the query of each, by id or text, and a score from 0 (wrong) to 1 (correct).
 
     `unjudged` counts answers without a score, which are left out.
     """
@@ -39,7 +39,7 @@ class Answers:
     unjudged: int = 0
 
     def places(self, truth: GroundTruth) -> Ints:
-        """Return the query of each answer in the ground truth, or -1; raise `DataError` if all are unknown."""
+        """Return the position of each answer's query in the ground truth, or -1; raise `DataError` if none is there."""
         qids = queries_by_text(truth) if self.by_text else {}
         faults, places = Faults(), {}
         for key in dict.fromkeys(self.keys):

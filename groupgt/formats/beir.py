@@ -32,7 +32,7 @@ def is_folder(path: Path) -> bool:
 
 
 def _qrels_folder(path: Path) -> Path | None:
-    """Return the folder of judgments: `qrels`, or where data sets of the Hugging Face Hub have them."""
+    """Return the folder of judgments: `qrels`, or the one that data sets on the Hugging Face Hub use."""
     folders = (path / name for name in ("qrels", "data", "default"))
     return next((folder for folder in folders if folder.is_dir()), None)
 

@@ -13,7 +13,8 @@
   files (`id`, `docid`) and judgment files (`example_id`, `pid`) can be read; in both, `rating` is a list with one
   number per sub-question. A folder of such files is read as one file. These files are also used to evaluate LANCER;
 - longmemeval: sessions with the answer, and the log of its retrieval; questions whose id ends with `_abs` have none;
-- locomo: turns with the evidence. Their ids are unique within a conversation, so that its id stands before them;
+- locomo: turns with the evidence. Their ids are unique within a conversation, so groupgt puts the conversation's id
+  before them;
 - fanoutqa: the Wikipedia page of each part of a question, which may have parts itself;
 - double-bench: pages of a document, `doc_path/page`;
 - mtrag: the passages of a generation task, which are results;
@@ -215,8 +216,8 @@ def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
         queries.add(record.get("id"), groups, record.get("question"), {"annotations": len(annotations)})
     truth = queries.truth(policy)
     if several:
-        many = f"{several:,} question{'s' * (several > 1)} with several annotations, each a whole set of answers"
-        warn(f"{source.path}: {many}; the first is read (--where annotations=1 leaves these out)")
+        many = f"{several:,} question{'s' * (several > 1)} with several annotations, each a complete set of answers"
+        warn(f"{source.path}: {many}; only the first is read (--where annotations=1 leaves out these questions)")
     return truth
 
 
@@ -268,7 +269,7 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
                 if importance is not None:
                     importances.setdefault((qid, text), importance)
                 documents = nuggets.setdefault(text, {})
-                what = f"query {qid!r}: of the nugget {display(text)} {document!r} says"
+                what = f"query {qid!r}: the assignment of {document!r} to the nugget {display(text)} is"
                 if assignment != FAILED and queries.agrees((qid, document, text), assignment, number, what):
                     documents[document] = GRADES[assignment]
             else:
@@ -341,7 +342,7 @@ def _paragraphs(queries: Queries, record: Record) -> list[Any]:
 
 
 def read_longmemeval(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each session that has the answer; the history does not answer the questions `…_abs`."""
+    """Make a group from each session that has the answer; the history does not answer `…_abs` questions."""
     queries = Queries()
     for record in queries.records(source):
         is_answered = not str(record.get("question_id")).endswith("_abs")

@@ -1,4 +1,4 @@
-"""Columns as users declare them, `ROLE=COLUMN` or `ROLE=COLUMN[;]`, and lists of ids that may be texts."""
+"""Columns as users declare them (`ROLE=COLUMN` or `ROLE=COLUMN[;]`), and lists of ids that may be written as text."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SPLIT = re.compile(rf"(.+)\[([{SEPARATORS}])\]", re.DOTALL)
 
 
 class Column(NamedTuple):
-    """A column, and what separates the parts of its texts; empty if they are not split."""
+    """A column, and the separator of the parts in its texts (empty if they are not split)."""
 
     name: str
     separator: str = ""
 
     def parts(self, cell: Any) -> Any:
-        """Split a text into parts without blanks around them; any other cell stays unchanged.
+        """Split a text into parts, stripped of blanks; any other cell stays unchanged.
 
         >>> Column("expected", ";").parts("a; b;"), Column("expected").parts("a;b")
         (['a', 'b'], 'a;b')
@@ -39,7 +39,7 @@ class Column(NamedTuple):
 
 
 def column_of(text: str) -> Column:
-    """Read a declaration as if no column had a name like `expected[;]`.
+    """Parse a declaration, assuming that no column is literally named like `expected[;]`.
 
     >>> column_of("expected[;]"), column_of("expected")
     (Column(name='expected', separator=';'), Column(name='expected', separator=''))
@@ -58,7 +58,7 @@ def is_path(text: str) -> bool:
 
 
 def columns_in(names: Collection[str], declared: Mapping[str, str]) -> dict[str, Column]:
-    """Return the declared columns that a file has, by role; a name that a column literally has wins over a split.
+    """Return the declared columns that a file has, by role; a column's literal name takes precedence over a split.
 
     >>> columns_in(["qid", "ids"], {"retrieval_gt": "ids[,]", "doc_id": "chunk"})
     {'retrieval_gt': Column(name='ids', separator=',')}
@@ -68,7 +68,7 @@ def columns_in(names: Collection[str], declared: Mapping[str, str]) -> dict[str,
 
 
 class Lists:
-    """Reads lists of ids that may be texts, and notes the texts that are read as one id although they may be several.
+    """Reads lists of ids that may be written as text, and records texts that are read as one id but may be several.
 
     `declared` has the columns that the user declared, by role; `cells` returns those of a column, and `place` the
     location of a row. `unsplit` has the place and the declaration of each text that is read as one id.
@@ -94,7 +94,7 @@ class Lists:
         return [self.read(cell, column, role, self.place(row)) for row, cell in enumerate(cells)]
 
     def read(self, cell: Any, column: Column, role: str, where: str) -> Any:
-        """Return the list in a text: split as declared, in JSON or Python, or else of one id; other cells as is."""
+        """Return the list in a text (split as declared, JSON, Python, or else one id); other cells stay unchanged."""
         if not isinstance(cell, str):
             return cell
         if column.separator:
@@ -115,9 +115,9 @@ class Lists:
 
 
 def listed_in(cell: Any, where: str, faults: Faults) -> Any:
-    """Return the list in a cell of text, written as JSON or in Python; text without brackets is one id.
+    """Return the list in a text cell, written in JSON or Python; text without brackets is one id.
 
-    Adds a fault for what is neither, such as numpy's `['a' 'b']`, which Python would read as one text.
+    Adds a fault for anything else, such as numpy's `['a' 'b']`, which Python would read as one text.
     """
     text = cell.strip() if isinstance(cell, str) else ""
     if not text or text[0] not in "[({":

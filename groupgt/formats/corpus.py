@@ -151,7 +151,7 @@ def _numbered(rows: Iterable[tuple[str, Record]], title: str) -> Iterator[tuple[
         yield where, row if first_in(IDS, row) is not None else {**row, "doc_id": row.get("title")}
     if unnamed:
         lack = "passage has" if unnamed == 1 else "passages have"
-        way = "name the column that has it (--columns doc_id=NAME), or match results by passage text (--labeller text)"
+        way = "name the id column (--columns doc_id=NAME), or match results by passage text (--labeller text)"
         warn(f"{title}: {unnamed:,} {lack} no id; {way}")
 
 
@@ -213,7 +213,8 @@ def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     if not spans:
         raise DataError(f"{source.path}: the table contains no chunks")
     if lost := [name for name, span in places.items() if span is None]:
-        what = f"{source.path}: {len(lost):,} chunks have no place (AutoRAG did not find them in their document)"
+        count = f"{len(lost):,} {'chunk has' if len(lost) == 1 else 'chunks have'}"
+        what = f"{source.path}: {count} no position (AutoRAG could not locate them)"
         warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}")
     return Chunks.from_spans(spans)
 

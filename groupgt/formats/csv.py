@@ -58,7 +58,7 @@ from groupgt.runtime import pl
 WIDEST, BLOCK = 1 << 30, 1 << 12
 # Blanks that may surround a number or a column name.
 BLANKS = " \t\x0b\x0c"
-BARE_RETURN = "found a carriage return (U+000D) within a line; put the cell into quotes, or remove it"
+BARE_RETURN = "found a carriage return (U+000D) within a line; quote the cell, or remove the carriage return"
 # polars is slow with more columns than this.
 WIDEST_TABLE = 1000
 
@@ -160,7 +160,7 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
                     block.append((number, cells))
                     number = reader.line_num + 1
         except csv.Error as error:
-            fault = BARE_RETURN if "new-line" in str(error) else f"expected a row of CSV, which begins here: {error}"
+            fault = BARE_RETURN if "new-line" in str(error) else f"expected a CSV row that begins on this line: {error}"
         yield from block
         if fault:
             faults.add(f"{text.title}:{number}", fault)
@@ -329,7 +329,7 @@ def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> 
     header = list(canonical(names))
     if column := trial_column(header, url):
         raise DataError(
-            f"{url}: a table with a column {column!r} cannot be read from a URL; download it, or use parquet"
+            f"{url}: a table with a {column!r} column cannot be read from a URL; download it, or use parquet"
         )
     missing = [name for name in (query_column(header), "doc_id", _order(header)) if name not in header]
     if missing:

@@ -1,4 +1,4 @@
-"""Reads files in the format that their contents show, whatever their names.
+"""Reads files in the format detected from their contents, whatever their names.
 
 Most files are TREC files; other formats are imported when a file needs them.
 """
@@ -70,7 +70,7 @@ def unread_run(
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Read the results of one system from a file, or from several that form one run.
+    """Read one system's results from a file, or from several files that form one run.
 
     The lines of TREC files, and large files, are not read here: the evaluation streams them.
     """
@@ -79,7 +79,7 @@ def unread_run(
         source = replace(source, ceiling=ceiling, columns=columns, tool_spans=tool_spans)
         chosen = _format_of(source, format, is_truth=False)
         if tool_spans and not chosen.name.startswith("otlp"):
-            warn(f"{source.path}: tool spans have no effect: these results are {chosen.name}, not traces")
+            warn(f"{source.path}: tool spans have no effect, because these results are {chosen.name}, not traces")
         if chosen.name in ("autorag", "parquet"):
             from groupgt.formats import parquet
 
@@ -97,7 +97,7 @@ def unread_run(
 
 
 def column_names(value: Any) -> list[str] | None:
-    """Return the names of the columns or keys of a file or frame; None if it has none, or if they are not at hand."""
+    """Return the names of the columns or keys of a file or frame; None if it has none or they are not available."""
     if frames.is_frame(value):
         return frames.names_of(value)
     source = _file_at(value)
@@ -117,7 +117,7 @@ def _file_at(value: Any) -> Source | None:
 
 
 def declared_in(columns: Declared, values: Iterable[Any]) -> dict[str, str]:
-    """Return the declared columns that any of these files or frames has, in JSON in any record."""
+    """Return the declared columns that any of these files or frames has (for JSON, in any record)."""
     files = [(value, column_names(value) or ()) for value in _files_in(values)] if columns else []
     return {role: text for role, text in columns.items() if any(_has(*each, role, columns) for each in files)}
 
@@ -195,7 +195,7 @@ def _absent(text: str, names: Sequence[str]) -> str:
     if fault := path_fault(text):
         return fault
     name = " or ".join(_first_names(text)) or text
-    return f"there is no column {name!r}; there are {roles.shown_names(names)}{near_names(name, names)}"
+    return f"there is no {name!r} column; found {roles.shown_names(names)}{near_names(name, names)}"
 
 
 def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tuple[list[str], str, str]:
@@ -241,7 +241,7 @@ def run_paths(path: AnyPath) -> list[Path]:
     others = [file.name for file in files if file not in runs]
     if not runs:
         raise DataError(f"{text}: expected runs, found none: {first_of(others, 5)}")
-    passed = [f"{first_of(others, 5)} ({'no run' if len(others) == 1 else 'no runs'})"] if others else []
+    passed = [f"{first_of(others, 5)} ({'not a run' if len(others) == 1 else 'not runs'})"] if others else []
     passed += [f"{first_of(copies, 5)} (AutoRAG's copy of the best)"] if copies else []
     if passed:
         warn(f"{text}: skipped {' and '.join(passed)}")
@@ -353,9 +353,9 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     wanted = "ground truth" if is_truth else "a run"
     if recognized is None:
         shapes = "qrels, CSV with a header line, JSON, JSON Lines or parquet"
-        what = f"expected {wanted} ({shapes}), but its first line is {kind}"
+        what = f"expected {wanted} ({shapes}), but the first line is {kind}"
         raise DataError(
-            f"{source.path}: {what}; name its format with --{'truth' if is_truth else 'run'}-format if it is another"
+            f"{source.path}: {what}; if it has another format, name it with --{'truth' if is_truth else 'run'}-format"
         )
     other = "a run" if is_truth else "ground truth"
     name = {"trec truth": "qrels", "beir truth": "beir"}.get(f"{recognized.name} {kind}", f"{recognized.name} {kind}")

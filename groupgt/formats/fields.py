@@ -142,7 +142,8 @@ def trial_column(names: Container[str], title: str) -> str | None:
     found = [name for name in (TRIAL, BUILD) if name in names]
     if len(found) > 1:
         raise DataError(
-            f"{title}: expected a trial column or a build column, found both; keep build if each has its own index"
+            f"{title}: expected a trial column or a build column, found both; "
+            "keep build if each build has its own index"
         )
     return next(iter(found), None)
 
@@ -155,15 +156,15 @@ def repeats_in(names: Collection[str]) -> str | None:
 
 
 def repeat_fault(column: str, first: Any, other: Any) -> str:
-    """Return the error message for a query that has results of two values of such a column."""
-    what = f"has results of {column} {display(first)} and {column} {display(other)}"
+    """Return the error message for a query whose results have two values in such a column."""
+    what = f"has results with {column} {display(first)} and {column} {display(other)}"
     are_numbers = None not in (length_of(first), length_of(other))
     way = f"--columns trial={column}" if are_numbers else "number them from 1 in a trial column"
     return f"{what}: if these are trials of one system, {way}; if they are systems, write one file for each"
 
 
 def trial_fault(cell: Any, column: str) -> str:
-    """Return the error message for a cell that is no number of a trial or a build."""
+    """Return the error message for a cell that is not a trial or build number."""
     return f"expected a {column} (a whole number, in every row), found {display(cell)}"
 
 
@@ -175,7 +176,7 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
     for rank, (before, after) in enumerate(pairwise(calls), 2):
         if in_order and before is not None and after is not None and after < before:
             return (
-                f"the result at rank {rank} is from call {after}, but the one before it from call {before}; list "
+                f"the result at rank {rank} is from call {after}, but the one before it is from call {before}; list "
                 "results in the order of their calls"
             )
     return None
@@ -275,7 +276,7 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
 
 
 def scores_fault(scores: Any, count: int, key: str) -> str | None:
-    """Explain why a cell does not hold a finite score for each of `count` results in the column `key`, or None."""
+    """Explain why a cell does not contain a finite score for each of `count` results in the column `key`, or None."""
     if not isinstance(scores, list):
         return f"expected {SCORES} to be a list of numbers, found {display(scores)}"
     if len(scores) != count:

@@ -19,8 +19,8 @@ class Format:
     """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 
     `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
-    other file; `usually` replaces `either`. A format without `look`, or of another package, is never detected, but must
-    be named. `folder`
+    other file; `usually` replaces `either`. A format without `look`, or from another package, is never detected and
+    must be named. `folder`
     checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
     it.
     """
@@ -48,5 +48,5 @@ class Format:
         return (self.truth if is_truth else self.run) is not None
 
     def named(self, kind: str, name: str) -> Format:
-        """Return this format with the name under which a package brings it."""
+        """Return this format under the name that a package gives it."""
         return replace(self, name=name)

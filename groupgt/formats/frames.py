@@ -130,7 +130,7 @@ RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, BUILD, SCORES} | CO
 
 
 def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_COLUMNS) -> Any:
-    """Return a frame with everything in columns: of pandas with its index, and a Hugging Face data set as Arrow."""
+    """Return a frame with everything in columns: pandas frames with their index, Hugging Face data sets as Arrow."""
     if library_of(value) not in ("pandas", "datasets"):
         return value
     from groupgt.formats.indexed import of_data_set, of_pandas
@@ -162,7 +162,7 @@ def remote_names(value: Any) -> list[str]:
 
 
 def collected(value: Any) -> Any:
-    """Bring the rows of a frame on a cluster here, as a table of Arrow or a frame of pandas."""
+    """Collect the rows of a frame on a cluster as an Arrow table or a pandas frame."""
     if library_of(value) == "dask":
         return value.compute()
     if library_of(value) == "ray":
@@ -339,7 +339,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         raise DataError(f"{title}: there is no qid column, and no ground truth with query ids")
     if len(row_qids) != len(rows):
         raise DataError(
-            f"{title}: without a qid column, rows are matched to those of the ground truth: "
+            f"{title}: without a qid column, rows are matched to the ground truth in order: "
             f"expected {len(row_qids):,} rows, found {len(rows):,}"
         )
     twice = next((qid for qid, count in Counter(row_qids).items() if count > 1), None)
@@ -515,5 +515,5 @@ def dataset_named(name: Any) -> list[Any] | None:
     except KeyError:
         return None
     if not dataset.has_qrels():
-        raise DataError(f"{name}: this ir_datasets data set has no qrels; name one of its parts that has some")
+        raise DataError(f"{name}: this ir_datasets data set has no qrels; name a subset that has qrels")
     return list(dataset.qrels_iter())

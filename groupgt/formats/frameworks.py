@@ -38,7 +38,7 @@ LLAMA_INDEX = re.compile(rb'\s*\{\s*"queries"\s*:\s*\{\s*"[^"]*"\s*:\s*"')
 class Samples:
     """Records with a question, references and results: the key of the question, and the keys of ids and texts of each.
 
-    A query without an id is identified by its question. A `separator` joins texts that stand in one.
+    A query without an id is identified by its question. A `separator` stands between several texts in one string.
     """
 
     question: str

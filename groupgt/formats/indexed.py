@@ -1,4 +1,4 @@
-"""Brings everything of a frame into columns: the index of pandas, and the rows of a Hugging Face data set."""
+"""Turns everything in a frame into columns: a pandas index, and the rows of a Hugging Face data set."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ SERIES: dict[Kind, str] = {"truth": "retrieval_gt", "run": "retrieved_ids", "cor
 
 
 def of_data_set(value: Any, title: str) -> Any:
-    """Return the rows of a Hugging Face data set as a table of Arrow; raise `DataError` for splits and streams."""
+    """Return the rows of a Hugging Face data set as an Arrow table; raise `DataError` for splits and streams."""
     if isinstance(value, Mapping):
-        raise DataError(f"{title}: expected one split; pass that of {' or '.join(map(repr, value))}")
+        raise DataError(f"{title}: expected one split; pass only {' or '.join(map(repr, value))}")
     if not hasattr(value, "num_rows"):
         raise DataError(f"{title}: expected a data set in memory or on disk; load it without streaming=True")
     return value.with_format("arrow")[:]
 
 
 def of_pandas(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
-    """Return a frame or series of pandas as a frame, whose index is among its columns if it has a name.
+    """Return a pandas frame or series as a frame whose index, if it has a name, is among its columns.
 
     Raises `DataError` if an index without a name may hold the ids.
     """
@@ -33,7 +33,7 @@ def of_pandas(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
     levels = [name for name in value.index.names if name is not None and str(name) not in names]
     has_key = bool(roles_in(names, kind, columns).keys() & ({key} if kind == "corpus" else {key, "query"}))
     if not (levels or has_key) and len(value) and isinstance(value.index[0], (str, tuple)):
-        found = f"an index without a name, which begins with {display(value.index[0])}"
+        found = f"an unnamed index, which begins with {display(value.index[0])}"
         axis = key if value.index.nlevels == 1 else ["qid", "doc_id"]
         way = f"if it contains the ids, name it: .rename_axis({axis!r})"
         raise DataError(f"{title}: the {key!r} column is missing: found {shown_names(names)} and {found}; {way}")

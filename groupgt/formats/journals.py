@@ -65,33 +65,33 @@ def act_fault(value: Any) -> str | None:
     for name, types in (fields | FIELDS[kind]).items():
         if name not in value or not isinstance(value[name], types) or isinstance(value[name], bool):
             cell = display(value[name]) if name in value else "nothing"
-            return f"act {kind}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {cell}"
+            return f'action "{kind}": expected {listed(map(TYPES.__getitem__, types))} as {name}, found {cell}'
     act: Act = value
     lists = [act.get(key, []) for key in ("docs", "pool", "nonrelevant", "harmful")]
     if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists):
-        return f"act {kind}: expected ids of passages"
+        return f'action "{kind}": expected passage ids'
     if kind == "relevant":
         span = act["span"]
         if not all(type(group) is int for group in act["groups"]) or not act["groups"]:
-            return "act relevant: expected the numbers of groups"
+            return 'action "relevant": expected group numbers'
         if not _is_grade(act["grade"]):
-            return f"act relevant: expected a grade above 0, found {display(act['grade'])}"
+            return f'action "relevant": expected a grade above 0, found {display(act["grade"])}'
         if span is not None and not (
             len(span) == 2 and all(type(end) is int for end in span) and 0 <= span[0] < span[1]
         ):
-            return f"act relevant: expected [start, end] as span, found {display(span)}"
+            return f'action "relevant": expected [start, end] as span, found {display(span)}'
     if kind == "open" and not all(map(_is_group, act["groups"])):
-        return "act open: expected groups with docs and their grades"
+        return 'action "open": expected groups with docs and their grades'
     if kind == "done" and act["rest"] not in REST:
-        return f"act done: expected {listed(REST)} as rest, found {display(act['rest'])}"
+        return f'action "done": expected {listed(REST)} as rest, found {display(act["rest"])}'
     if kind == "answer":
         item, value = act["item"], act["value"]
         if item.get("kind") not in ("same", "needed"):
-            return "act answer: expected same or needed as the kind of its item"
+            return 'action "answer": expected an item of kind "same" or "needed"'
         if type(item.get("group")) is not int or (item["kind"] == "same" and not isinstance(item.get("doc"), str)):
-            return "act answer: expected the number of a group in its item, and a passage if the kind is same"
+            return 'action "answer": expected an item with a group number and, if its kind is "same", a passage'
         if value not in ANSWERS and not (item["kind"] == "needed" and value.isascii() and value.isdecimal()):
-            return f"act answer: expected {listed(ANSWERS)}, or the number of a group, found {display(value)}"
+            return f'action "answer": expected {listed(ANSWERS)}, or a group number, found {display(value)}'
     return None
 
 
@@ -111,7 +111,7 @@ def encoded(act: Act) -> bytes:
     if fault := act_fault(act):
         raise DataError(fault)
     if has_surrogate(act):
-        raise DataError(f"act {act['act']}: contains a lone surrogate")
+        raise DataError(f'action "{act["act"]}" contains a lone surrogate')
     return (json.dumps(act, ensure_ascii=False) + "\n").encode()
 
 
@@ -139,15 +139,15 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
             value = json.loads(line, object_pairs_hook=distinct_keys, parse_constant=no_constant)
         except (ValueError, RecursionError) as error:
             if where == lines[-1][0]:
-                warn(f"{where}: the last line is cut off; dropped")
+                warn(f"{where}: dropped the last line, which is cut off")
             else:
                 faults.add(where, f"expected an action: {json_fault(error)}")
             continue
         if fault := act_fault(value):
             faults.add(where, fault)
         elif acts.setdefault(value["by"], {}).setdefault(value["seq"], value) != value:
-            what = f"a second act {value['seq']} by {display(value['by'])}"
-            faults.add(where, f"{what}; journals of two people need two names")
+            what = f"a second action numbered {value['seq']} by {display(value['by'])}"
+            faults.add(where, f"{what}; give each annotator a different name")
     faults.stop()
     return {by: [mine[seq] for seq in sorted(mine)] for by, mine in acts.items()}
 

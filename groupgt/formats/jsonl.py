@@ -96,7 +96,7 @@ def is_array(source: Source) -> bool:
 
 
 def is_spread(source: Source) -> bool:
-    """Return whether a file is an array, or its first object spans several lines."""
+    """Return whether a file is an array, or whether its first object spans several lines."""
     line = source.first_line.rstrip()
     return is_array(source) or (line.startswith(b"{") and not line.endswith(b"}"))
 
@@ -119,7 +119,7 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
         if in_array and text.startswith("]", begin):
             rest = text[begin + 1 :].strip()
             if rest:
-                faults.add(where, f"expected the end after the array, found {display(rest)}")
+                faults.add(where, f"expected the end of the file after the array, found {display(rest)}")
             return
         if not in_array and begin == len(text):
             return
@@ -163,7 +163,7 @@ def no_constant(text: str) -> float:
 
 
 def json_fault(error: ValueError | RecursionError) -> str:
-    """Explain why a text is not valid JSON; its line is that of the file, which the location says."""
+    """Explain why a text is not valid JSON, without the line, which is part of the location."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
@@ -262,7 +262,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     faults.stop()
     _refuse_mixed(kinds, source)
     if len(builders) > 1 and None in builders:
-        raise DataError(f"{source.path}: some rows have a trial and some have none; number the trials of all rows")
+        raise DataError(f"{source.path}: some rows have a trial and some do not; number the trials in all rows")
     if not builders:
         return builders[None].run(source)
     is_build = trial_column(numbered_by, str(source.path)) == BUILD

@@ -1,4 +1,4 @@
-"""All formats that are read, and how each is recognized by its contents."""
+"""All formats that groupgt reads, and how each is recognized by its contents."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def format_named(name: str, *, is_truth: bool) -> Format | None:
 
 
 def format_names(*, is_truth: bool) -> list[str]:
-    """Return the names of our formats that read ground truth, or results, and of those that plug-ins add.
+    """Return the names of built-in and plug-in formats that read ground truth, or results.
 
-    A plug-in that was not loaded yet may read either.
+    A plug-in that has not been loaded yet may read either.
     """
     loaded = registered("format")
     added = names("format")[len(BY_NAME) :]

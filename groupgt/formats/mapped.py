@@ -32,8 +32,8 @@ _FIELDS = {name.encode() for kind in NAMES.values() for known in kind.values() f
 SCALE = range(-1, 6)
 RATINGS = (
     "expected groups of ids, found rows of ratings, as LANCER saves them: one row per result, one number per "
-    "sub-question. They do not name documents, so rankings cannot be evaluated; evaluate LANCER with the rating files "
-    "of CRUX (format crux)"
+    "sub-question. They do not name documents, so rankings cannot be evaluated; to evaluate LANCER, use CRUX's rating "
+    "files (format crux)"
 )
 
 
@@ -84,7 +84,7 @@ def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
         if isinstance(row, dict):
             judgments += [(qid, document, cell) for document, cell in row.items()]
         else:
-            what = f"expected {{id: grade}}, as other queries have it, found {display(row)}"
+            what = f"expected {{id: grade}}, as for other queries, found {display(row)}"
             faults.add(f"{source.path}: query {display(qid)}", what)
     qids, documents, cells = map(list, zip(*judgments)) if judgments else ([], [], [])
     judged = Judged(qids, documents, cells, grades_of(cells, text=False), None, lambda _: str(source.path))
@@ -97,7 +97,7 @@ def _are_records(rows: Mapping[str, Record]) -> bool:
 
 
 def read_mapped_run(source: Source) -> Run:
-    """Read scores by document, as ranx writes them, or lists of ids, or of objects with id and score, best first."""
+    """Read scores by document (as ranx writes them), or lists of ids or of objects with id and score, best first."""
     builder = RunBuilder()
     faults = builder.faults
     kinds = set()

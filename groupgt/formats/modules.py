@@ -36,7 +36,7 @@ def imported(target: str, folder: Path) -> Any:
 
 
 def import_plugin(name: str, folder: Path) -> None:
-    """Import a module for the plug-ins that it registers; those of an earlier version of it are removed.
+    """Import a module that registers plug-ins; plug-ins from an earlier version of it are removed.
 
     Raises `ConfigError` if it cannot be imported.
     """
@@ -83,7 +83,7 @@ def check_target(target: str, folder: Path) -> None:
 
 
 def _no_module(name: str) -> str:
-    return f"there is no module {name!r}, next to the file or installed"
+    return f"module {name!r} is neither next to the file nor installed"
 
 
 def _no_name(module_name: str, name: str, names: Iterable[str]) -> ConfigError:

@@ -1,4 +1,4 @@
-"""Turns records with roles at paths into plain rows, named by roles, which are read like any others."""
+"""Turns records with roles at paths into plain rows with cells named by role, which are read like any others."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ RUN = tuple(NAMES["run"])
 
 
 class Roles:
-    """Where each role of one kind of file stands; raises `ConfigError` with each text that is no path.
+    """The path of each role in one kind of file; raises `ConfigError` with each text that is not a path.
 
-    Where roles are `needed`, an optional path must lead to something in one record at least.
+    If roles are `needed`, an optional path must lead to something in at least one record.
     """
 
     def __init__(self, names: Iterable[str], columns: Declared, kind: tuple[str, ...], *, needed: bool = True) -> None:
@@ -49,7 +49,7 @@ class Roles:
         return found
 
     def one(self, role: str, row: Row) -> Record:
-        """Return the value of a role as a cell of that name, a list for a role of lists; empty if there is none."""
+        """Return the value of a role as a cell named by the role (a list for a list role); empty if there is none."""
         found = self.found(role, row)
         if self.paths[role].is_list and role in LISTS:
             return {role: [value for _, value in found]}
@@ -58,7 +58,7 @@ class Roles:
         return {role: found[0][1]} if found else {}
 
     def each(self, title: str, records: Iterable[tuple[str, Record]], faults: Faults) -> Iterator[tuple[str, Row]]:
-        """Yield every row with its place; a path that led to nothing in any of them is a fault."""
+        """Yield every row with its location; a path that leads to nothing in every row is a fault."""
         where = ""
         for where, record in records:
             outer = Row(record, record, None, self.named, partial(faults.add, where))
@@ -76,7 +76,7 @@ class Roles:
                 faults.add(title, f"{role}={self.texts[role]} leads to nothing in any record")
 
     def rest(self, row: Row) -> Record:
-        """Return the cells of a row at which no path begins; they have the roles of their names."""
+        """Return the cells of a row with which no path begins; their names determine their roles."""
         if not isinstance(row.value, dict):
             return {}
         begun = {name for path in self.paths.values() if not path.from_outer for name in path.first}
@@ -196,7 +196,7 @@ def plain_rows(
     is_truth: bool,
     needed: bool = True,
 ) -> tuple[list[Record], list[str]]:
-    """Return plain rows and their places; raises `DataError` with every fault of the paths."""
+    """Return plain rows and their locations; raises `DataError` with every error in the paths."""
     faults = Faults()
     roles = Roles(names, columns, TRUTH if is_truth else RUN, needed=needed)
     rows = roles.each(title, located(faults), faults)

@@ -65,7 +65,7 @@ class _Banks(Queries):
             self.read(bank)
         if self.rows and not self.references and not self.faults:
             what = "no nugget references a document, so rankings cannot be evaluated"
-            raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
+            raise DataError(f"{source.path}: {what}; add references to the answers, questions or claims")
 
     def read(self, bank: Record) -> None:
         if bank.get("format_version") not in VERSIONS:
@@ -119,9 +119,9 @@ class _Banks(Queries):
             any_of = [alternative for part in parts for alternative in _alternatives(part)]
             return [_group(text, _distinct(any_of + support), importance)]
         if aggregator in ANY:
-            what = f"any of its parts is enough, but one of them is covered in {max(sets):,} ways (at most {MAX_SETS})"
+            what = f"any one of its parts is enough, but one has {max(sets):,} ways to be covered (at most {MAX_SETS})"
         elif aggregator == "NOT":
-            what = "it requires something not to be retrieved, which groups cannot express"
+            what = "it requires that something not be retrieved, which groups cannot express"
         else:
             what = f"expected AND, OR, SUM or NOT as its aggregator_type, found {display(aggregator)}"
         self.fault(f"the nugget {display(text)}: {what}")
@@ -141,7 +141,7 @@ class _Banks(Queries):
                     {"doc": name, "start": offsets.get("start_offset"), "end": offsets.get("end_offset")}
                 )
             else:
-                self.fault(f"the reference to {name!r} has no offsets; read documents instead: nuggetbank")
+                self.fault(f"the reference to {name!r} has no offsets; read documents instead (format nuggetbank)")
         self.references += len(alternatives)
         return _distinct(alternatives)
 

@@ -84,7 +84,7 @@ class TraceSpan:
 
     @property
     def kinds(self) -> set[str]:
-        """What the span does, in the words of both conventions."""
+        """The kinds of the span under both conventions."""
         names = ("openinference.span.kind", "gen_ai.operation.name")
         return {str(self.attributes.get(name)).lower() for name in names}
 
@@ -140,7 +140,7 @@ class TraceSpan:
             if is_valid and (id_text(document.get("id")) or isinstance(document.get("content"), str)):
                 yield dict(document)
             else:
-                faults.add(self.where, f"expected a document with an id or a content, found {display(document)}")
+                faults.add(self.where, f"expected a document with an id or content, found {display(document)}")
 
     def _returned(self, path: str, faults: Faults) -> Iterator[Record]:
         """Yield the documents whose ids stand at a path in what a tool returned; a tool that failed returned nothing.
@@ -150,9 +150,8 @@ class TraceSpan:
         returned, failed = _first(self.attributes, RETURNED), "error.type" in self.attributes
         if self.text is None or (returned is None and not failed):
             what = f"{self.tool}: expected the query as {listed(TEXTS)} and the results as {listed(RETURNED)}"
-            faults.add(
-                self.where, f"{what}, which are optional, so have them recorded; found {listed(self.attributes)}"
-            )
+            way = "these attributes are optional, so make sure that they are recorded"
+            faults.add(self.where, f"{what}, found {listed(self.attributes)}; {way}")
             return
         try:
             for document in () if failed else _documents_at(path.split(".") if path else [], returned):
@@ -166,7 +165,7 @@ class TraceSpan:
 def read_run(source: Source, *, by_session: bool = False, reranked: bool = True) -> Run:
     """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors.
 
-    Unless they are to be `reranked`, results are those of the searches alone.
+    Unless `reranked` is set, results are those of the searches alone.
     """
     faults = Faults()
     tools = source.tool_spans
@@ -177,7 +176,7 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
     queries: dict[str, list[TraceSpan]] = {}
     for span in sorted(spans.values(), key=lambda span: span.begin):
         if by_session and span.trace not in sessions:
-            faults.add(span.where, f"expected the id of its session as {listed(SESSIONS)}, found none")
+            faults.add(span.where, f"expected a session id as {listed(SESSIONS)}, found none")
         queries.setdefault(str(sessions.get(span.trace)) if by_session else span.trace, []).append(span)
     results: dict[str, list[tuple[int, Record]]] = {}
     texts: dict[str, list[str]] = {}
@@ -196,7 +195,7 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
         qid = _qid_of(key, query_spans, faults)
         name = qid or key
         if name in results:
-            what = "a second trace of the same query; keep one, or read otlp-sessions"
+            what = "a second trace of the same query; keep one, or use the otlp-sessions format"
             faults.add(query_spans[0].where, f"query {name!r}: {what}")
         inputs = (span.text for span in (query_spans[0], searches[0]))
         texts[name] = [] if qid else list(dict.fromkeys(text for text in inputs if text is not None))
@@ -217,7 +216,8 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
         way = f"; if a tool searches ({first_of(named, 5)}), add --tool-span NAME=PATH.TO.IDS" if named else ""
         raise DataError(f"{source.path}: {what}, found none in {len(spans):,} spans{way}")
     if unused := [name for name in tools if name not in named]:
-        warn(f"{source.path}: no span of the tool {first_of(unused, 5)}; it has {first_of(named, 5) or 'no tools'}")
+        has = first_of(named, 5) or "no tools"
+        warn(f"{source.path}: no span for tool {first_of(unused, 5)}; the traces have {has}")
     has_ids = all(id_text(document.get("id")) for rows in results.values() for _, document in rows)
     traces = Traces(texts, ms, len(queries) - len(results), searches=asked, reranked=changed, origins=origins)
     return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids, costs=costs)

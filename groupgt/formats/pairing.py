@@ -1,4 +1,4 @@
-"""Pairs results with the queries of ground truth by the texts of the queries, where one side has no ids.
+"""Pairs results with ground truth queries by query text, if one side has no ids.
 
 Records are never paired by their place in a file. AutoRAG's node files, which have neither ids nor texts, are the
 exception; their reader compares the numbers of rows.
@@ -23,7 +23,7 @@ NAMED = 3
 def matched(run: Run, truth: GroundTruth) -> Run:
     """Return results with the query ids of the ground truth.
 
-    Raises `DataError` if a text is ambiguous, if two rankings are of one query, or if no trace belongs to a query.
+    Raises `DataError` if a text is ambiguous, if two rankings are for one query, or if no trace belongs to a query.
     """
     if run.traces is not None:
         return _traces(run, truth)
@@ -47,8 +47,8 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     faults.stop()
     if strangers := [key for key in run.rankings if names.get(key, key) not in truth.index]:
         shown = first_of([display(key) for key in strangers], NAMED)
-        count = f"{len(strangers):,} of {len(run.rankings):,} queries of the results"
-        warn(f"{run.title}: {count} have no query with the same text in the ground truth: {shown}")
+        count = f"{len(strangers):,} of {len(run.rankings):,} queries in the results"
+        warn(f"{run.title}: {count} match no query text in the ground truth: {shown}")
     return _renamed(run, {key: names.get(key, key) for key in run.rankings})
 
 

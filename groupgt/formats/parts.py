@@ -57,7 +57,7 @@ def files_of(path: AnyPath) -> list[Path] | None:
 
 
 def title_of(path: AnyPath | Sequence[AnyPath]) -> str:
-    """Return what messages call a run: its path, or the common folder of a list of files."""
+    """Return the name of a run in messages: its path, or the common folder of a list of files."""
     if isinstance(path, (str, os.PathLike)):
         return os.fspath(path)
     return os.path.commonpath([str(Path(file).absolute().parent) for file in path] or ["results"])
@@ -156,7 +156,7 @@ def at_url(url: str, format: str | None = None) -> Run:
     chosen = format or ENDINGS.get(ending_of(url))
     if chosen not in ("parquet", "csv", "trec"):
         names = listed(["parquet", "csv", "trec"])
-        raise ConfigError(f"{url}: expected results as {names}, by the ending or by name (--run-format; run_format=)")
+        raise ConfigError(f"{url}: expected results as {names}; name the format (--run-format; run_format=)")
     guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
     contents: Any
     if chosen == "parquet":

@@ -32,7 +32,7 @@ _STEP = re.compile(r'(?:\.?(?:"([^"]*)"|([^.\[\]{}?@^"]+))|\[([^\]]*)\]|(\{\})|(
 class Row(NamedTuple):
     """A row of a record: its value, the record around it, and its key if it stands in an object.
 
-    `named` has the names that paths use, and `fault` takes what is wrong.
+    `named` has the names that paths use, and `fault` receives error messages.
     """
 
     value: Any
@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 class Path:
-    """A path; raises `ConfigError` if the text is none.
+    """A parsed path; raises `ConfigError` if the text is not a path.
 
     >>> Path("hits[].id").find(Row({"hits": [{"id": "a"}, {"id": "b"}]}, None, None, (), print))
     [((('hits[]', 0),), 'a'), ((('hits[]', 1),), 'b')]
@@ -72,7 +72,7 @@ class Path:
 
     @classmethod
     def of_name(cls, name: str) -> Path:
-        """Return the path to a key with this very name."""
+        """Return the path to a key with exactly this name."""
         path = cls(".")
         path.text, path.steps = name, [Step("member", (name,))]
         return path
@@ -116,7 +116,7 @@ class Path:
             if name is not None:
                 inner.append((position, value[name], _joined(route, name), _joined(shown, name)))
             elif not isinstance(value, dict):
-                way = f"; {shown}[] goes over its elements" if isinstance(value, list) and shown else ""
+                way = f"; use {shown}[] to go over its elements" if isinstance(value, list) and shown else ""
                 row.fault(f"expected an object{' as ' * bool(shown)}{shown}, found {display(value)}{way}")
             elif not step.optional or _near(step.names[0], frozenset(value), frozenset(row.named)):
                 words = near_names(step.names[0], [key for key in value if key not in row.named])
@@ -135,7 +135,7 @@ class Path:
             route += f"[{step.names[0]}]"
             inner = [((*position, (route, index)), part, route, shown) for index, part in enumerate(parts)]
         elif not isinstance(value, list):
-            way = f"; {shown}{{}} goes over its values" if isinstance(value, dict) and shown else ""
+            way = f"; use {shown}{{}} to go over its values" if isinstance(value, dict) and shown else ""
             row.fault(f"expected a list{' as ' * bool(shown)}{shown}, found {display(value)}{way}")
         elif step.kind == "index":
             if -len(value) <= step.at < len(value):
@@ -157,12 +157,12 @@ class Path:
 
 @lru_cache(maxsize=512)
 def path_of(text: str) -> Path:
-    """Return the path that is written; raises `ConfigError` if it is none."""
+    """Parse a path; raises `ConfigError` if the text is not a path."""
     return Path(text)
 
 
 def path_fault(text: str) -> str | None:
-    """Return what is wrong with the text of a declared column, or None."""
+    """Explain what is wrong with the text of a declared column; return None if nothing is."""
     try:
         path_of(text)
     except ConfigError as error:
@@ -171,7 +171,7 @@ def path_fault(text: str) -> str | None:
 
 
 def beside(places: Found, found: Found, what: str, fault: Callable[[str], None]) -> list[Any]:
-    """Return for each place the value in the same elements, or else the value of the same number; None if absent.
+    """Return, for each place, the value in the same elements, or else the value at the same position; None if absent.
 
     >>> hits = ("hits[]", 0), ("hits[]", 1)
     >>> beside([(hits[:1], "a"), (hits[1:], "b")], [(hits[1:], 0.5)], "score", print)

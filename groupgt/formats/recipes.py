@@ -1,4 +1,4 @@
-"""Reads files in which roles stand at paths, as users declare them or as a published data set has them."""
+"""Reads files whose roles are at paths, either declared by the user or known from a published data set."""
 
 from __future__ import annotations
 

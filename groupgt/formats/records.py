@@ -175,7 +175,7 @@ class Queries:
         earlier = self._firsts.earlier(name, where, value)
         if earlier is None or earlier[1] == value:
             return True
-        self.faults.add(where, f"{what} {value}, and {earlier[1]} at {earlier[0]}; keep one")
+        self.faults.add(where, f"{what} {value}, but {earlier[1]} at {earlier[0]}; keep one")
         return False
 
     def is_important(self, qid: Any, nugget: Any, importance: Any, number: int) -> None:

@@ -1,4 +1,4 @@
-"""An annotator's judgments: the state of every query after the replay of a journal's acts.
+"""An annotator's judgments: the state of every query after replaying a journal's actions.
 
 Replaying is a pure function of the acts: every prefix of a journal is a valid state, and undone acts have no effect.
 """
@@ -28,7 +28,7 @@ class Group:
     more: dict[str, Any] = field(default_factory=dict)
 
     def absorb(self, other: Group) -> None:
-        """Add the passages of a group that is the same piece; the higher grades, weight and importance count."""
+        """Add the passages of a group with the same information; the higher grades, weight and importance count."""
         for doc, grade in other.docs.items():
             self.docs[doc] = max(grade, self.docs.get(doc, 0))
         self.name = self.name or other.name
@@ -99,7 +99,7 @@ class QueryState:
 
     @property
     def judgments(self) -> tuple[list[Any], list[str], set[str], bool]:
-        """The contents of the ground truth: groups, non-relevant and harmful passages, and if there is an answer."""
+        """The contents of the ground truth: groups, non-relevant and harmful passages, whether there is an answer."""
         return self.grouped(), self.nonrelevant, set(self.harmful), self.has_answer
 
     @property
@@ -118,7 +118,7 @@ class QueryState:
         return {doc: span for doc, span in self.marks.items() if span is not None}
 
     def join(self, doc: str, group: int) -> None:
-        """Put a passage into a group with the highest grade that it has."""
+        """Put a passage into a group, with the highest grade that the passage has."""
         self.marks.setdefault(doc)
         self.groups[group].docs.setdefault(doc, self.judgment(doc).grade)
         self.harmful.discard(doc)
@@ -132,11 +132,11 @@ class QueryState:
         self.marks[doc] = None
 
     def merge(self, group: int, into: int) -> None:
-        """Make two groups one."""
+        """Merge two groups."""
         self.groups[into].absorb(self.groups.pop(group))
 
     def drop(self, group: int) -> None:
-        """Remove a group, and the judgments of passages that are in no other."""
+        """Remove a group, and the judgments of passages that are in no other group."""
         for doc in self.groups.pop(group).docs:
             if doc in self.nonrelevant:
                 del self.marks[doc]

@@ -228,9 +228,9 @@ def shown_names(names: Iterable[str]) -> str:
 
 
 def may_hold(role: str, name: str, cell: Any = None) -> bool:
-    """Return whether advice to take a column for a role can be right, judging by its name and by one of its cells.
+    """Return whether a column may fill a role, judging by its name and one of its cells.
 
-    Answers, titles, texts and what is true or false are no ids, scores or grades.
+    Answers, titles, texts and booleans are not ids, scores or grades.
 
     >>> may_hold("retrieval_gt", "gt_answer"), may_hold("retrieval_gt", "gt_evidence", ["a.md"])
     (False, True)
@@ -255,7 +255,7 @@ def may_hold(role: str, name: str, cell: Any = None) -> bool:
 def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kind: Kind = "truth") -> str:
     """Say what columns may hold, and how to name those that are missing; empty if nothing is similar.
 
-    With a cell of each column, advice that its kind refutes is not given.
+    If a cell of each column is given, advice that its type rules out is omitted.
 
     >>> hint(["qid", "chunk"], ["doc_id"], "run")
     '; rename chunk to doc_id (or --columns doc_id=chunk)'

@@ -164,7 +164,7 @@ def order_fault(
         if before < after and (calls is None or calls[rank] >= calls[rank + 1]):
             return (
                 f"query {qid!r}: {ids[rank]!r} is ranked before {ids[rank + 1]!r}, but their scores "
-                f"({scores[rank]!r}, {scores[rank + 1]!r}) or, where they are equal, their ids give another order; "
+                f"({scores[rank]!r}, {scores[rank + 1]!r}) or, if they are equal, their ids give a different order; "
                 "write jsonl or parquet, which keep the order"
             )
     return None

@@ -174,8 +174,8 @@ class Source:
     def _check_room(self, size: int) -> None:
         if 0 < self.ceiling < size:
             raise DataError(
-                f"{self.path}: the content exceeds the memory limit of {bytes_text(self.ceiling)}; raise it, "
-                "or save the data as parquet"
+                f"{self.path}: the content exceeds the memory limit of {bytes_text(self.ceiling)}; raise the "
+                "limit, or save the data as parquet"
             )
 
     @property

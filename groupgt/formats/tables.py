@@ -1,7 +1,7 @@
 """Turns the columns that every format yields into a `GroundTruth`.
 
 A reader yields a `Table`. Names become roles by `groupgt.formats.roles`, values become arrays, and faults are found on
-arrays. Only if something is invalid, or may be, do the rows pass one by one, to say where and why.
+arrays. Rows are checked one by one only if something is or may be invalid, to report where and why.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Table:
 
 
 def truth_of(table: Table, policy: Policy) -> GroundTruth:
-    """Build ground truth from columns; raises `DataError` with every fault of the table and of its rows."""
+    """Build ground truth from columns; raises `DataError` with every error in the table and its rows."""
     if not table.names:
         table.faults.stop()
         return GroundTruth.from_rows([], [], policy)
@@ -101,7 +101,7 @@ def truth_of(table: Table, policy: Policy) -> GroundTruth:
 
 
 def at_paths(table: Table, *, is_truth: bool) -> Table:
-    """Return the plain rows that the declared paths make of the rows of a table."""
+    """Convert the rows of a table to plain rows by the declared paths."""
     from groupgt.formats.nested import plain_rows
 
     records = zip(*(map(plain, table.column(name)) for name in table.names))
@@ -267,7 +267,7 @@ def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Judgments as columns, one per row; grades are NaN where a cell is no number.
+    """Judgments as columns, one per row; grades are NaN where a cell is not a number.
 
     `place` returns the location of a row. If rows are `unique`, a repeated judgment is an error even with the same
     grade, and `hint` says what may be meant.
@@ -286,7 +286,7 @@ class Judged:
     def truth(
         self, policy: Policy, shape: Shape, faults: Faults | None = None, *, sound: bool = False, **others: Any
     ) -> GroundTruth:
-        """Build ground truth; raises `DataError` with every fault. If they are `sound`, ids need no check."""
+        """Build ground truth; raises `DataError` with every fault. If ids are `sound`, they are not checked."""
         if not sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
             self._check(faults)
         truth = GroundTruth.from_judgments(
@@ -353,7 +353,7 @@ class Judged:
 
 
 def grades_of(cells: Sequence[Any], *, text: bool) -> Floats:
-    """Return cells as numbers, NaN where a cell is none; `text` is parsed, and numbers are taken otherwise.
+    """Return cells as numbers, and NaN for any other cell; if `text` is set, numbers are parsed from text.
 
     >>> grades_of(["1", "0.5", "x"], text=True).tolist(), grades_of([1, True, 2.0], text=False).tolist()
     ([1.0, 0.5, nan], [1.0, nan, 2.0])
@@ -425,9 +425,7 @@ def _texts(table: Table, rows: Judged, name: str) -> dict[Any, str]:
             continue
         earlier, known = first.setdefault(qid, (row, text))
         if text != known and normal_text(text) != normal_text(known):
-            what = (
-                f"the query has the text {display(text)} here, but {display(known)} at {table.place(earlier)}; keep one"
-            )
+            what = f"the text of the query is {display(text)}, but {display(known)} at {table.place(earlier)}; keep one"
             table.faults.add(f"{table.place(row)}: query {display(qid)}", what)
     return {qid: text for qid, (_, text) in first.items()}
 
@@ -473,6 +471,6 @@ def _weights(table: Table, rows: Judged, name: str) -> Floats:
         if not weight > 0:
             table.faults.add(table.place(row), f"expected a group weight above 0, found {display(cells[row])}")
         elif (earlier := firsts.earlier(key, row, weight)) is not None and earlier[1] != weight:
-            what = f"the group {key[1]!r} has the weight {number_text(weight)}, and {number_text(earlier[1])}"
+            what = f"the group {key[1]!r} has weight {number_text(weight)}, but {number_text(earlier[1])}"
             table.faults.add(f"{table.place(row)}: query {display(key[0])}", f"{what} at {earlier[0]}; keep one")
     return weights

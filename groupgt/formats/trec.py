@@ -106,7 +106,7 @@ def _header(source: Source) -> list[str]:
 class _Rows:
     """The words of qrels, `width` in each line; `numbers` are those of the lines, None if no line is suspicious.
 
-    `others` holds lines of another width, by number, and `comments` counts lines that begin with `#` and are no row.
+    `others` holds lines of another width, by number, and `comments` counts lines that begin with `#` and are not rows.
     """
 
     words: Sequence[str]
@@ -246,7 +246,7 @@ MARCO = "qid pid rank"
 
 
 def are_ranked(lines: Iterable[bytes]) -> bool:
-    """Return whether lines are `qid pid rank`, as in runs of MS MARCO: ranks from 0 or 1, unrepeated in a query."""
+    """Return whether lines are `qid pid rank`, as in MS MARCO runs: ranks from 0 or 1, each once per query."""
     ranks: dict[bytes, list[int]] = {}
     for cells in map(bytes.split, lines):
         if len(cells) != len(MARCO.split()) or not cells[2].isdigit():
@@ -351,10 +351,12 @@ def tag_of(source: Source) -> str:
     rows = (line.split(None, MIN_COLUMNS) for line in source.lines())
     tags = dict.fromkeys(cells[MIN_COLUMNS - 1] for cells in rows if len(cells) >= MIN_COLUMNS)
     if not tags:
-        raise DataError(f"{source.path}: expected a TREC run, whose sixth column is its tag; name it by NAME=PATH")
+        what = "expected a TREC run, whose sixth column is its tag"
+        raise DataError(f"{source.path}: {what}; name the run with NAME=PATH")
     first, *others = (tag.decode("utf-8", "replace") for tag in tags)
     if others:
-        warn(f"{source.path}: has {len(tags):,} tags, {first} and {', '.join(others[:3])}; the first names the run")
+        what = f"has {len(tags):,} tags, {first} and {', '.join(others[:3])}"
+        warn(f"{source.path}: {what}; the first is used as the run's name")
     return first
 
 
@@ -371,13 +373,13 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
         return BARE_RETURN
     what = f"expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found {len(cells)}"
     if not MIN_COLUMNS <= len(cells) <= MAX_COLUMNS:
-        way = "; a table of other columns needs a header line, such as qid, doc_id, score"
+        way = "; a table with other columns needs a header line, such as qid, doc_id, score"
         return f"{what}{way}" if len(cells) < MIN_COLUMNS else f"{what}: are two lines joined?"
     qid, _, document, rank, _, sixth = (cell.decode() for cell in cells[:MIN_COLUMNS])
     if len(cells) > MIN_COLUMNS and validity.is_number(sixth):
         fault: str | None = f"{what}, the sixth being the number {sixth}: does an id contain a blank?"
     elif not validity.is_rank(rank):
-        header = "; is this a header line? Remove it" if rank.isalpha() else ""
+        header = "; if this is a header line, remove it" if rank.isalpha() else ""
         fault = f"expected a whole number as the rank, found {display(rank)}{header}"
     else:
         fault = ids_fault(qid, document)
@@ -463,7 +465,7 @@ def run_fault(
         if ids:
             with_scores.setdefault(scores is not None, qid)
         if len(with_scores) > 1:
-            return f"query {with_scores[True]!r} has scores, and query {with_scores[False]!r} has none; write jsonl"
+            return f"query {with_scores[True]!r} has scores, but query {with_scores[False]!r} has none; write jsonl"
         if scores is not None and (fault := order_fault(qid, ids, scores)):
             return fault
         if scores is not None and in_single:

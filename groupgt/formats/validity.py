@@ -53,7 +53,7 @@ def number_of(text: pl.Expr) -> pl.Expr:
 
 
 def normal_texts(text: pl.Expr) -> pl.Expr:
-    """Return texts as `normal_text` does; Python also counts four separators of ASCII as blanks."""
+    """Normalize texts as `normal_text` does; like Python, count four ASCII separators as blanks too."""
     return text.str.normalize("NFC").str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
 
 

@@ -32,8 +32,9 @@ def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
 
     installed = str(getattr(sentence_transformers, "__version__", "of an unknown version"))
     if not installed.partition(".")[0].isdecimal() or int(installed.partition(".")[0]) < MIN_MAJOR:
-        hint = f"{MIN_MAJOR} or later is needed: pip install -U 'groupgt[dense]'"
-        raise DataError(f"the model {model!r}: sentence-transformers {installed} runs code of a model's folder; {hint}")
+        hint = f"version {MIN_MAJOR} or later is needed: pip install -U 'groupgt[dense]'"
+        what = f"sentence-transformers {installed} runs code from a model's folder"
+        raise DataError(f"the model {model!r}: {what}; {hint}")
     try:
         loaded = sentence_transformers.SentenceTransformer(model, trust_remote_code=False)
     except (OSError, ValueError, RuntimeError) as error:
@@ -84,9 +85,9 @@ def _npy(path: Path) -> Vectors:
         with path.open("rb") as file:
             loaded = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise DataError(f"{path}: expected an array of NumPy: {first_line(error)}") from None
+        raise DataError(f"{path}: expected a NumPy array: {first_line(error)}") from None
     if not isinstance(loaded, np.ndarray):
-        raise DataError(f"{path}: expected an array of NumPy, found an archive")
+        raise DataError(f"{path}: expected a NumPy array, found an archive")
     if loaded.dtype.kind not in "fiu":
         raise DataError(f"{path}: expected an array of numbers, found {loaded.dtype}")
     return loaded.astype(np.float64)

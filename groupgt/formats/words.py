@@ -1,4 +1,4 @@
-"""Recognizes files that consist of rows of words: the runs and qrels of TREC, and their kin."""
+"""Recognizes files that consist of rows of words: TREC runs, TREC qrels and similar files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from groupgt.model.validity import is_number
 
 
 def are_words(source: Source) -> bool:
-    """Return whether a file certainly has rows of words: its first line has several, one a number, and no delimiters.
+    """Return whether a file certainly has rows of words: several in its first line, one a number, and no delimiters.
 
-    Such a file is no table, no JSON and no data set of another tool.
+    Such a file is not a table, JSON or another tool's data set.
     """
     if source.path.is_dir() or source.is_parquet or source.is_json:
         return False
@@ -26,7 +26,7 @@ def are_words(source: Source) -> bool:
 
 
 def first_lines(source: Source) -> list[bytes]:
-    """Return the first lines that are not blank and no comments."""
+    """Return the first lines that are neither blank nor comments."""
     lines = source.head().split(b"\n")
     # Ids may begin with #, but a file of comments has no data.
     rows = (line for line in lines if line.strip() and not line.startswith(b"#"))

@@ -213,7 +213,7 @@ def write_run(
         near = near_names(format, RUN_WRITERS)
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
     if format == "trec" and trials:
-        raise DataError("a TREC run has no place for trials; write jsonl, csv or parquet")
+        raise DataError("a TREC run cannot store trials; write jsonl, csv or parquet")
     lost = ["the calls that returned results"] if format == "trec" and calls else []
     if format == "trec":
         bare: list[Ranking] = [(qid, ids, None) for qid, ids, _ in rankings]

@@ -103,7 +103,7 @@ class Embedding(Reader):
 
     def description(self) -> str:
         """Describe the minimum cosine and the source of the vectors."""
-        source = f"model {self.options.model}" if self.options.model else "vectors of files"
+        source = f"model {self.options.model}" if self.options.model else "vectors from files"
         return f"cosine ≥ {self.options.threshold:g}, {source}"
 
 

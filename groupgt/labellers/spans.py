@@ -63,7 +63,7 @@ class Options:
         if self.min_overlap < 1 / PARTS:
             yield Clash("min_overlap", f"expected a share of at least 1/{PARTS:,}, found {self.min_overlap!r}")
         if self.joint and self.of != "alternative":
-            what = f"results cover an alternative together, but of={self.of} measures each by itself"
+            what = f"results can cover an alternative together, but of={self.of} measures each by itself"
             yield Clash("joint", what, ("of",))
 
 
@@ -207,8 +207,8 @@ class Spans(Labeller):
         document = parts.join(table, on="doc", how="left", maintain_order="left")["number"].fill_null(-1)
         if len(document) and not (document >= 0).any():
             there, here = display(next(iter(numbers))), display(parts["doc"][0])
-            what = f"no result is from a document of the ground truth, such as {there}, but from others, such as {here}"
-            warn(f"labeller spans: {what}; name the document of a result as doc")
+            what = f"no result is from a ground truth document, such as {there}; they are from others, such as {here}"
+            warn(f"labeller spans: {what}; name each result's document as doc")
         start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
             _refuse_empty(keys, start, end, "result")
@@ -272,7 +272,7 @@ def _places_of(truth: GroundTruth) -> list[Span]:
 
 def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
     refuse(
-        (f"{what} {display(names[place])}", f"expected an end behind its start, found {start[place]} to {end[place]}")
+        (f"{what} {display(names[place])}", f"expected an end after its start, found {start[place]} to {end[place]}")
         for place in np.flatnonzero(end <= start).tolist()
     )
 

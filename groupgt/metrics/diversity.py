@@ -1,4 +1,4 @@
-"""Diversity metrics from ndeval: groups are subtopics, and each hit of a group is worth (1 − α) times the last one."""
+"""Diversity metrics from ndeval: groups are subtopics, and each hit of a group earns (1 − α) times the one before."""
 
 from __future__ import annotations
 

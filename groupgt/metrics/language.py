@@ -172,8 +172,8 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
     refused = [str(metric) for metric in metrics if not metric.formula.takes_sets]
     raise MetricError(
         f"{', '.join(refused)}: not defined for ground truth with sets of passages needed together "
-        '({"all": [...]}): a set takes several ranks, for which no ideal ranking and no count of relevant documents '
-        f"allows; defined are {_defined_with_sets()}"
+        '({"all": [...]}), because a set takes up several ranks, which ideal rankings and counts of relevant '
+        f"documents do not allow for; use {_defined_with_sets()}"
     )
 
 
@@ -408,7 +408,7 @@ class _Parser:
         if None in definition.formulas:
             if written is not None:
                 raise self.fail(
-                    f"{definition.name} is the same in all conventions and takes none; write {definition.name}"
+                    f"{definition.name} is the same under all conventions, so it takes none; write {definition.name}"
                 )
             return None
         chosen = written or self.convention
@@ -442,7 +442,7 @@ class _Parser:
         return pairs
 
     def refusal(self, metric: str, name: str, text: str, parameters: Sequence[str]) -> str:
-        """Say that a metric lacks a parameter, and how what it means in ir_measures is written here."""
+        """Say that a metric lacks a parameter, and how groupgt writes what the parameter means in ir_measures."""
         what = _lacks(metric, name, parameters)
         bare = re.sub(r"\s*\([^()]*\)", "", self.text)
         if name == "dcg" and "gain" in parameters:
@@ -485,14 +485,14 @@ class _Parser:
             return None
         if not definition.formulas[convention].takes_level:
             name = f"{definition.name}.{convention}" if convention else definition.name
-            raise self.fail(f"{name} does not depend on a level of relevance; omit level={text}")
+            raise self.fail(f"{name} does not depend on a relevance level; omit level={text}")
         return float(self.read_value(LEVEL, text))
 
     def read_passes(self, definition: Definition, texts: Mapping[str, str]) -> tuple[str, int] | None:
         if not texts:
             return None
         if not definition.takes_passes:
-            raise self.fail(f"{definition.name} is not counted over trials; hit_rate and complete are")
+            raise self.fail(f"{definition.name} cannot be counted over trials; hit_rate and complete can")
         if len(texts) > 1:
             raise self.fail(f"expected {' or '.join(texts)}, found both")
         ((name, text),) = texts.items()

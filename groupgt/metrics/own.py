@@ -103,7 +103,7 @@ def metric(
 
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        what = "expected a name of lower-case letters, digits and _, which begins with a letter"
+        what = "expected a name that begins with a letter and has only lower-case letters, digits and _"
         raise MetricError(f"metric {display(name)}: {what}")
     if name in ALIASES or IN_TREC_EVAL.fullmatch(name) or name.startswith("retrieval_"):
         raise MetricError(f"metric {name!r}: this is an alias of a built-in metric; choose another name")
@@ -188,7 +188,7 @@ def facts_of(definition: Definition) -> dict[str, Any]:
 
 
 def restore(name: str, facts: Mapping[str, Any]) -> None:
-    """Make a metric that a result folder describes known by name, unless the process has one of this name."""
+    """Register a metric that a result folder describes, unless this process has one with the same name."""
     if definition_of(name) is None:
         rest = dict(facts)
         parameters = [

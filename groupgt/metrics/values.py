@@ -49,7 +49,8 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
         others = [text for text in metrics if text not in only]
         beside = f", but not for {', '.join(others)}" if others else ""
         raise ConfigError(
-            f"judged_only=True is set for {', '.join(only)}{beside}; choose the unjudged=drop policy, for all metrics"
+            f"judged_only=True is set for {', '.join(only)}{beside}; "
+            "to apply it to all metrics, use the unjudged=drop policy instead"
         )
     if policy.duplicates != "keep":
         return

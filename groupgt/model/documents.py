@@ -1,4 +1,4 @@
-"""Documents of LangChain, LlamaIndex and Haystack as results, known by their attributes; none of these is imported."""
+"""Reads LangChain, LlamaIndex and Haystack documents as results, by their attributes, without importing these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN = (str, int, float, Mapping)
 
 
 def result_of(value: Any) -> dict[str, Any] | None:
-    """Return a document, alone or paired with its score, as `{"id", "text", "score"}`, as far as it has these.
+    """Return a document, alone or paired with its score, as `{"id", "text", "score"}`, without the keys that it lacks.
 
     An id in the metadata counts only if the document has no other. Returns None for anything else.
 

@@ -45,7 +45,7 @@ class GroundTruth(Written):
     results, if any, and `harmful` the ids that must not be among them, which are judged non-relevant. If some
     alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each
     alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of the file that begin
-    with `#` and are no row. If the policy selects groups by importance, `judged` marks the queries that have
+    with `#` and are not rows. If the policy selects groups by importance, `judged` marks the queries that have
     alternatives in any group. `highest` is the highest grade of the ground truth that these queries were selected from.
     `unsplit` has the texts that were read as one id where a list of ids belongs, with their places.
 
@@ -135,7 +135,7 @@ class GroundTruth(Written):
     ) -> GroundTruth:
         """Build ground truth from one judgment per row; rows with the same query and group form a group.
 
-        Without `groups`, each row is a group of its own. Names that equal the number of their group are dropped. Ids
+        Without `groups`, each row is a separate group. Names that equal the number of their group are dropped. Ids
         and grades must be valid; a group has the weight of its first row. `excluded` and `harmful` contain ids by
         query. The other arguments are fields, and `more_qids`, queries that may have no judgments.
         """
@@ -234,7 +234,9 @@ class GroundTruth(Written):
         if unknown:
             has = f"its groups have {listed(importances)}" if importances else "none of its groups has an importance"
             near = near_names(unknown[0], importances)
-            raise ConfigError(f"policy importance: the ground truth has no groups of {unknown[0]!r}; {has}{near}")
+            raise ConfigError(
+                f"policy importance: the ground truth has no groups with importance {unknown[0]!r}; {has}{near}"
+            )
         kept = np.array([name in selected for name in self.importance or ()], dtype=np.bool_)
         if kept.all():
             return self
@@ -378,7 +380,7 @@ class GroundTruth(Written):
 
     @cached_property
     def only_harmful(self) -> Bools:
-        """Mask of the groups that have harmful alternatives alone: they are judgments, and nothing to cover."""
+        """Mask of the groups with only harmful alternatives: they are judgments, and need not be covered."""
         groups = len(self.group_query)
         harmful = np.bincount(self.group_of[self.is_harmful], minlength=groups)
         only: Bools = (harmful > 0) & (harmful == np.bincount(self.group_of, minlength=groups))
@@ -437,7 +439,7 @@ class GroundTruth(Written):
 
     @cached_property
     def irrelevant_groups(self) -> int:
-        """Number of groups that no metric uses because they have no relevant alternative, harmful ones aside."""
+        """Number of groups that no metric uses because they have no relevant alternative, except for harmful ones."""
         return len(self.group_query) - len(self.judgments.group_query) - int(self.only_harmful.sum())
 
     @cached_property
@@ -449,7 +451,7 @@ class GroundTruth(Written):
 
     @cached_property
     def groups_never_met(self) -> int:
-        """Number of groups without a relevant alternative, including any that metrics use, harmful ones aside."""
+        """Number of groups without a relevant alternative, including any that metrics use, except for harmful ones."""
         covered = count_distinct(self.group_of[self.is_relevant])
         return len(self.group_query) - covered - int(self.only_harmful.sum())
 

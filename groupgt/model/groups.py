@@ -250,8 +250,8 @@ class _Reader:
         groups = [group for _, group in self.groups]
         if self.pairs == len(groups) > 0:
             warn(
-                f"every group is two integers, the second at most {HIGHEST_USUAL_GRADE}, and groupgt reads both as "
-                'ids; if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
+                f"every group consists of two integers, the second at most {HIGHEST_USUAL_GRADE}, and groupgt reads "
+                'both as ids; if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
             )
         rows = [alternative for group in groups for alternative in group.alternatives]
         sizes = [len(group.alternatives) for group in groups]
@@ -507,7 +507,7 @@ NOT_STATED = ("", "none", "nan", "<na>", "null")
 
 
 def stated_answerable(cell: Any) -> bool | None:
-    """Read what files and frames make of true and false; None if nothing is stated. Raises `ValueError`.
+    """Read true and false as files and frames write them; None if nothing is stated. Raises `ValueError`.
 
     >>> [stated_answerable(cell) for cell in ("No", 0.0, True, "", float("nan"))]
     [False, False, True, None, None]

@@ -73,7 +73,7 @@ class Judgments(_Remembering):
     highest: float | None = None
 
     def at_level(self, level: float) -> Judgments:
-        """Return the judgments in which documents are relevant from this grade on."""
+        """Return the judgments with documents relevant at this grade or above."""
         if level == self.level or self.with_level is None:
             return self
         with_level = self.with_level
@@ -315,7 +315,7 @@ class Hits(_Remembering):
         yield from map(Hit, *(column.tolist() for column in columns))
 
     def at_level(self, level: float | None) -> Hits:
-        """Return the same hits where documents are relevant from this grade on; without a level, these hits."""
+        """Return the same hits with documents relevant at this grade or above; without a level, these hits."""
         if level is None or level == self.judgments.level:
             return self
         return self.once(("level", level), lambda: replace(self, judgments=self.judgments.at_level(level)))

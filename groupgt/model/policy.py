@@ -141,7 +141,7 @@ class Policy:
 
     @property
     def looks_at_all(self) -> bool:
-        """True if labelling looks for repeats among all results, and not only among the relevant ones."""
+        """True if labelling looks for repeats among all results, not only among the relevant ones."""
         return self.duplicates in ("drop", "error")
 
     @property

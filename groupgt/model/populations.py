@@ -23,8 +23,8 @@ Queries = Literal["answerable", "unanswerable", "harmful"]
 class Populations:
     """Masks of the queries of a ground truth by population, shape (Q,).
 
-    `present` marks the queries with results; without a run, every query counts as present. Extra queries have no
-    place here: engines count them while they match results.
+    `present` marks the queries with results; without a run, every query counts as present. Extra queries are
+    not included, because engines count them while they match results.
     """
 
     judgments: Judgments
@@ -32,7 +32,7 @@ class Populations:
     policy: Policy = PRESETS["default"]
 
     def at_level(self, level: float) -> Populations:
-        """Return the populations where documents are relevant from this grade on."""
+        """Return the populations with documents relevant at this grade or above."""
         return replace(self, judgments=self.judgments.at_level(level))
 
     @cached_property
@@ -43,7 +43,7 @@ class Populations:
 
     @property
     def defined(self) -> Bools:
-        """Queries with relevant alternatives, and those that the policy counts as 0 without (`undefined=zero`)."""
+        """Queries with relevant alternatives, and those without any that the policy counts as 0 (`undefined=zero`)."""
         return self.judgments.defined
 
     @cached_property

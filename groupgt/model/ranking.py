@@ -1,4 +1,4 @@
-"""The order of a query's results and what becomes of repeats, for lists and columns (polars).
+"""The order of a query's results and the handling of repeats, for lists and columns (polars).
 
 A higher score ranks first. Equal scores are in descending byte order of their ids (`ties=id`) or in input order
 (`ties=input`). A repeat is an id that also ranks higher in the same query. The compiled module has loops of its own;
@@ -22,7 +22,7 @@ WITHOUT_REPEATS = "remove it, or set the duplicates=drop policy"
 
 
 def deciding(ties: str, tie: str = "tie") -> list[str]:
-    """Return the columns that decide which result ranks first, most important first: it has the greatest values."""
+    """Return the columns that decide the order, most important first; the greatest values rank first."""
     return ["score", tie] if ties == "id" else ["score"]
 
 

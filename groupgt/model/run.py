@@ -124,7 +124,7 @@ class Remote:
 
     def carrier_of(self, run: Run) -> Any:
         """Return the operations on the results."""
-        raise DataError(f"{run.title}: results on a cluster are only read together with ground truth")
+        raise DataError(f"{run.title}: results on a cluster can only be read together with ground truth")
 
     def of_query(self, run: Run, qid: str, policy: Any) -> Run:
         """Collect the results of one query."""
@@ -166,7 +166,7 @@ class Run:
 
     `groupgt.engines.carriers.carrier_of` returns the operations for each kind. If a labeller renamed the results, the
     run keeps the `original`; `excluded` counts the results that the ground truth excludes, and `comments` the lines of
-    the file that begin with `#` and are no result. `texts` holds the text of each query, if the results came with it.
+    the file that begin with `#` and are not results. `texts` holds the text of each query, if the results came with it.
     Results without ids (`has_ids` is False) can only be matched by their texts. If the scores are `ascending`
     (distances), the contents hold their negation, so that the best result still has the highest number. If the system
     was asked several times, `trials` has a run for each time, and the contents are those of the first; each of them

@@ -20,7 +20,8 @@ def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
     {'seed': 0, 'of': 3, 'drawn': 2, 'order': ['a', 'c']}
     """
     if size > len(qids):
-        raise ConfigError(f"expected at most {len(qids):,} queries in the sample, as there are no more, found {size:,}")
+        most = f"expected at most {len(qids):,} queries in the sample, because there are no more"
+        raise ConfigError(f"{most}, found {size:,}")
     from random import Random
 
     order = sorted(qids)

@@ -160,7 +160,7 @@ _ODD = (
 
 
 def unjudged(cell: Any) -> str:
-    """Return the way out if a grade is missing.
+    """Return a hint if a grade is missing, otherwise an empty string.
 
     >>> unjudged(None) == unjudged("") == unjudged(float("nan")) != "", unjudged("high")
     (True, '')
@@ -169,7 +169,7 @@ def unjudged(cell: Any) -> str:
 
 
 def unscored(cell: Any) -> str:
-    """Return the way out if a score is missing."""
+    """Return a hint if a score is missing, otherwise an empty string."""
     return (
         "; give every result a score, or leave out all scores (then ranks or the order count)"
         if _is_missing(cell)
@@ -257,7 +257,7 @@ def plain(value: Any) -> Any:
 
 
 def note_cost(costs: dict[str, float], qid: str, cell: Any, faults: Faults, where: str) -> None:
-    """Add the cost of a query if it states one; any other value than a number of at least 0 is a fault."""
+    """Add a query's cost if it states one; a cost that is not a number of at least 0 is an error."""
     number = finite_number(cell)
     if number is not None and number >= 0:
         costs[qid] = number

@@ -19,7 +19,7 @@ LARGE = 2.0**900
 
 
 def count_distinct(codes: Ints) -> int:
-    """Return how many different numbers from 0 there are, without the sort of `np.unique`.
+    """Count the distinct numbers, none below 0, without the sort of `np.unique`.
 
     >>> count_distinct(np.array([3, 0, 3]))
     2
@@ -67,7 +67,7 @@ def _parts(values: Floats) -> list[float]:
 
 
 def normal_text(text: str) -> str:
-    """Return a text in the form in which the texts of queries are compared: Unicode form NFC, single blanks.
+    """Normalize a query text, so that texts can be compared: Unicode form NFC, single blanks.
 
     >>> normal_text(" Who  kept\\nit? ")
     'Who kept it?'
@@ -76,7 +76,7 @@ def normal_text(text: str) -> str:
 
 
 def unnamed(size: int) -> list[str]:
-    """Return names for results that have no ids, in a form that no id has; the text labeller alone compares them.
+    """Return names for results without ids, in a form that no id has; only the text labeller can match such results.
 
     >>> unnamed(2)
     ['(result 1)', '(result 2)']

@@ -63,7 +63,7 @@ def words(**changes: str) -> list[str]:
         (["judge", *JUDGE[2:]], "QUERIES: expected a file of queries, or --audit"),
         ([*JUDGE, "--blind"], "--blind: has no effect without --prior"),
         ([*JUDGE, "--sample", "2", "--next", "rrf"], "--next: the order of a sample is fixed"),
-        ([*JUDGE, "--sample", "9"], "expected at most 3 queries in the sample, as there are no more, found 9"),
+        ([*JUDGE, "--sample", "9"], "expected at most 3 queries in the sample, because there are no more, found 9"),
         ([*JUDGE, "--pool", "depth:3"], "--pool depth:3: needs runs; add --runs, or use bm25:3"),
         ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: --audit already has the queries; remove queries.tsv"),
         (

@@ -56,7 +56,9 @@ def test_tool_spans_of_what_is_no_trace(capsys: pytest.CaptureFixture[str]) -> N
     main(["evaluate", "t.jsonl", "a.jsonl", "-m", "mrr", "--tool-span", "search=hits.id"])
     shown = capsys.readouterr()
     assert "mrr" in shown.out
-    assert "a.jsonl: tool spans have no effect: these results are jsonl, not traces" in " ".join(shown.err.split())
+    assert "a.jsonl: tool spans have no effect, because these results are jsonl, not traces" in " ".join(
+        shown.err.split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_cells_are_short() -> None:
 
 def test_ids_that_are_not_in_the_corpus(snapshot: Snapshot) -> None:
     truth, corpus = {"q1": [["a", "b"]], "q2": [["c"], ["B "]]}, {"a": "one", "b": "two"}
-    with pytest.warns(groupgt.GroupgtWarning, match="2 ids of the ground truth are not in the corpus"):
+    with pytest.warns(groupgt.GroupgtWarning, match="2 ground truth ids are not in the corpus"):
         found = groupgt.check(truth, corpus=corpus).findings["truth"]
     (absent,) = [each for each in found if "not in the corpus" in each.what]
     assert (absent.count, absent.example) == (2, "c, B ")

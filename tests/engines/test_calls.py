@@ -87,7 +87,10 @@ def test_a_run_without_results_needs_no_calls() -> None:
 @pytest.mark.parametrize(
     ("ranking", "what"),
     [
-        ([{"id": "a", "call": 2}, {"id": "b", "call": 1}], "rank 2 is from call 1, but the one before it from call 2"),
+        (
+            [{"id": "a", "call": 2}, {"id": "b", "call": 1}],
+            "rank 2 is from call 1, but the one before it is from call 2",
+        ),
         ([{"id": "a", "call": 1}, {"id": "b"}], "for each of 2 results, found 1"),
         ([{"id": "a"}, {"id": "b", "call": 1}], "for each of 2 results, found 1"),
         (["a", {"id": "b", "call": 1}], "for each of 2 results, found 1"),

@@ -44,7 +44,7 @@ POLICIES = st.fixed_dictionaries(
 )
 SHAPES = ("score", "tied", "rank", "calls", "nested", "distance")
 # What is looked for among the first results, or in all of them, is another thing on a cluster.
-SAMPLED = ("nearly match", "no result is from a document", "does not know", "matches no results")
+SAMPLED = ("nearly match", "no result is from a ground truth document", "does not recognize", "matches no results")
 
 
 @pytest.fixture(autouse=True, scope="module")

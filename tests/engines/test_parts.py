@@ -412,7 +412,7 @@ def test_objects_of_a_store(tmp_path: Path, expected: Any, bucket: Any, cli: Any
 def test_what_a_store_has_not_is_told(bucket: Any, cli: Any) -> None:
     with pytest.raises(groupgt.DataError, match=r"s3://bucket/none\.parquet: cannot be read"):
         groupgt.evaluate({"q": [["a"]]}, "s3://bucket/none.parquet", ["mrr"])
-    with pytest.raises(groupgt.ConfigError, match="by the ending or by name"):
+    with pytest.raises(groupgt.ConfigError, match="name the format"):
         groupgt.evaluate({"q": [["a"]]}, "s3://bucket/none", ["mrr"])
     url = bucket("bad.trec", b"q Q0 a 1 2 t\nq Q0 b 1 two t\n")
     with pytest.raises(groupgt.DataError, match=r"bad\.trec:2: query 'q': expected a finite number"):
@@ -464,7 +464,7 @@ def test_a_folder_is_no_run(tmp_path: Path) -> None:
         assert list(groupgt.evaluate_runs(truth, given, ["recall"])) == ["one", "other"]
         assert groupgt.compare(truth, given, ["recall"], resamples=10)["other"]["recall"].delta == 0
         assert list(groupgt.check(truth, given).findings) == ["truth", *map(str, files)]
-    with pytest.warns(groupgt.GroupgtWarning, match=r"skipped notes\.md \(no run\)"):
+    with pytest.warns(groupgt.GroupgtWarning, match=r"skipped notes\.md \(not a run\)"):
         found = groupgt.evaluate_runs(truth, tmp_path, ["recall"])
     assert found.means == {"one": {"recall": 0.5}, "other": {"recall": 0.5}}
     assert list(groupgt.evaluate_runs(truth, files[0], ["recall"])) == ["one"]

@@ -14,7 +14,7 @@ from groupgt.cli.main import main
 
 TRUTH: dict[str, Any] = {"q1": [["a"]], "q2": [["gone"]]}
 RUN, CORPUS = {"q1": ["a"], "q2": ["c"]}, {"a": "alpha", "c": "gamma"}
-ABSENT = "1 id of the ground truth is not in the corpus, so they can never be retrieved: 'gone'"
+ABSENT = "1 ground truth id is not in the corpus, so it can never be retrieved: 'gone'"
 FUNCTIONS: list[Callable[..., Any]] = [
     lambda **options: groupgt.evaluate(TRUTH, RUN, ["recall"], **options),
     lambda **options: groupgt.compare(TRUTH, {"one": RUN, "two": RUN}, ["recall"], resamples=10, **options),

@@ -78,7 +78,7 @@ def test_nothing_is_said_to_be_what_it_is_not() -> None:
 
 @pytest.mark.parametrize("number", ["", "x", "1.2.3", "-1", "."])
 def test_what_is_no_number(number: str) -> None:
-    with pytest.raises(groupgt.ConfigError, match="number: expected one such as"):
+    with pytest.raises(groupgt.ConfigError, match="number: expected a number such as"):
         groupgt.identify(TRUTH, RUN, number)
 
 
@@ -95,4 +95,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.startswith("gives_it,metric,policy,mean_over,value,queries")
     with pytest.raises(SystemExit):
         main(["identify", *files, "abc"])
-    assert "number: expected one such as 0.6131 or 61.3%, found 'abc'" in capsys.readouterr().err
+    assert "number: expected a number such as 0.6131 or 61.3%, found 'abc'" in capsys.readouterr().err

@@ -151,7 +151,7 @@ def test_a_report_repeats_the_warnings_of_its_folders(tmp_path: Path, cli: Cli) 
     with pytest.warns(GroupgtWarning, match="not in the corpus"):
         outcome = ran(tmp_path, corpus=", corpus: corpus.jsonl")
     told = " ".join(cli("report", outcome.folder).out.split())
-    assert "1 id of the ground truth is not in the corpus, so they can never be retrieved: 'd19'" in told
+    assert "1 ground truth id is not in the corpus, so it can never be retrieved: 'd19'" in told
     assert all(each.text in told for each in outcome.warnings["one"])
     assert "kept no warnings" not in told
 

@@ -80,7 +80,7 @@ def test_ids_that_are_not_in_the_corpus_stand_above_the_table(experiment: Path, 
     assert outcome.absent == {"mine": ["opening-hours", "lending", "renewing-online"]}
     above, _, _ = str(outcome).partition("convention coverage")
     doubt = (
-        "3 ids of the ground truth are not in the corpus, so they can never be retrieved: 'opening-hours', 'lending', "
+        "3 ground truth ids are not in the corpus, so they can never be retrieved: 'opening-hours', 'lending', "
         "'renewing-online'."
     )
     assert doubt in above
@@ -93,7 +93,7 @@ def test_judged_passages_without_text_are_warned_of(experiment: Path) -> None:
     empty = '{"doc_id": "lending", "contents": ""}\n{"doc_id": "unjudged", "contents": ""}\n'
     corpus.write_text(corpus.read_text(encoding="utf-8") + empty, encoding="utf-8")
     with (
-        pytest.warns(groupgt.GroupgtWarning, match="2 ids of the ground truth are not in the corpus"),
+        pytest.warns(groupgt.GroupgtWarning, match="2 ground truth ids are not in the corpus"),
         pytest.warns(groupgt.GroupgtWarning, match="dataset 'mine': 1 judged passage has no contents: 'lending'"),
     ):
         run_experiment(path)

@@ -99,7 +99,7 @@ def test_it_is_refused_unless_code_is_allowed(tmp_path: Path, capsys: pytest.Cap
 def test_a_module_that_does_not_exist_is_told_with_its_place(tmp_path: Path) -> None:
     path = experiment(tmp_path)
     path.write_text(path.read_text().replace("[my_metrics]", "no_such_module"))
-    words = r"trial.yaml:3:10: plugins: there is no module 'no_such_module', next to the file or installed"
+    words = r"trial.yaml:3:10: plugins: module 'no_such_module' is neither next to the file nor installed"
     with pytest.raises(groupgt.ConfigError, match=words):
         plan(path, allow_code=True)
 
@@ -152,7 +152,7 @@ def test_a_plugin_in_the_shell(
         return capsys.readouterr().err
 
     assert "--plugin: my_metrics runs your code; allow it with --allow-code" in error_of("--plugin", "my_metrics")
-    assert "--plugin: there is no module 'my_metric'" in error_of("--plugin", "my_metric", "--allow-code")
+    assert "--plugin: module 'my_metric'" in error_of("--plugin", "my_metric", "--allow-code")
     main([*command, "--plugin", "my_metrics", "--allow-code"])
     means = {name: row["mean"] for name, row in json.loads(capsys.readouterr().out)["runs"][0]["metrics"].items()}
     assert means == {"brevity": 0.5, "mrr": pytest.approx(2 / 3)}

@@ -188,7 +188,7 @@ def test_a_circle_of_fusions(folder: Path, snapshot: Snapshot) -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("no_such_module:x", "there is no module 'no_such_module', next to the file or installed"),
+        ("no_such_module:x", "module 'no_such_module' is neither next to the file nor installed"),
         ("own_search:biuld", "own_search has no 'biuld' (did you mean 'build'?)"),
         ("own search", "expected module:name, found 'own search'"),
     ],

@@ -256,7 +256,7 @@ def test_passes_by_hand() -> None:
         ("complete(pass_at=4)@2", "expected at least 4 trials, found 3"),
         ("complete(pass_at=0)@2", "expected a whole number from 1"),
         ("complete(pass_at=1, pass_all=1)", "found both"),
-        ("recall(pass_at=2)", "recall is not counted over trials"),
+        ("recall(pass_at=2)", "recall cannot be counted over trials"),
     ],
 )
 def test_passes_refused(metric: str, words: str) -> None:

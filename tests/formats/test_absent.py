@@ -142,7 +142,7 @@ OF_BANKS = Row(
     ({"query_id": "2", "nugget_bank": []}, UNDEFINED),
     (
         {"query_id": "2", "nugget_bank": [*BANK["nugget_bank"].values(), OKAY]},
-        "{path}:2, nugget 2: query '2': the nugget 'Q' is okay, and vital at {path}:2, nugget 1; keep one",
+        "{path}:2, nugget 2: query '2': the nugget 'Q' is okay, but vital at {path}:2, nugget 1; keep one",
     ),
 )
 OF_PARQUET = Row(
@@ -249,18 +249,18 @@ OUTCOMES: dict[str, Row] = {
     "parquet": OF_PARQUET,
     "json": Row(
         [{"1": {"a": 1}}],
-        ({"2": None}, "{path}: query '2': expected {{id: grade}}, as other queries have it, found None"),
-        ({"2": [["b"]]}, "{path}: query '2': expected {{id: grade}}, as other queries have it, found [['b']]"),
+        ({"2": None}, "{path}: query '2': expected {{id: grade}}, as for other queries, found None"),
+        ({"2": [["b"]]}, "{path}: query '2': expected {{id: grade}}, as for other queries, found [['b']]"),
         ({"2": {}}, UNDEFINED),
         ({"1": {"a": 0}}, "duplicate key '1'"),
         mapping,
     ),
     "journal": Row(
         [OPENED, FINISHED],
-        (without(SKIP, "reason"), "{path}:3: act skip: expected text or null as reason, found nothing"),
+        (without(SKIP, "reason"), '{path}:3: action "skip": expected text or null as reason, found nothing'),
         (renamed(SKIP, "act", "acts"), "{path}:3: expected an action (begin, open, "),
         (SKIP, UNDEFINED),
-        ({**SKIP, "seq": 2}, "{path}:3: a second act 2 by 'a'; journals of two people need two names"),
+        ({**SKIP, "seq": 2}, "{path}:3: a second action numbered 2 by 'a'; give each annotator a different name"),
     ),
     "jsonl": Row(
         [JSONL],

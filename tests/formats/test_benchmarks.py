@@ -675,12 +675,12 @@ MANY = part([f"a{number}" for number in range(11)], [f"b{number}" for number in 
 BAD_BANKS = [
     (
         question(aggregator_type="NOT", answers=[{"answer": "x"}]),
-        "the nugget 'Q': it requires something not to be retrieved",
+        "the nugget 'Q': it requires that something not be retrieved",
     ),
     (question(aggregator_type="XOR", answers=[{"answer": "x"}]), "expected AND, OR, SUM or NOT as its aggregator_type"),
     (
         question(sub_nuggets=[MANY]),
-        "the nugget 'Q': any of its parts is enough, but one of them is covered in 110 ways",
+        "the nugget 'Q': any one of its parts is enough, but one has 110 ways to be covered",
     ),
     (question(sub_nuggets=[part([], [])]), "1 of its 2 groups is empty"),
     (question(references=[{"doc": "d"}]), "expected a reference with a doc_id, found {'doc': 'd'}"),
@@ -984,11 +984,11 @@ def assigned(assignment: str, importance: str) -> dict[str, Any]:
 
 def test_a_nugget_has_one_importance(tmp_path: Path) -> None:
     path = put(tmp_path / "t.jsonl", [NUGGETIZER[0], assigned("support", "okay")], "lines")
-    words = f"{path}:2, nugget 1: query '2024-1': the nugget 'It is a car' is okay, and vital at {path}:1, nugget 1"
+    words = f"{path}:2, nugget 1: query '2024-1': the nugget 'It is a car' is okay, but vital at {path}:1, nugget 1"
     with pytest.raises(groupgt.DataError, match=re.escape(words)):
         groupgt.read_ground_truth(path)
     created = [{**CREATED[0], "nuggets": [{"text": "T", "importance": which} for which in ("vital", "okay")]}]
-    with pytest.raises(groupgt.DataError, match=r":1, nugget 2: query '2024-1': the nugget 'T' is okay, and vital at"):
+    with pytest.raises(groupgt.DataError, match=r":1, nugget 2: query '2024-1': the nugget 'T' is okay, but vital at"):
         groupgt.read_ground_truth(put(tmp_path / "c.jsonl", created, "lines"))
 
 

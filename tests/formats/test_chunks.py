@@ -55,7 +55,7 @@ def test_autorag_counts_the_last_character_in(tmp_path: Path) -> None:
     path = tmp_path / "corpus.parquet"
     columns = {"doc_id": ["a", "b", "lost"], "contents": ["0123", "45", "nowhere"], "path": ["d", "d", "d"]}
     pl.DataFrame({**columns, "start_end_idx": [[0, 3], [4, 5], [0, 0]]}).write_parquet(path)
-    with pytest.warns(groupgt.GroupgtWarning, match="1 chunks have no place .*: lost"):
+    with pytest.warns(groupgt.GroupgtWarning, match="1 chunk has no position .*: lost"):
         found = read_chunks(path)
     assert found is not None
     assert found.spans() == {"a": Span("d", 0, 4), "b": Span("d", 4, 6)}

@@ -191,7 +191,7 @@ RUN_BY_QUERY = {"q": ["a", "x"], "r": ["b"]}
 def test_an_index_without_a_name_that_may_hold_the_ids_is_refused() -> None:
     pd = pandas()
     lists = pd.DataFrame({"retrieved_ids": [["b"], ["a"]]}, index=["r", "q"])
-    begin = "results: the 'qid' column is missing: found retrieved_ids and an index without a name, which begins with "
+    begin = "results: the 'qid' column is missing: found retrieved_ids and an unnamed index, which begins with "
     with pytest.raises(groupgt.DataError) as error:
         groupgt.evaluate(TRUTH, lists, ["recall"])
     assert str(error.value) == f"{begin}'r'; if it contains the ids, name it: .rename_axis('qid')"
@@ -258,7 +258,7 @@ def test_splits_and_streams_of_hugging_face_are_refused() -> None:
         (lambda value: groupgt.evaluate(value, RUN_BY_QUERY, ["recall"]), "ground truth"),
         (lambda value: groupgt.evaluate(TRUTH, value, ["recall"]), "results"),
     ):
-        with pytest.raises(groupgt.DataError, match=f"{title}: expected one split; pass that of 'train' or 'test'"):
+        with pytest.raises(groupgt.DataError, match=f"{title}: expected one split; pass only 'train' or 'test'"):
             evaluated(splits)
         with pytest.raises(groupgt.DataError, match=rf"{title}: .*; load it without streaming=True"):
             evaluated(stream)

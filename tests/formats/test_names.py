@@ -58,9 +58,9 @@ def test_what_is_no_run_in_a_folder_is_passed_over_and_told(tmp_path: Path) -> N
         found = run_paths(tmp_path)
     assert [path.name for path in found] == ["bm25.trec", "input.bm25", "notes"]
     assert [str(each.message) for each in told] == [
-        f"{tmp_path}: skipped README.md, plot.png, qrels.txt, summary.csv (no runs)"
+        f"{tmp_path}: skipped README.md, plot.png, qrels.txt, summary.csv (not runs)"
     ]
-    with pytest.warns(groupgt.GroupgtWarning, match=r"skipped plot\.png \(no run\)$"):
+    with pytest.warns(groupgt.GroupgtWarning, match=r"skipped plot\.png \(not a run\)$"):
         assert run_paths(tmp_path / "[bp]*") == [tmp_path / "bm25.trec"]
 
 
@@ -98,7 +98,7 @@ def test_the_folder_of_an_autorag_node_is_its_results(tmp_path: Path) -> None:
         pl.DataFrame({"retrieved_ids": [["a"]]}).write_parquet(tmp_path / name)
     assert [path.name for path in run_paths(tmp_path)] == ["0.parquet", "10.parquet", "best_0.parquet"]
     (tmp_path / "summary.csv").write_text("filename,module_name\n0.parquet,bm25\n")
-    told = r"skipped summary\.csv \(no run\) and best_0\.parquet \(AutoRAG's copy of the best\)$"
+    told = r"skipped summary\.csv \(not a run\) and best_0\.parquet \(AutoRAG's copy of the best\)$"
     with pytest.warns(groupgt.GroupgtWarning, match=told):
         paths = run_paths(tmp_path)
     assert [path.name for path in paths] == ["0.parquet", "10.parquet"]

@@ -79,7 +79,7 @@ def test_where_a_path_leads(path: str, values: list[Any]) -> None:
         ("hit[].id", "expected the key hit, found a, hits, joined, scores, deep, none (did you mean 'hits'?)"),
         ("hit?[].id", "expected the key hit"),
         ("hits.id", "expected an object as hits, found [{'id'"),
-        ("scores[]", "expected a list as scores, found {'m': 0.5, 'n': 0.25}; scores{} goes over its values"),
+        ("scores[]", "expected a list as scores, found {'m': 0.5, 'n': 0.25}; use scores{} to go over its values"),
         ("joined{}", "expected an object as joined, found 'p; q ;'"),
         ("hits[2].id", "expected at least 3 elements, found 2 (at hits)"),
         ("none.x", "expected an object as none, found None"),
@@ -252,7 +252,7 @@ def test_alternatives_that_begin_alike_are_two(tmp_path: Path) -> None:
         ({"doc_id": "hits[.doc"}, "columns: doc_id: expected a path such as hits[].id, found '[.doc' in 'hits[.doc'"),
         (
             {"doc_id": "hit[].doc.id"},
-            "columns: doc_id: there is no column 'hit'; there are case, hits (did you mean 'hits'?)",
+            "columns: doc_id: there is no 'hit' column; found case, hits (did you mean 'hits'?)",
         ),
         ({"qid": "hits[].doc.id", "doc_id": "hits[0].doc.id"}, "r.jsonl:1: expected one qid, found 2 at hits[].doc.id"),
     ],

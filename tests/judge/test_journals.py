@@ -232,17 +232,17 @@ def test_a_new_judgment_replaces_what_was_said_of_the_old(tmp_path: Path) -> Non
     ("line", "expected"),
     [
         ({"act": "dance"}, "expected an action (begin, open, group"),
-        ({"act": "merge", "group": 1}, "act merge: expected an integer as into, found nothing"),
-        ({"act": "merge", "group": True, "into": 1}, "act merge: expected an integer as group, found True"),
-        ({"act": "relevant", "doc": "a", "groups": [], "grade": 1, "span": None}, "expected the numbers of groups"),
+        ({"act": "merge", "group": 1}, 'action "merge": expected an integer as into, found nothing'),
+        ({"act": "merge", "group": True, "into": 1}, 'action "merge": expected an integer as group, found True'),
+        ({"act": "relevant", "doc": "a", "groups": [], "grade": 1, "span": None}, "expected group numbers"),
         ({"act": "relevant", "doc": "a", "groups": [1], "grade": 0, "span": None}, "expected a grade above 0, found 0"),
         (
             {"act": "answer", "item": {"kind": "same", "group": 1}, "value": "yes"},
-            "expected the number of a group in its item, and a passage if the kind is same",
+            'expected an item with a group number and, if its kind is "same", a passage',
         ),
         (
             {"act": "answer", "item": {"kind": "needed", "group": 1}, "value": "-1"},
-            "expected yes, no or unsure, or the number of a group, found '-1'",
+            "expected yes, no or unsure, or a group number, found '-1'",
         ),
         (
             {"act": "open", "query": "", "pool": [], "groups": [{"docs": {"a": "1"}}], "nonrelevant": []},
@@ -251,7 +251,7 @@ def test_a_new_judgment_replaces_what_was_said_of_the_old(tmp_path: Path) -> Non
         ({"act": ["done"]}, "expected an action (begin, open, group"),
         ({"act": "relevant", "doc": "a", "groups": [1], "grade": 1, "span": [3, 3]}, "expected [start, end] as span"),
         ({"act": "done", "rest": "all"}, "expected unjudged or nonrelevant as rest, found 'all'"),
-        ({"act": "open", "query": "", "pool": [1], "groups": [], "nonrelevant": []}, "expected ids of passages"),
+        ({"act": "open", "query": "", "pool": [1], "groups": [], "nonrelevant": []}, "expected passage ids"),
     ],
 )
 def test_invalid_lines_are_told(tmp_path: Path, line: dict[str, Any], expected: str) -> None:

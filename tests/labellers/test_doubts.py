@@ -40,7 +40,7 @@ def test_results_that_a_table_does_not_have() -> None:
         groupgt.DataError, match=r"the labeller spans .* has no entry for any result: 'x'. Does its table"
     ):
         labelled(SPANS, {"q": ["x"]}, "spans", chunks=CHUNKS)
-    with pytest.warns(groupgt.GroupgtWarning, match=r"the labeller spans .* does not know 1 of 2 results: 'x'"):
+    with pytest.warns(groupgt.GroupgtWarning, match=r"the labeller spans .* does not recognize 1 of 2 results: 'x'"):
         assert labelled(SPANS, {"q": ["x", "c1"]}, "spans", chunks=CHUNKS) == {"recall": 1}
     with pytest.raises(groupgt.DataError, match=r"the labeller parents .* has no entry for any result"):
         labelled({"q": [["d"]]}, {"q": ["x"]}, "parents", mapping={"c1": "d"})
@@ -61,7 +61,7 @@ def test_documents_that_never_meet() -> None:
         with pytest.warns(groupgt.GroupgtWarning, match=f"lacks {absent} of {absent + 1} documents .*: {named}"):
             labelled({**SPANS, **others}, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     frame = pl.DataFrame({"qid": ["q"], "doc_id": ["c1"], "score": [1], "start": [0], "end": [10]})
-    with pytest.warns(groupgt.GroupgtWarning, match="such as 'd', but from others, such as 'c1'; name the document"):
+    with pytest.warns(groupgt.GroupgtWarning, match="such as 'd'; they are from others, such as 'c1'; name each"):
         assert labelled(SPANS, frame, "spans") == {"recall": 0}
     assert labelled(SPANS, frame.with_columns(doc=pl.lit("d")), "spans") == {"recall": 1}
 
@@ -186,7 +186,7 @@ def test_pages_are_carried_with_both_their_ends() -> None:
     found = groupgt.rechunk({"q": [["o1"], ["o2"]]}, old, new, unit="pages")
     # n1 has page 1 and one of pages 2 and 3; n2 the other.
     assert found.truth["q"] == [["n1"], ["n1", "n2"]]
-    with pytest.raises(groupgt.DataError, match="expected an end behind its start"):
+    with pytest.raises(groupgt.DataError, match="expected an end after its start"):
         groupgt.rechunk({"q": [["o1"]]}, old, new)
 
 

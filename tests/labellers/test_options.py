@@ -41,7 +41,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("spans", {"min_overlap": float("nan")}, "expected a number, found nan"),
     ("spans", {"of": "alternatives"}, "spans: of: expected alternative, result or union, found 'alternatives' (did"),
     ("spans", {"unit": "words"}, "spans: unit: expected chars, pages or lines"),
-    ("spans", {"joint": True, "of": "union"}, "spans: joint: results cover an alternative together"),
+    ("spans", {"joint": True, "of": "union"}, "spans: joint: results can cover an alternative together"),
     ("spans", {"joint": 1}, "spans: joint: expected true or false, found 1"),
     ("spans", {"chunk": "a.csv"}, "did you mean 'chunks'?"),
     ("spans", {"chunks": 5}, "spans: chunks: expected a path or a mapping, found 5"),

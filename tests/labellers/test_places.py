@@ -77,7 +77,7 @@ def test_what_results_carry_matches_alternatives_of_their_query_alone() -> None:
 def test_results_that_carry_no_place_are_refused() -> None:
     """A page is one place; no character is none."""
     run = [{"id": "a", **span(5, 5)}]
-    with pytest.raises(groupgt.DataError, match=r"result 'd\[5:5\]': expected an end behind its start, found 5 to 5"):
+    with pytest.raises(groupgt.DataError, match=r"result 'd\[5:5\]': expected an end after its start, found 5 to 5"):
         hits([[span(0, 10)]], run)
     assert hits([[span(5, 6)]], run, unit="pages") == [[1]]
 

@@ -65,7 +65,7 @@ def test_metrics_that_take_no_level_do_not_depend_on_the_policys() -> None:
         both = ~np.isnan(one) & ~np.isnan(other)
         np.testing.assert_array_equal(one[both], other[both])
     for metric in metrics:
-        with pytest.raises(MetricError, match="does not depend on a level of relevance"):
+        with pytest.raises(MetricError, match="does not depend on a relevance level"):
             parse_metric(_with_level(metric, 2))
 
 

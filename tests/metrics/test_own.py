@@ -254,9 +254,9 @@ def test_a_default_out_of_range() -> None:
         ("retrieval_mine", "this is an alias of a built-in metric"),
         ("qid", "tables and gates use this name for something else"),
         ("latency_p99", "tables and gates use this name for something else"),
-        ("Mine", "expected a name of lower-case letters"),
-        ("mine@5", "expected a name of lower-case letters"),
-        ("", "expected a name of lower-case letters"),
+        ("Mine", "expected a name that begins with a letter"),
+        ("mine@5", "expected a name that begins with a letter"),
+        ("", "expected a name that begins with a letter"),
         (5, "metric 5: expected a name"),
     ],
 )

@@ -215,14 +215,12 @@ def test_the_report_says_of_a_group_that_cannot_be_met_why(tmp_path: Path) -> No
         "systems: {stored: {use: results, with: {path: stored.jsonl}}}\n"
         "evaluate: {metrics: [recall@2], policy: {empty_groups: unmeetable}}\n"
     )
-    with pytest.warns(groupgt.GroupgtWarning, match="1 id of the ground truth is not in the corpus"):
+    with pytest.warns(groupgt.GroupgtWarning, match="1 ground truth id is not in the corpus"):
         outcome = groupgt.run_experiment(tmp_path / "experiment.yaml")
     assert outcome.folder is not None
     (shown_set,) = value(page_at(outcome.folder / "report.html"), "page")["datasets"]
     said = ["".join(sentence["parts"]) for sentence in shown_set["notes"]]
-    assert (
-        "dataset 'one': 1 id of the ground truth is not in the corpus, so they can never be retrieved: 'gone'." in said
-    )
+    assert "dataset 'one': 1 ground truth id is not in the corpus, so it can never be retrieved: 'gone'." in said
     ((_, shown, *_),) = value(page_at(outcome.folder / "report.html"), "details-0-0")
     assert [group[3:] for group in shown] == [
         [],

@@ -233,11 +233,11 @@ def test_targets_of_another_shape(target: str) -> None:
 @pytest.mark.parametrize(
     ("code", "target", "words"),
     [
-        ("", "no_such_module:x", "target: there is no module 'no_such_module', next to the file or installed"),
+        ("", "no_such_module:x", "target: module 'no_such_module' is neither next to the file nor installed"),
         (
             "import no_such_helper",
             "mine:x",
-            "target: there is no module 'no_such_helper', next to the file or installed",
+            "target: module 'no_such_helper' is neither next to the file nor installed",
         ),
         ("def search(): ...", "mine:saerch", r"target: mine has no 'saerch' \(did you mean 'search'\?\)"),
         ("found = 5", "mine:found.retrieve", "target: mine has no 'retrieve'"),

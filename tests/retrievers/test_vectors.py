@@ -185,10 +185,10 @@ def test_bad_arrays(tmp_path: Path, array: Floats, words: str) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "d.npy: expected an array of NumPy"),
-        (b"no array", "d.npy: expected an array of NumPy"),
-        (b"PK\x03\x04 no archive", "d.npy: expected an array of NumPy"),
-        (None, "d.npy: expected an array of NumPy: .*No such file"),
+        (b"", "d.npy: expected a NumPy array"),
+        (b"no array", "d.npy: expected a NumPy array"),
+        (b"PK\x03\x04 no archive", "d.npy: expected a NumPy array"),
+        (None, "d.npy: expected a NumPy array: .*No such file"),
     ],
 )
 def test_what_is_no_npy(tmp_path: Path, content: bytes | None, words: str) -> None:
