@@ -391,7 +391,7 @@ def _lost_text(row: Carried) -> str:
 
 
 def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]], harmful: Sequence[Any] = ()) -> GroundTruth:
-    """Replace all alternatives and harmful ids, keeping everything else but excluded ids. Omit empty groups."""
+    """Replace all alternatives and harmful ids, and keep everything else except excluded ids. Omit empty groups."""
     groups = iter(groups)
     rows = [
         [

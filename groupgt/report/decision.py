@@ -412,7 +412,7 @@ def _reconciled(gate: GateResult, tested: Tested) -> str:
         return "Both agree: the drop is beyond the limit and significantly different from 0."
     return (
         "Both hold: the measured drop is beyond the limit, and its interval includes no drop, "
-        "so chance is not ruled out."
+        "so chance cannot be ruled out."
     )
 
 

@@ -52,7 +52,7 @@ class Case:
 
     @property
     def systems(self) -> Systems:
-        """The systems; the first row of the table handles the case without any."""
+        """The systems, for decisions that need at least one."""
         if self.all_systems is None:
             raise ValueError("no system has results")
         return self.all_systems
@@ -106,7 +106,7 @@ def evidence(tested: Tested, lead: str = "") -> list[str]:
     contrast, queries = tested.contrast, counted(tested.contrast.pairs, "query")
     delta = f"{lead}{signed(contrast.delta, DIGITS)}"
     if math.isnan(contrast.raw_p_value):
-        why = "no p-value for so few queries" if contrast.pairs < 2 else "no p-value: all differences are the same"
+        why = "too few queries for a p-value" if contrast.pairs < 2 else "no p-value: all differences are the same"
         return [delta, *_interval(tested), why, queries]
     p_value = p_text(contrast.p_value, DIGITS)
     method = CORRECTIONS.get(tested.correction, tested.correction)

@@ -66,7 +66,7 @@ def explanation(
 
 
 def _why_without(populations: Populations, query: int) -> str:
-    """Describe what becomes of a query without groups."""
+    """Describe how a query without groups is counted."""
     if populations.unanswerable[query]:
         return "is declared unanswerable, and counts only in the metrics for such queries"
     return "counts as 0" if populations.defined[query] else "is undefined (no ground truth) and excluded from all means"

@@ -42,7 +42,7 @@ PROBLEMS = {
     "refused": "cannot be compared with the previous run: {}",
     "no builds": "cannot be tested, because the previous run did not keep its single builds",
     "left out": "was not checked, because --only left its system out",
-    "no trials": "cannot be compared with noise, because neither of the two has trials with saved results",
+    "no trials": "cannot be compared with run-to-run noise, because neither system has trials with saved results",
 }
 # Names of gate results in JUnit.
 JUNIT: dict[str, CaseKind] = {
@@ -162,7 +162,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
         return text
     p_value = against.p_value if is_gain else against.raw_p_value
     if math.isnan(p_value):
-        return f"{text}; {settings.test} has no p-value for so few queries"
+        return f"{text}; too few queries for the {settings.test} test to give a p-value"
     is_corrected = is_gain and settings.corrects != "none"
     over = f"corrected ({settings.corrects}) for {counted(drop.comparisons, 'comparison')}"
     test = "t test, corrected by the audit" if drop.audited else settings.test
@@ -195,7 +195,7 @@ def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Yield the reason for the result of each gate as a detail."""
+    """Yield a detail for each gate, explaining its result."""
     chosen = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
     if chosen:
         yield Detail("\n".join(f"gate {gate.gate} {status(gate)}: {reason(gate)}" for gate in chosen))

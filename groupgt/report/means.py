@@ -398,8 +398,8 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
         parts[-1] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
         yield (
-            f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}. Convention coverage gives "
-            "it 1"
+            f"the autorag convention scores even a perfect ranking below 1 {', '.join(parts)}. The coverage convention "
+            "gives it 1"
         )
     differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:

@@ -305,7 +305,7 @@ def place_of(group: PlacedGroup, results: int, k: int, *, brief: bool = False) -
 
 
 def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
-    """Add the text of each query to its first row; group of a single document are named after that document."""
+    """Add the text of each query to its first row; groups of a single document are named after that document."""
     headers, rows = grid
     if unit != "group":
         group, last = headers.index("group"), headers.index("alternatives")
@@ -422,5 +422,5 @@ def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
             label = f"{systems.qids[at]}: {first.truth.group_label(group)}"
             rows += [{"group": label, "system": name, "rank": at_rank.get(number)} for name, at_rank in hits.items()]
     shows_all = len(systems.first.truth.group_query) <= most
-    note = "" if shows_all else "those of the queries on which systems differ most"
+    note = "" if shows_all else "groups of the queries on which systems differ most"
     return group_ranks(rows, about(systems, RANK, note))

@@ -106,7 +106,7 @@ def _caption(
     count: int,
 ) -> str:
     """Write the caption: metrics, number of queries, and the significance test."""
-    settings, bold = systems.settings, ". The best are bold" if len(systems.names) > 1 else ""
+    settings, bold = systems.settings, ". The best values are bold" if len(systems.names) > 1 else ""
     over = {text: _queries(*systems.queries_over(text)) for text in systems.by().compared or systems.metrics}
     if len(set(over.values())) == 1:
         named = f"{joined([in_full(systems.metrics[text]) for text in over])} over {next(iter(over.values()))}"

@@ -107,7 +107,7 @@ def _notes(against: Against) -> Iterator[str]:
         yield "; ".join(others)
     if against.changed:
         count = counted(len(against.changed), "query has", "queries have")
-        yield f"{count} changed ground truth. Today's is used for both runs: {_some(against.changed)}"
+        yield f"{count} changed ground truth. The current version is used for both runs: {_some(against.changed)}"
     if against.reworded:
         yield f"excluded because their text has changed: {_some(against.reworded)}"
     alone = [(against.queries_only_now, "new"), (against.queries_only_then, "no longer queried")]
