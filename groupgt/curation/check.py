@@ -219,7 +219,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         _problem("queries with two identical groups", equal),
         _problem("queries with a group inside another", nested),
         Finding(
-            "ids that differ only in white space, case or Unicode form",
+            "ids that differ in spaces, case or Unicode form",
             len(pairs),
             " and ".join(repr(_cut(name)) for name in pairs[0]) if pairs else "",
             suspicious=True,

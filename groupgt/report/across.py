@@ -107,7 +107,7 @@ def sentences(result: Across) -> Iterator[Sentence]:
         if sizes[large] > SIMILAR * sizes[small]:
             about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
             yield warning(
-                f"chunks have an average of {sizes[large]:,.0f} characters in {large}, but {sizes[small]:,.0f} in {small}, "
+                f"chunks average {sizes[large]:,.0f} characters in {large}, but {sizes[small]:,.0f} in {small}, "
                 f"so {result.label} gives longer chunks more text. Use a budget, such as "
                 f"{_under(metric, max(about, 1), result.convention)}"
             )

@@ -88,11 +88,11 @@ def test_what_is_for_the_other_side_alone(
         (["plot", "ecdf", "t.jsonl", "a.jsonl", "-o", "f.json", "--test", "t"], "the ecdf figure shows no test"),
         (
             ["rechunk", "t.jsonl", "--from", "o.csv", "--to", "n.csv", "--threshold", "0.3"],
-            "method spans does not use it",
+            "the spans method does not use this option",
         ),
         (
             ["rechunk", "t.jsonl", "--from", "c.jsonl", "--to", "c.jsonl", "--min-overlap", "0.3"],
-            "method contained does not use it",
+            "the contained method does not use this option",
         ),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
