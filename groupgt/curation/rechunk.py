@@ -91,7 +91,7 @@ class Rechunked(Result):
         return sorted(weak, key=lambda row: row.share)
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of all, mapped and lost alternatives, of weakly mapped groups, and of dropped queries."""
+        """Return the numbers of all, mapped and lost alternatives, weakly mapped groups, and dropped queries."""
         alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
             alternatives.setdefault((row.number, row.old), []).append(row)

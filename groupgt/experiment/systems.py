@@ -84,7 +84,7 @@ def combined(systems: Mapping[str, System], name: str) -> list[str]:
 
 
 def trials_of(systems: Mapping[str, System], name: str) -> int:
-    """Return how often a system is queried. A fusion has the trials of its inputs."""
+    """Return how often a system is queried. A fusion has as many trials as its inputs."""
     return max(systems[below].config.trials.n for below in combined(systems, name))
 
 

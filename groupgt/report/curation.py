@@ -147,7 +147,7 @@ def _line(finding: Finding, name: str) -> str:
 
 
 def _is_told(finding: Finding) -> bool:
-    """Return whether a finding that is no problem found something."""
+    """Return whether a finding that is not a problem has a count above 0."""
     return bool(finding.count) and not finding.suspicious
 
 

@@ -171,7 +171,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 
 def whole(systems: Systems) -> Iterator[str]:
-    """Warn about trials that differ as a whole together with the baseline's, unless either does so alone."""
+    """Warn about trials that differ as a whole when combined with the baseline's, but not in either system alone."""
     for name in systems.against_baseline if systems.evaluations else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]

@@ -75,7 +75,7 @@ class Case:
 
     @cached_property
     def contrasts(self) -> dict[str, Contrast]:
-        """The contrasts that decide: those of the subject of the gates, or else of every system, largest first."""
+        """The deciding contrasts, either of the only system with gates or else of every system, largest first."""
         mine = self.family if self.subject not in self.family else {self.subject: self.family[self.subject]}
         paired = {name: each for name, each in mine.items() if each.pairs}
         return dict(sorted(paired.items(), key=lambda item: -abs(size_of(item[1]))))
@@ -86,7 +86,7 @@ class Case:
         return Tested(contrast, settings, comparisons(self.family.values()), settings.corrects)
 
     def passed_words(self, *, is_start: bool = False) -> str:
-        """Say how many gates passed, such as `all 4 gates passed`; empty if no gate had a value."""
+        """Return how many gates passed, such as `all 4 gates passed`; empty if no gate had a value."""
         checked = [gate for gate in self.gates if not gate.skipped]
         if not checked:
             return ""

@@ -78,7 +78,7 @@ def status(result: GateResult) -> str:
 
 
 def measure(result: GateResult) -> str:
-    """Return what a gate measures: `complete@10 on type multi`, `latency p95`."""
+    """Return what a gate measures, such as `complete@10 on type multi` or `latency p95`."""
     asks = result.asks
     where = ", ".join(f"{column} {value}" for column, value in asks.slice.items())
     name = asks.metric.removesuffix("_ms").replace("_", " ") if result.timed else asks.metric
@@ -183,7 +183,7 @@ def _few(drop: Drop) -> str:
 
 
 def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
-    """Say how many gates were skipped, and warn about those whose test has too few differing queries."""
+    """Report how many gates were skipped, and warn about gates whose test has too few differing queries."""
     counts = Counter(map(status, gates))
     if skipped := counts["skipped"]:
         why = "because there is no previous result to compare with"
@@ -284,7 +284,7 @@ def focus_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
 
 
 def page_title(gates: Sequence[GateResult], baseline: str | None) -> str:
-    """Return the heading of a page's gates, which folds those that passed on other systems than the one that fails."""
+    """Return the heading of a page's gates, which folds gates that passed on systems without failures."""
     focus = focus_of(gates, baseline)
     about = [gate for gate in gates if gate.system == focus]
     return title(about if any(not gate.passed for gate in about) else gates, focus)
@@ -312,7 +312,7 @@ def remark(result: GateResult) -> str:
 
 
 def shares(result: GateResult) -> tuple[float, float] | None:
-    """Return the shares of a bar that the value and the limit take; None without a value."""
+    """Return the shares of a bar that the value and the limit fill; None without a value."""
     if result.value is None:
         return None
     asks = result.asks

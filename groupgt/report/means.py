@@ -245,7 +245,7 @@ def evaluated_of(systems: Systems) -> str:
 
 
 def _others(systems: Systems, others: int) -> str:
-    """Return why the other queries were not evaluated; empty if the ground truth alone does not explain it."""
+    """Return why the other queries were not evaluated; empty if the ground truth is not the only reason."""
     counts = systems.first.counts if systems.evaluations else {}
     reasons = {"unanswerable": counts.get("unanswerable", 0), "without ground truth": counts.get("undefined", 0)}
     if not others or sum(reasons.values()) != others:

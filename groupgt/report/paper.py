@@ -130,7 +130,7 @@ def _queries(low: int, high: int) -> str:
 
 
 def in_full(metric: Metric) -> str:
-    """Return a metric with all its parameters, also those with default values."""
+    """Return a metric with all its parameters, including default values."""
     values = {parameter.name: parameter.default for parameter in metric.formula.parameters} | dict(metric.parameters)
     shown = [] if metric.level is None else [f"level={metric.level:g}"]
     shown += [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values.items()]

@@ -36,7 +36,7 @@ from groupgt.store.stamped import age_of, has_stamp
 
 # Maximum number of queries in an error.
 NAMED = 3
-OTHER_QUERIES = "its queries differ from those of the first folder, although the ground truth is the same"
+OTHER_QUERIES = "its queries differ from the queries of the first folder, although the ground truth is the same"
 
 
 def merged(
@@ -143,7 +143,7 @@ def _check(folders: Sequence[ResultFolder]) -> None:
 
 
 def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield what makes two folders incomparable on one data set or, without one, on all: its name, and a message."""
+    """Yield each reason why two folders are not comparable, on one data set or on all, as a name and a message."""
     same = "evaluate both with the same"
     if dataset is None:
         (labeller, _), (other_labeller, _) = _labeller_of(folder), _labeller_of(other)

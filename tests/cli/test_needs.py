@@ -74,7 +74,7 @@ def test_what_is_for_the_other_side_alone(
     source: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("near.csv").write_text("accept\n")
-    other = "ground truth, but IN is a run" if source == "a.jsonl" else "a run, but IN is ground truth"
+    other = "ground truth, but IN is a run" if source == "a.jsonl" else "runs, but IN is ground truth"
     with pytest.raises(SystemExit, match="2"):
         main(["convert", source, "out.jsonl", "--to", "jsonl", option, value])
     assert f"{option}: applies to {other}" in capsys.readouterr().err
