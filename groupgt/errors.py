@@ -239,7 +239,7 @@ def _shortened(text: str) -> str:
 
 
 def near_names(name: str, valid_names: Iterable[str]) -> str:
-    """Return ` (did you mean 'x' or 'y'?)`, or an empty text if no name is similar."""
+    """Return ` (did you mean 'x' or 'y'?)`, or an empty string if no name is similar."""
     import difflib
 
     lowered = {valid.lower(): valid for valid in reversed(list(valid_names))}
@@ -283,7 +283,7 @@ ID_ENDINGS = ("id", "ids", "uri", "url", "docno", "document", "doc", "passage", 
 
 
 def key_of_id(cell: Mapping[Any, Any]) -> str:
-    """Return a hint for a judged document whose id has another key, or an empty text if no key looks like an id.
+    """Return a hint for a judged document whose id has another key, or an empty string if no key looks like an id.
 
     >>> key_of_id({"document_id": "a", "label": 2})
     '; if document_id is the id, write {"id": …, "grade": …} in a group: [{"id": …}]'

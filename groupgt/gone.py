@@ -1,4 +1,4 @@
-"""Names that earlier versions had, and the way out: one table, read by the shell, experiment files and Python."""
+"""Names from earlier versions and what replaces them, in one table for the shell, experiment files and Python."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ Kind = Literal["command", "option", "key", "python"]
 
 _SUGGEST = "use `check --near-duplicates --write FILE`, then `convert IN OUT --accept FILE`"
 _CANDIDATES = "use check(…, near_duplicates=True).candidates"
-_STYLE = "save the figure as .json, which Vega-Lite styles"
-_RESULTS_SCHEMA = "the keys of results.json and of JSON output stay as they are, without a schema"
+_STYLE = "save the figure as .json and style it with Vega-Lite"
+_RESULTS_SCHEMA = "results.json and JSON output keep their keys, but no longer have a schema"
 _METHODS = "the caption of the LaTeX table states the metrics, the queries, the test and its correction"
-_POOL = "the metric judged@k shows what share of the top k is judged"
+_POOL = "the judged@k metric shows what share of the top k is judged"
 
 # A command may be two words. An option may be preceded by its command, and a Python name by its class.
 GONE: dict[Kind, dict[str, str]] = {
@@ -28,13 +28,13 @@ GONE: dict[Kind, dict[str, str]] = {
         "outcomes -m": "compare metrics with `groupgt compare`",
     },
     "key": {
-        "build": "run the script before `groupgt run`, and name the file that it makes as corpus",
+        "build": "run the script before `groupgt run`, and set corpus to the file that it writes",
     },
     "python": {
         "Comparison.methods": f"{_METHODS}; call to_latex()",
         "HardestGroups": "misses() of several runs returns a `Misses`, whose groups are the hardest",
         "Outcomes.metrics": "compare metrics with compare()",
-        "Outcomes.refused": "no share is refused; its interval is wide",
+        "Outcomes.refused": "no share is refused; if there are few queries, the interval is wide",
         "Outcomes.winner": "compare metrics with compare()",
         "Pool": _POOL,
         "Suggestions": _CANDIDATES,
@@ -45,10 +45,10 @@ GONE: dict[Kind, dict[str, str]] = {
 
 
 def way_out(kind: Kind, *names: str) -> str:
-    """Return what to do instead of the first of these names that an earlier version had; empty if none is in the table.
+    """Return what to use instead of the first of these names that is in the table; empty if none is.
 
     >>> way_out("command", "pool")
-    'pool was removed: the metric judged@k shows what share of the top k is judged'
+    'pool was removed: the judged@k metric shows what share of the top k is judged'
     >>> way_out("command", "evaluate")
     ''
     """
@@ -57,7 +57,7 @@ def way_out(kind: Kind, *names: str) -> str:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Raise the `AttributeError` of an attribute that is absent, with the way out if it was removed.
+    """Raise `AttributeError` for a missing attribute, and say what to use instead if it was removed.
 
     A class that has lost attributes has this as its `__getattr__`.
     """

@@ -102,7 +102,7 @@ Folder = Annotated[str, FOLDER]
 
 @dataclass(frozen=True)
 class Fault:
-    """Error in a value, or in a key that is `unknown`, `missing` or an `invalid_key`, with its path."""
+    """An invalid value, or a key problem (`unknown`, `missing` or `invalid_key`), with its path."""
 
     path: KeyPath
     what: str
@@ -417,7 +417,7 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
 
 
 def documented(hint: Any) -> str:
-    """Return the text of an annotation's `Doc`, or an empty text.
+    """Return the text of an annotation's `Doc`, or an empty string.
 
     >>> documented(Annotated[int, Doc("How many.")])
     'How many.'

@@ -44,7 +44,7 @@ class Plugin:
     def built(self, *arguments: Any) -> Any:
         """Build the object from its options and any other inputs for its kind."""
         if self.build is None:
-            raise ConfigError(f"{self.kind} {self.name}: it has no builder")
+            raise ConfigError(f"{self.kind} {self.name} has no builder")
         return self.build(*arguments)
 
     @property
@@ -53,7 +53,7 @@ class Plugin:
         return sorted(set(self.modules.values()))
 
     def missing(self) -> str:
-        """Return a message about packages that must be installed first, or an empty text if none are missing."""
+        """Return a message about packages that must be installed first, or an empty string if none are missing."""
         absent = [module for module in self.modules if not _is_importable(module)]
         if not absent:
             return ""
@@ -188,9 +188,9 @@ def registered(kind: str) -> dict[str, Any]:
 def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:
     """Register a plug-in in this process, or raise `ConfigError` if the name is taken."""
     if name in ours(kind):
-        raise ConfigError(f"{kind} {name!r}: this name is built in and cannot be replaced; choose another")
+        raise ConfigError(f"{kind} {name!r}: this name is built in and cannot be replaced; choose another name")
     if (kind, name) in REGISTERED and not replacing:
-        raise ConfigError(f"{kind} {name!r}: this name is taken; pass replace=True, or choose another")
+        raise ConfigError(f"{kind} {name!r}: this name is taken; pass replace=True, or choose another name")
     REGISTERED[kind, name] = made.named(kind, name) if isinstance(made, Plugin) else made
 
 

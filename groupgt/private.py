@@ -1,4 +1,4 @@
-"""Keeps values of environment variables, users in URLs and the experiment's folder out of what is shown and written.
+"""Keeps environment variable values, users in URLs and the experiment's folder out of all output and files.
 
 `Hide` has three methods. `hide(value)` is for errors, system options and file names: paths in the experiment's folder
 become relative. `hide.message(text)` is for terminal messages, which keep their paths because readers need them.
@@ -43,11 +43,11 @@ class Hide:
     folder: Path | None = None
 
     def __call__(self, value: Any) -> Any:
-        """Return a value without secrets, users in URLs and the experiment's folder."""
+        """Return a value without secrets, users in URLs or the experiment's folder."""
         return _mapped(value, lambda text: self._relative(self.message(text)))
 
     def message(self, text: str) -> str:
-        """Return a message without secrets and users in URLs."""
+        """Return a message without secrets or users in URLs."""
         return _USER.sub(r"\1…@", self.sure(text))
 
     def sure(self, value: Any) -> Any:

@@ -124,7 +124,7 @@ RECORDS = pytest.StashKey[Records]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the --groupgt-report option."""
-    text = "Write a page to DIR for each ground truth that tests have evaluated."
+    text = "Write a page to DIR for each ground truth that tests use."
     parser.getgroup("groupgt").addoption("--groupgt-report", metavar="DIR", type=Path, help=text)
 
 

@@ -1,4 +1,4 @@
-"""Process helpers: lazy imports, delayed garbage collection, and what surrounds user code."""
+"""Process helpers for lazy imports, delayed garbage collection and running user code."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def processors() -> int:
-    """Return how many threads may work at a time: the limit that is set for polars, or the available processors."""
+    """Return how many threads may run at once: the polars limit if set, or else the number of available processors."""
     limit = os.environ.get("POLARS_MAX_THREADS", "")
     if limit.isdigit() and int(limit) > 0:
         return int(limit)
@@ -81,7 +81,7 @@ def interrupts_blocked() -> Iterator[None]:
 
 
 def ended(status: int) -> str:
-    """Describe how a process ended that had not answered yet, from its exit status or the negative of a signal.
+    """Describe how a process ended before it answered, from its exit status or the negative of a signal.
 
     >>> ended(3)
     'its process ended with exit status 3 before it had answered'
@@ -91,8 +91,8 @@ def ended(status: int) -> str:
     if status >= 0:
         return f"its process ended with exit status {status} before it had answered"
     name = signal.Signals(-status).name if -status in {*signal.Signals} else f"signal {-status}"
-    hint = "; there may not have been enough memory" if name == "SIGKILL" else ""
-    return f"its process was ended by {name}{hint}"
+    hint = "; it may have run out of memory" if name == "SIGKILL" else ""
+    return f"its process was terminated by {name}{hint}"
 
 
 # The environment variable that `--traceback` sets for this process and its children.

@@ -204,7 +204,7 @@ LAWS = {
     ),
     "repeats": Law("a repeated result scores no more than a non-relevant result in its place", repeats),
     "appending": Law(
-        "results after the first k change no value @k",
+        "results after the first k do not change any value @k",
         appending,
         lambda definition: definition.takes_cutoff,
     ),

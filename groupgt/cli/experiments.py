@@ -245,7 +245,8 @@ def report_command(
                 "--baseline: cannot be combined with --history, which compares every run with the one before"
             )
         policy = results[-1].manifest.policy
-        footer = f"change and p ({described(chosen)}; not corrected) compare with the run before; policy {policy}"
+        how = described(chosen)
+        footer = f"change and p ({how}; not corrected) compare each run with the one before; policy {policy}"
         _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else (), compared_metrics(results))
@@ -304,7 +305,7 @@ def init_command(folder: Path, project: Path | None) -> None:
 
     for path in write_starter(folder):
         show(f"{path}: {FILES[path.name]}")
-    show("convention coverage counts each group once; use autorag or trec to reproduce the numbers of those tools")
+    show("the coverage convention counts each group once; use autorag or trec to reproduce those tools' numbers")
     show(f"now run: groupgt run {folder / 'experiment.yaml'}")
 
 

@@ -286,7 +286,7 @@ class Inputs:
 
     @cached_property
     def sources(self) -> Sources:
-        """The corpus and whatever else labellers read."""
+        """The corpus and everything else that labellers read."""
         return Sources(self.corpus, allow_code=self.allow_code, judged=self.judged)
 
     @property

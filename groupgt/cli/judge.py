@@ -61,7 +61,7 @@ from groupgt.store.files import write_atomically, write_text
     type=click.Choice(["pool", "rrf", "comparison"]),
     help="Order of the queries (default: as in the file).",
 )
-@file_option("--audit", help="The suspected ground truth, to check for missing alternatives and unneeded groups.")
+@file_option("--audit", help="Ground truth to check for missing alternatives and unneeded groups.")
 @file_option("--prior", help="Prior judgments to start from, such as a model's.")
 @click.option("--blind", is_flag=True, help="Hide prior judgments until you have made your own.")
 @file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals with differences to resolve.")

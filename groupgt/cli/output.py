@@ -155,7 +155,7 @@ class Bar:
             self.bar = None
 
     def left(self, left: Any) -> None:
-        """Report what an interrupted run left behind that this run does not use."""
+        """Report results of an interrupted run that this run does not use."""
         from groupgt.report.times import could_resume
 
         say(could_resume(left))

@@ -24,7 +24,7 @@ from groupgt.render.figures import FIGURES, check_figure, figure_named
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
 
-NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"
+NEEDS = "; for figures that need rankings, name one result folder, or TRUTH and RUNS"
 
 
 def _size(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int | None, int | None]:
@@ -76,7 +76,7 @@ def plot_command(
     )
     is_folder = not inputs.run_paths or is_result_folder(inputs.truth_path)
     if dataset is not None and not is_folder:
-        raise ConfigError("--dataset: TRUTH and RUNS are a single data set; leave it out")
+        raise ConfigError("--dataset: TRUTH and RUNS are a single data set; remove this option")
     draw = _of_correlation if what == "correlation" else _of_folders if is_folder else _of_runs
     figure = draw(inputs, request)
     figure = figure.styled(title=title, width=size[0], height=size[1])
@@ -101,9 +101,8 @@ class FigureRequest(NamedTuple):
 
 def _of_correlation(inputs: Inputs, request: FigureRequest) -> Figure:
     """Draw the correlation of two ground truths or metrics, with the same input as `groupgt correlate`."""
-    refuse(
-        ("test", "correction", "baseline", "shown", "by"), "the correlation figure shows all systems; leave this out"
-    )
+    unused = ("test", "correction", "baseline", "shown", "by")
+    refuse(unused, "the correlation figure shows all systems; remove this option")
     return correlated(replace(inputs, dataset_name=request.dataset), **request.settings).plot()
 
 
@@ -117,7 +116,7 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
     table = table.only(request.shown) if request.shown else table
     figure = _against_depth(inputs, request.what, table) or table.plot(request.what)
     if not table.has_tested:
-        refuse(("test", "correction", "alpha"), f"the {request.what} figure shows no test; leave this out")
+        refuse(("test", "correction", "alpha"), f"the {request.what} figure shows no test; remove this option")
     return figure
 
 
@@ -144,5 +143,5 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     metric = inputs.metrics[0] if inputs.metric_texts else None
     table = tables[name].only(request.shown) if request.shown else tables[name]
     figures = merged_figures(folders, table, name, metric)
-    lacking = f"; its rankings cannot be measured again: {why}" if (why := why_stored(table)) else NEEDS
+    lacking = f"; its systems cannot be evaluated again: {why}" if (why := why_stored(table)) else NEEDS
     return _against_depth(inputs, request.what, table) or figure_named(request.what, figures, lacking)

@@ -19,7 +19,7 @@ class ReportingCommand(Command):
     """A command with --junit or --summary. An error is also written to them and replaces any earlier report."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
-        """Parse the command line, and report errors in it, too."""
+        """Parse the command line, and also report any errors in it."""
         # The file name itself may be wrong: in `--junit experiment.yaml` the name of the report is missing.
         paths = {name: path for name, path in _named_in(args).items() if _is_report(path)}
         with _error_written(paths, f"groupgt {info_name}"):
@@ -50,7 +50,7 @@ def _named_in(args: list[str]) -> dict[str, Path]:
 
 
 def _is_report(path: Path) -> bool:
-    """Return whether a file is missing, empty, or looks like a report that was written before."""
+    """Return whether a file is missing, empty, or looks like an earlier report."""
     try:
         with path.open("rb") as file:
             return file.read(5).startswith((b"<?xml", b"## ")) if path.stat().st_size else True

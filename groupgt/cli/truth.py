@@ -92,7 +92,7 @@ def check_command(
         raise ConfigError(f"--write {write}: already exists and may contain review marks; choose another file")
     if Path(inputs.truth_path).suffix.lower() in (".yaml", ".yml"):
         others = {parameter.name or "" for parameter in typed_parameters()} - OF_EXPERIMENT
-        refuse(others, "does not apply to an experiment file, which names its own data; leave it out")
+        refuse(others, "does not apply to an experiment file, which names its own data; remove this option")
         from groupgt.experiment.data_checks import check_experiment
 
         of_datasets = check_experiment(inputs.truth_path, allow_code=inputs.allow_code)
@@ -164,7 +164,7 @@ def rechunk_command(
     inputs.check(also_read=[old, new])
     # If nothing is written, nothing can be lost: losses are only reported.
     carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or output is None, policy=inputs.policy, **how)
-    by_spans, reason = carried.method == "spans", f"method {carried.method} does not use it; leave it out"
+    by_spans, reason = carried.method == "spans", f"the {carried.method} method does not use this option; remove it"
     if carried.method == "contained" or by_spans:
         refuse(["threshold"], reason)
     if not by_spans:
@@ -255,7 +255,7 @@ def convert_command(
     in_parts = inputs.value("parts")
     if in_parts:
         if kind == "truth":
-            raise ConfigError("--parts: only runs can be split over several files, not ground truth")
+            raise ConfigError("--parts: only runs can be split across several files, not ground truth")
         require_paths(truth or source, [source], in_parts=True)
         kind = "run"
     read = source if in_parts else Source.at(source)
@@ -265,7 +265,7 @@ def convert_command(
     columns = inputs.value("truth_columns")
     require_columns(columns, [read, *filter(None, [truth])])
     if (kind or kind_of(read, columns)) == "truth":
-        refuse(["truth", "tool_spans"], "applies to a run, but IN is ground truth; leave it out")
+        refuse(["truth", "tool_spans"], "applies to runs, but IN is ground truth; remove this option")
         converted = inputs.reading.but(truth_format=source_format, truth_columns=columns).truth(read)
         if accept is not None:
             converted, taken, left = accepted(converted, accept)
@@ -274,7 +274,7 @@ def convert_command(
         return
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
-    refuse(["where", "limit", "accept", "shape"], "applies to ground truth, but IN is a run; leave it out")
+    refuse(["where", "limit", "accept", "shape"], "applies to ground truth, but IN is a run; remove this option")
     reading = inputs.reading.but(truth_columns=inputs.columns_of(truth), run_columns=columns, run_format=source_format)
     queries = reading.whole_truth(truth) if truth else None
     run = reading.results(read, queries.qids if queries else None)

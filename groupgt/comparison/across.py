@@ -68,7 +68,7 @@ class Beside:
 
 
 def texts_of(truth: GroundTruth) -> dict[str, str]:
-    """Return the texts of queries that have a text."""
+    """Return the text of each query that has one."""
     return {qid: text for qid, text in zip(truth.qids, truth.texts or ()) if text}
 
 
@@ -207,7 +207,7 @@ def across(
     primary: str | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Across:
-    """Compare every system on every data set with its own result on the baseline, for some or all metrics.
+    """Compare each system's results on every data set with its results on the baseline, for some or all metrics.
 
     Raises the same errors as `shared_queries`, and `ConfigError` for an unknown metric.
     """

@@ -187,7 +187,7 @@ def comparison_of(
         raise ConfigError("these_queries: needs a system with trials, because a single run does not show how runs vary")
     if settings.these_queries and (first.audit or first.annotators):
         what = "an audit" if first.audit else "several annotators"
-        raise ConfigError(f"these_queries: intervals with {what} are always for other queries; leave one out")
+        raise ConfigError(f"these_queries: intervals with {what} are always for other queries; remove one of the two")
     texts = tested
     return Comparison(
         first.truth.qids,

@@ -203,7 +203,7 @@ def mean_intervals(
 
 
 def _chance(in_trials: Values, name: str, text: str, metrics: Mapping[str, Metric]) -> float:
-    """Return the part of the variance of the sum of a system's values that its trials cause."""
+    """Return how much of the variance of the sum of a system's values comes from its trials."""
     values = in_trials.get(name, {}).get(text)
     if values is None:
         return 0.0

@@ -99,7 +99,7 @@ class Correlation(Result):
         return math.comb(len(self.systems), 2)
 
     def plot(self) -> Figure:
-        """Draw the means of one side against those of the other, with the names of the systems."""
+        """Draw the means of both sides against each other, with the names of the systems."""
         return self._teller.plot("correlation")
 
     def __repr__(self) -> str:
@@ -194,7 +194,7 @@ def tau_ap(reference: Floats, values: Floats) -> float:
 def _swaps(
     names: Sequence[str], sides: tuple[Side, Side], values: tuple[Floats, Floats], settings: Settings
 ) -> tuple[Swap, ...]:
-    """Return the pairs in opposite orders, those that are significant on both sides first."""
+    """Return the pairs in opposite orders, starting with pairs that are significant on both sides."""
     opposite = []
     for left, right in combinations(range(len(names)), 2):
         first, second = (each[left] - each[right] for each in values)

@@ -193,7 +193,7 @@ def _by_query(places: Ints, scores: Floats, size: int) -> tuple[Floats, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Everything besides values that intervals depend on: confidence, answers per query, and if all are 0 or 1."""
+    """Everything but values that intervals depend on: confidence, answers per query, and whether all are 0 or 1."""
 
     confidence: float
     answers: Ints

@@ -58,5 +58,5 @@ def fewest_differing(alpha: float, comparisons: float = 1) -> int:
 
 
 def is_unreliable(contrast: Contrast, settings: Settings) -> bool:
-    """Return whether so few queries differ that only the randomization test, which is then exact, is reliable."""
+    """Return whether too few queries differ for any test but randomization, which is then exact."""
     return not TESTS[settings.test].is_exact and 0 < contrast.differ < ENOUGH

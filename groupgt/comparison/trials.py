@@ -34,7 +34,7 @@ from groupgt.model.hits import Floats
 def noise_of_difference(
     sides: Sequence[Floats], level: float = 0.95, *, bounded: bool = True, are_builds: Sequence[bool] = (False, False)
 ) -> float | None:
-    """Return how far the means of two sides, shape (r, n) each, may differ by noise alone; None without trials.
+    """Return how much the means of two sides, shape (r, n) each, may differ through noise alone; None without trials.
 
     `are_builds` says of each side whether its trials are builds.
 

@@ -157,7 +157,7 @@ def checked(
     if file is not None and (weak := weak_in(file, truth)) is not None:
         findings[name].append(_problem("groups carried with under 90% of their passage", weak))
     if blank := blank_ids(truth, texts):
-        findings[name].append(_problem("judged passages with no contents", blank, fails=True))
+        findings[name].append(_problem("judged passages without contents", blank, fails=True))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, request))
     if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
@@ -216,10 +216,10 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         _failing("duplicate ids in a group", truth.repeated_ids),
         _finding("documents in several groups of one query", _shared_documents(truth)),
         *([_problem("queries with the same text, but different ground truth", twice)] if truth.texts else []),
-        _problem("queries with two equal groups", equal),
+        _problem("queries with two identical groups", equal),
         _problem("queries with a group inside another", nested),
         Finding(
-            "ids that differ only in blanks, case or form",
+            "ids that differ in spaces, case or Unicode form",
             len(pairs),
             " and ".join(repr(_cut(name)) for name in pairs[0]) if pairs else "",
             suspicious=True,

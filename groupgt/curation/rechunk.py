@@ -91,7 +91,7 @@ class Rechunked(Result):
         return sorted(weak, key=lambda row: row.share)
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of all, mapped and lost alternatives, of weakly mapped groups, and of dropped queries."""
+        """Return the numbers of all, mapped and lost alternatives, weakly mapped groups, and dropped queries."""
         alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
             alternatives.setdefault((row.number, row.old), []).append(row)
@@ -391,7 +391,7 @@ def _lost_text(row: Carried) -> str:
 
 
 def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]], harmful: Sequence[Any] = ()) -> GroundTruth:
-    """Replace all alternatives and harmful ids, keeping everything else but excluded ids. Omit empty groups."""
+    """Replace all alternatives and harmful ids, and keep everything else except excluded ids. Omit empty groups."""
     groups = iter(groups)
     rows = [
         [

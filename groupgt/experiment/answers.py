@@ -27,8 +27,8 @@ from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
 from groupgt.store.verdicts import VerdictStore
 
 NONE_LEFT = (
-    "--resume: no run of this file was killed or failed with the same options, --set, --only, queries and corpora, and "
-    "left answers of code, services or labellers. Run without --resume"
+    "--resume: no killed or failed run of this file with the same options, --set, --only, queries and corpora left "
+    "answers from code, services or labellers. Run without --resume"
 )
 
 

@@ -204,7 +204,7 @@ def _our_code() -> str:
 
 
 def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
-    """Return the versions of the installed packages that affect results, and of `more`."""
+    """Return the versions of `more` and of all installed packages that affect results."""
     versions: dict[str, str] = {}
     for name in sorted({"numpy", *more, *(name for system in systems for name in system.kind.libraries)}):
         with suppress(PackageNotFoundError):

@@ -198,7 +198,7 @@ class Checks:
                 document.fault(("output", "formats", config.output.formats.index("runs")), what)
 
     def _convention(self) -> None:
-        """Set the convention from the file, or from the ground truth shape if all data sets have the same one."""
+        """Set the convention from the file, or from the ground truth shape if all data sets have the same shape."""
         named = self.config.convention
         if named != "auto":
             self.convention = named
@@ -214,7 +214,7 @@ class Checks:
         if len(set(shapes.values())) > 1:
             listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
             what = f"data sets have ground truth of different shapes, with different defaults: {listing}"
-            self.document.fault(("convention",), f"{what}; name one: convention: coverage")
+            self.document.fault(("convention",), f"{what}; choose one, such as `convention: coverage`")
         elif shapes:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
 

@@ -240,7 +240,7 @@ class Evaluate:
         return {name: getattr(self, name) for name in MEASURING if name != "k"}
 
     def repeats(self, kind: RetrieverPlugin) -> int:
-        """Return how many queries a retriever that takes batches runs a second time, one by one."""
+        """Return how many queries are run a second time, one by one, if the retriever takes batches."""
         return self.timed if self.timed is not None else TIMED if kind.cheap else 0
 
     def __post_init__(self) -> None:

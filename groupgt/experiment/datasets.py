@@ -253,7 +253,7 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
     faults, systems = document.faults, experiment.systems
     if experiment.config.convention == "auto" and OF_SHAPE[data.truth.shape] != experiment.convention:
         what = f"the ground truth of {name}, which was just built, has the shape {data.truth.shape}"
-        document.fault(("convention",), f"{what}; name its convention: convention: {OF_SHAPE[data.truth.shape]}")
+        document.fault(("convention",), f"{what}; set `convention: {OF_SHAPE[data.truth.shape]}`")
     try:
         check_sets(data.request.metrics.values(), data.truth.set_of is not None)
     except MetricError as error:
@@ -268,7 +268,7 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
             what = f"{counted(len(absent), 'query has', 'queries have')} no text (query): {', '.join(absent[:3])}"
-            hint = "" if experiment.config.datasets[name].queries else "; name a file with query texts under queries"
+            hint = "" if experiment.config.datasets[name].queries else "; under `queries`, name a file with query texts"
             faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{hint}")
     for system in systems.values():
         for position, column in enumerate(system.options.sends() if system.config.serves(name) else ()):
@@ -303,7 +303,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
 def _all_absent(dataset: str, data: Data) -> str:
     count, there = counted(len(data.absent), "id"), shown(min(data.corpus_ids or ("",)))
     return (
-        f"dataset {dataset!r}: none of the {count} of the ground truth is in the corpus: "
+        f"dataset {dataset!r}: none of the {count} in the ground truth is in the corpus: "
         f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If the corpus has another "
         "chunking, map the ground truth to it with groupgt rechunk, or match by spans, text or parents "
         "(evaluate.labeller)"

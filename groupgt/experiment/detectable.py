@@ -47,7 +47,7 @@ def has_limits(metric: Metric, *, is_gain: bool) -> bool:
 
 
 def share_of_changes(runs: Sequence[Floats]) -> float:
-    """Return the share of queries that differ between two runs, or `BOTH_WAYS` without two runs that differ.
+    """Return the share of queries that differ between two runs, or `BOTH_WAYS` if no two runs differ.
 
     >>> share_of_changes([np.array([1.0, 0.0, 1.0, np.nan]), np.array([1.0, 1.0, 1.0, 1.0])]) == 1 / 3
     True

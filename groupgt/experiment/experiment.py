@@ -220,7 +220,7 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
     for pattern in only:
         matched = matching(pattern, names)
         if not matched and not families.may_be(pattern):
-            what = f"no system has this name{families.near(pattern, names)}; there are {some_of(names)}"
+            what = f"no system has this name{families.near(pattern, names)}; known systems: {some_of(names)}"
             document.faults.add(f"--only {plain_text(pattern)}", what)
         selected.update(matched)
     return [name for name in names if name in selected]

@@ -73,7 +73,7 @@ class GateChecks:
         for key in BOUNDS:
             bound = getattr(gate, key)
             if bound is not None and metric.definition.bounded and not 0 <= bound <= 1:
-                hint = f"; for {bound:g}% write {bound / 100:g}" if 1 < bound <= 100 else ""
+                hint = f"; for {bound:g}%, write {bound / 100:g}" if 1 < bound <= 100 else ""
                 self.document.fault((*gate_path, key), f"{metric.name} lies between 0 and 1, found {bound:g}{hint}")
         if self.metrics and metric not in self.metrics.values():
             valid_names = [*self.metrics, *LATENCIES]
@@ -122,5 +122,5 @@ def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document:
     for column, value in gate.slice.items():
         values = [text for name, text, _ in slicer if name == column]
         if str(value) not in values:
-            what = f"no query of dataset {dataset!r} has {str(value)!r}; there are {', '.join(values[:20])}"
+            what = f"no query of dataset {dataset!r} has {str(value)!r}; known values: {', '.join(values[:20])}"
             document.fault(("gate", number, "slice", column), what)

@@ -108,7 +108,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
 
 
 def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:
-    """Return the queries that fall, largest fall first. Falls are shares of trials.
+    """Return the queries with a fall above 0, largest first. A fall is a share of trials.
 
     >>> _largest_first(["p", "q", "r"], np.array([0.2, 0.0, 0.8]))
     ['r', 'p']
@@ -174,7 +174,7 @@ class _Pairing:
         try:
             values = self.measured_again(system, again, name) if again else {}
         except GroupgtError as error:
-            why |= dict.fromkeys(again, f"its earlier results cannot be measured: {error}")
+            why |= dict.fromkeys(again, f"its earlier results cannot be evaluated: {error}")
         for text, reason in why.items():
             try:
                 values[text] = self.stored_values(name, metrics[text])
@@ -184,7 +184,7 @@ class _Pairing:
         return values
 
     def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
-        """Return why previous results cannot be measured again with a metric, or an empty text if they can."""
+        """Return why previous results cannot be evaluated again with a metric, or an empty string if they can."""
         if system.run is None:
             return "its earlier results were not kept"
         needs_lengths = metric.budget is not None and metric.budget.unit not in (CALLS, SCORE)
@@ -193,7 +193,7 @@ class _Pairing:
         if self.stale:
             return self.stale
         if system.bare and not evaluation.run.by_original_ids.is_plain:
-            return "its results may contain more than ids, but only the earlier ids were kept"
+            return "its results may contain more than ids, but only the ids of earlier results were kept"
         if needs_lengths and not self.request.lengths.has(metric.budget.unit if metric.budget else ""):
             return "there is no corpus to measure the length of its earlier results"
         return ""

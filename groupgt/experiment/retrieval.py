@@ -275,7 +275,7 @@ def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) 
 
 
 def resumed(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore, left: Left) -> AnswerCache:
-    """Take over what an interrupted run left, and return the cache of the run that continues it."""
+    """Take over the results of an interrupted run, and return the cache of the run that continues it."""
     for task in tasks:
         if keeper.cache is not None and task.system.is_requeried:
             keeper.cache.adopt(task.part_key, left.owner, keeper.writer)

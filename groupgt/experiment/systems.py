@@ -84,7 +84,7 @@ def combined(systems: Mapping[str, System], name: str) -> list[str]:
 
 
 def trials_of(systems: Mapping[str, System], name: str) -> int:
-    """Return how often a system is queried. A fusion has the trials of its inputs."""
+    """Return how often a system is queried. A fusion has as many trials as its inputs."""
     return max(systems[below].config.trials.n for below in combined(systems, name))
 
 
@@ -259,8 +259,8 @@ class Families:
         if config.trials.n < 2 and config.trials.of == "builds":
             self.document.fault((*path, "trials"), "expected at least two builds; a single build shows no variation")
         if config.trials.n > 1 and kind.build is None:
-            way = "number trials in the `trial` column of files" if kind.fuse is None else "its inputs have the trials"
-            self.document.fault((*path, "trials"), f"{config.use} is not queried several times; {way}", key=True)
+            way = "number them in the `trial` column of the file" if kind.fuse is None else "set them on its inputs"
+            self.document.fault((*path, "trials"), f"{config.use} does not run trials; {way}", key=True)
         if kind.fuse is not None and not config.inputs:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
@@ -287,7 +287,9 @@ class Families:
         faults_before = self.document.faults.total
         for key, values in config.matrix.items():
             if key in config.with_:
-                self.document.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one", key=True)
+                self.document.fault(
+                    (*path, "matrix", key), f"{key} is also given under `with`; remove one of the two", key=True
+                )
             if any(filled[:4] == (*path, "matrix", key) for filled in self.document.written):
                 what = (
                     "sweep values become part of system names, which are shown; set environment variables under `with`"
@@ -345,7 +347,7 @@ class Families:
                 complete = complete and bool(matched) and not self.may_be(pattern)
                 if not matched and not self.may_be(pattern):
                     near, choices = self.near(pattern, others), some_of(others) if others else "none"
-                    self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
+                    self.document.fault(path, f"no other system is named {pattern!r}{near}; other systems: {choices}")
                 for other, dataset in product(matched, self._served(system.config)):
                     if not self.systems[other].config.serves(dataset):
                         self.document.fault(path, f"{other} is not run on dataset {dataset!r}; see its `only` key")

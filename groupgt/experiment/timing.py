@@ -17,7 +17,7 @@ LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "b
 
 @lru_cache(maxsize=1)
 def machine() -> dict[str, Any]:
-    """Describe the machine that times are measured on."""
+    """Describe the machine on which times are measured."""
     return {
         "node": platform.node(),
         "system": platform.system(),

@@ -303,7 +303,7 @@ class _Loader(yaml.SafeLoader):
             self.get_event()  # type: ignore[no-untyped-call]  # of PyYAML
             return yaml.ScalarNode("", "")  # never read
         if event.anchor:
-            self.document.faults.add(place, f"anchors (&{event.anchor}) are not supported; remove it")
+            self.document.faults.add(place, f"anchors (&{event.anchor}) are not supported; remove this one")
             event.anchor = None  # a second one of this name would end the parsing
         is_collection = isinstance(event, yaml.CollectionStartEvent)
         if is_collection and self.depth == DEEPEST:

@@ -187,7 +187,7 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
 
 
 def thresholds(rows: Rows, about: About) -> Figure:
-    """Draws, for each score threshold, the share of unanswerable queries without results and the recall on the rest.
+    """Draw, for each score threshold, the share of unanswerable queries without results and the recall on the rest.
 
     Rows: `system`, `threshold`, `figure` (one of the two shares), `share`.
     """

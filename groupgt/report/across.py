@@ -107,8 +107,8 @@ def sentences(result: Across) -> Iterator[Sentence]:
         if sizes[large] > SIMILAR * sizes[small]:
             about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
             yield warning(
-                f"chunks of {large} have {sizes[large]:,.0f} characters on average, and those of {small} "
-                f"{sizes[small]:,.0f}, so {result.label} gives longer chunks more text. Use a budget, such as "
+                f"chunks average {sizes[large]:,.0f} characters in {large}, but {sizes[small]:,.0f} in {small}, "
+                f"so {result.label} gives longer chunks more text. Use a budget, such as "
                 f"{_under(metric, max(about, 1), result.convention)}"
             )
 
@@ -129,7 +129,7 @@ def tables(result: Across) -> Iterator[Item]:
     notes = []
     for name, shared in result.shared.items():
         parts = [(shared.alone, f"only in {name}"), (shared.absent, f"only in {result.baseline}")]
-        parts.append((len(shared.reworded), f"with another text ({', '.join(shared.reworded[:3])})"))
+        parts.append((len(shared.reworded), f"with different text ({', '.join(shared.reworded[:3])})"))
         if left := [f"{counted(count, 'query')} {where}" for count, where in parts if count]:
             notes.append(f"{name}: left out {', '.join(left)}")
     if notes:

@@ -26,7 +26,7 @@ def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
 
 
 def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sentence]:
-    """Name the runs with the best mean on most metrics, then those of the others, without any significance test.
+    """Name the runs that are best on most metrics, then the best ones on other metrics, without a significance test.
 
     `lead` precedes them.
     """

@@ -84,7 +84,7 @@ def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
 
 
 def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
-    """Describe how comparisons were tested, and what the marks in their tables mean."""
+    """Describe how comparisons were tested, and explain the marks in their tables."""
     meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
     over = corrected_over(settings, count, families)
     return f"{described(settings, basis)}, p-values {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"

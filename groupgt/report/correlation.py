@@ -56,7 +56,7 @@ class CorrelationTeller(Teller[Correlation]):
         return sentence_of("same", "", first, " and ", second, rest)
 
     def _notes(self) -> list[str]:
-        """Return what was compared, and what the ranges are."""
+        """Return notes on what was compared and how the ranges were computed."""
         result = self.result
         one, two = result.sides
         queries = counted(result.shared, "shared query") if result.shared else "no shared queries"
@@ -92,7 +92,7 @@ class CorrelationTeller(Teller[Correlation]):
         )
 
     def figure(self) -> Figure:
-        """Return the means of one side against those of the other, with the names of the systems."""
+        """Return a plot of the means of both sides against each other, with the names of the systems."""
         result = self.result
         points = [
             {"system": name, "x": x, "y": y} for name, x, y in zip(result.systems, *(m.tolist() for m in result.means))

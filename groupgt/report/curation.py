@@ -94,7 +94,7 @@ class CheckTeller(Teller[Check]):
         for name, findings in self.result.findings.items():
             blocks += [Detail(name), Detail(Table(FINDING, list(map(_finding_row, findings)), keep=2))]
         each_run = f" + {len(runs):,} × {len(runs[0][1]):,}" if runs else ""
-        return [*blocks, Foot("", f"all {len(of_truth):,}{each_run} checks, also those that found nothing")]
+        return [*blocks, Foot("", f"all {len(of_truth):,}{each_run} checks, including those that found nothing")]
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per finding."""
@@ -147,7 +147,7 @@ def _line(finding: Finding, name: str) -> str:
 
 
 def _is_told(finding: Finding) -> bool:
-    """Return whether a finding that is no problem found something."""
+    """Return whether a finding that is not a problem has a count above 0."""
     return bool(finding.count) and not finding.suspicious
 
 

@@ -404,7 +404,7 @@ def _tested_by(case: Case, gate: GateResult) -> Tested | None:
 
 
 def _reconciled(gate: GateResult, tested: Tested) -> str:
-    """Explain how a failed gate on a drop and the test of this drop fit together."""
+    """Explain how a failed gate on a drop relates to the test of this drop."""
     low, _ = tested.contrast.delta_interval
     if gate.asks.min_gain is not None or math.isnan(tested.contrast.p_value) or math.isnan(low):
         return ""
@@ -412,12 +412,12 @@ def _reconciled(gate: GateResult, tested: Tested) -> str:
         return "Both agree: the drop is beyond the limit and significantly different from 0."
     return (
         "Both hold: the measured drop is beyond the limit, and its interval includes no drop, "
-        "so chance is not ruled out."
+        "so chance cannot be ruled out."
     )
 
 
 def _within_limit(case: Case, name: str) -> str:
-    """Say that a significant drop is within the limit of a gate that passed."""
+    """Report that a significant drop is within the limit of a gate that passed."""
     for gate in case.gates:
         drop = gate.drop
         if drop is None or gate.asks.max_drop is None or gate.system != name or drop.baseline is None:
@@ -435,7 +435,7 @@ def _within_limit(case: Case, name: str) -> str:
 
 
 def _not_best(case: Case, name: str) -> str:
-    """Say that a system that is better than the baseline is not significantly better than another one."""
+    """Report that a system beats the baseline, but is not significantly better than another system."""
     systems = case.systems
     others = [each for each in systems.names if each not in (name, systems.baseline)]
     if not others:
@@ -483,7 +483,7 @@ def corrected_note(case: Case, name: str | None = None) -> str:
 
 
 def _worse_in_slice(case: Case, name: str) -> str:
-    """Say in which slice a system that is better overall is significantly worse."""
+    """Name the slice in which a system is significantly worse, although it is better overall."""
     losses = (text for system, standing, text in in_slices(case.systems) if (system, standing) == (name, "worse"))
     return next((f"Significantly worse on {text}." for text in losses), "")
 

@@ -86,7 +86,7 @@ class _Known:
 
 
 def detected(gate: Gate, found: Detectable) -> str:
-    """Say which drop or gain a gate detects 8 times in 10."""
+    """Describe the drop or gain that a gate detects 8 times in 10."""
     what, only = ("drop", "lost") if gate.min_gain is None else ("gain", "gained")
     catches = f"with {counted(found.queries, 'query')}, this gate catches"
     if found.one_way is None:
@@ -101,7 +101,7 @@ def detected(gate: Gate, found: Detectable) -> str:
 
 
 def _of_bound(gate: Gate, mean: float) -> str:
-    """Say how far the mean of an earlier run is from a bound."""
+    """Describe how far the mean of an earlier run is from a bound."""
     bound = gate.min if gate.min is not None else gate.max or 0.0
     room, change, back = (mean - bound, "drops", "rises") if gate.min is not None else (bound - mean, "rises", "drops")
     if room < -SLACK:

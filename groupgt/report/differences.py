@@ -124,14 +124,14 @@ def undefined(contrast: Contrast, settings: Settings) -> str:
 
 
 def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
-    """Recommend the default test where so few queries differ that only it is reliable; empty if all have enough."""
+    """Recommend the default test if too few queries differ for the chosen test to be reliable; otherwise empty."""
     few = {name: each for name, each in contrasts.items() if is_unreliable(each, settings)}
     if not few:
         return ""
     where = shortlist([f"{name} {each.differ:,}" for name, each in few.items()], LISTED, " … and {:,} more")
     return (
         f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test. "
-        "The default, --test randomization, is exact for so few"
+        "The default, --test randomization, is exact even then"
     )
 
 
@@ -171,7 +171,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 
 def whole(systems: Systems) -> Iterator[str]:
-    """Warn about trials that differ as a whole together with the baseline's, unless either does so alone."""
+    """Warn about trials that differ as a whole when combined with the baseline's, but not in either system alone."""
     for name in systems.against_baseline if systems.evaluations else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]
@@ -191,7 +191,7 @@ def warnings(systems: Systems) -> list[str]:
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:
         lines.append(
-            f"differences from {systems.baseline} exclude queries evaluated in only one of the two: "
+            f"differences from {systems.baseline} exclude queries evaluated for only one of the two systems: "
             f"{shortlist(alone, LISTED, ' … and {:,} more')}"
         )
     return lines

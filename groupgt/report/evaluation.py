@@ -42,7 +42,7 @@ def _title(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _noise(evaluations: Mapping[str, Evaluation], metrics: Sequence[str]) -> Iterable[Block]:
-    """Return what trials say of these metrics, if there are any; it is loaded only then."""
+    """Return notes on these metrics from trials, if there are any. The module is imported only then."""
     if not any(each.trials for each in evaluations.values()):
         return ()
     from groupgt.report.trials import blocks
@@ -51,7 +51,7 @@ def _noise(evaluations: Mapping[str, Evaluation], metrics: Sequence[str]) -> Ite
 
 
 def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Block]:
-    """Return means and slices; for several runs with few slices in one table, those of each metric beside the means."""
+    """Return means and slices. Several runs with few slices share one table, with the slices beside the means."""
     first = evaluations[0]
     slicer, labels = list(first.slicer), {text: first.label_of(text) for text in first.metrics}
     most = max(len(labels), *(len(each) for each in grouped((by, value) for by, value, _ in slicer).values()), 0)

@@ -1,4 +1,4 @@
-"""Values per query as OpenTelemetry events, which put them beside the traces of the queries.
+"""Export per-query values as OpenTelemetry events, to show them next to the traces of the queries.
 
 An event is named `gen_ai.evaluation.result`, with the trace of the query and the first span there, or null if results
 were not read from traces. Queries without a value have no event, and each trial has events of its own. Attributes:

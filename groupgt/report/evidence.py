@@ -52,7 +52,7 @@ class Case:
 
     @property
     def systems(self) -> Systems:
-        """The systems; the first row of the table handles the case without any."""
+        """The systems, for decisions that need at least one."""
         if self.all_systems is None:
             raise ValueError("no system has results")
         return self.all_systems
@@ -75,7 +75,7 @@ class Case:
 
     @cached_property
     def contrasts(self) -> dict[str, Contrast]:
-        """The contrasts that decide: those of the subject of the gates, or else of every system, largest first."""
+        """The deciding contrasts, either of the only system with gates or else of every system, largest first."""
         mine = self.family if self.subject not in self.family else {self.subject: self.family[self.subject]}
         paired = {name: each for name, each in mine.items() if each.pairs}
         return dict(sorted(paired.items(), key=lambda item: -abs(size_of(item[1]))))
@@ -86,7 +86,7 @@ class Case:
         return Tested(contrast, settings, comparisons(self.family.values()), settings.corrects)
 
     def passed_words(self, *, is_start: bool = False) -> str:
-        """Say how many gates passed, such as `all 4 gates passed`; empty if no gate had a value."""
+        """Return how many gates passed, such as `all 4 gates passed`; empty if no gate had a value."""
         checked = [gate for gate in self.gates if not gate.skipped]
         if not checked:
             return ""
@@ -106,7 +106,7 @@ def evidence(tested: Tested, lead: str = "") -> list[str]:
     contrast, queries = tested.contrast, counted(tested.contrast.pairs, "query")
     delta = f"{lead}{signed(contrast.delta, DIGITS)}"
     if math.isnan(contrast.raw_p_value):
-        why = "no p-value for so few queries" if contrast.pairs < 2 else "no p-value: all differences are the same"
+        why = "too few queries for a p-value" if contrast.pairs < 2 else "no p-value: all differences are the same"
         return [delta, *_interval(tested), why, queries]
     p_value = p_text(contrast.p_value, DIGITS)
     method = CORRECTIONS.get(tested.correction, tested.correction)

@@ -161,7 +161,7 @@ def failure_summary(title: str, why: str) -> str:
 
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Yield what a test across data sets found, and the decision on every data set with what goes with it."""
+    """Yield the result of a test across data sets, and the decision on every data set with its details."""
     yield Verdict(list(across.verdict_of(outcome)))
     made = decisions(outcome)
     if len(made) > 1:
@@ -184,7 +184,7 @@ def headline(outcome: Outcome, dataset: str) -> str:
 
 
 def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) -> list[data.Sentence]:
-    """Return what goes with the decision on a data set, warnings last; `timed` adds what varies by run."""
+    """Return the details of the decision on a data set, warnings last; `timed` adds details that vary by run."""
     found = [*previous.sentences(outcome, dataset)]
     if outcome.evaluations[dataset]:
         found += differences.notes(outcome.systems[dataset], decision.note)

@@ -47,9 +47,7 @@ def explanation(
         )
     if evaluation.trials:
         times = round(complete_within(evaluation, None)[query] * len(evaluation.trials))
-        parts.append(
-            f"results are those of the first trial; complete in {times:,} of {len(evaluation.trials):,} trials"
-        )
+        parts.append(f"results are from the first trial; complete in {times:,} of {len(evaluation.trials):,} trials")
     if not truth.judgments.groups[query]:
         parts.append(f"no group with a relevant alternative: the query {_why_without(evaluation.populations, query)}")
     for row in values_explained(evaluation, query, metrics):
@@ -66,7 +64,7 @@ def explanation(
 
 
 def _why_without(populations: Populations, query: int) -> str:
-    """Describe what becomes of a query without groups."""
+    """Describe how a query without groups is counted."""
     if populations.unanswerable[query]:
         return "is declared unanswerable, and counts only in the metrics for such queries"
     return "counts as 0" if populations.defined[query] else "is undefined (no ground truth) and excluded from all means"

@@ -42,7 +42,7 @@ PROBLEMS = {
     "refused": "cannot be compared with the previous run: {}",
     "no builds": "cannot be tested, because the previous run did not keep its single builds",
     "left out": "was not checked, because --only left its system out",
-    "no trials": "cannot be compared with noise, because neither of the two has trials with saved results",
+    "no trials": "cannot be compared with run-to-run noise, because neither system has trials with saved results",
 }
 # Names of gate results in JUnit.
 JUNIT: dict[str, CaseKind] = {
@@ -78,7 +78,7 @@ def status(result: GateResult) -> str:
 
 
 def measure(result: GateResult) -> str:
-    """Return what a gate measures: `complete@10 on type multi`, `latency p95`."""
+    """Return what a gate measures, such as `complete@10 on type multi` or `latency p95`."""
     asks = result.asks
     where = ", ".join(f"{column} {value}" for column, value in asks.slice.items())
     name = asks.metric.removesuffix("_ms").replace("_", " ") if result.timed else asks.metric
@@ -162,7 +162,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
         return text
     p_value = against.p_value if is_gain else against.raw_p_value
     if math.isnan(p_value):
-        return f"{text}; {settings.test} has no p-value for so few queries"
+        return f"{text}; too few queries for the {settings.test} test to give a p-value"
     is_corrected = is_gain and settings.corrects != "none"
     over = f"corrected ({settings.corrects}) for {counted(drop.comparisons, 'comparison')}"
     test = "t test, corrected by the audit" if drop.audited else settings.test
@@ -183,7 +183,7 @@ def _few(drop: Drop) -> str:
 
 
 def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
-    """Say how many gates were skipped, and warn about those whose test has too few differing queries."""
+    """Report how many gates were skipped, and warn about gates whose test has too few differing queries."""
     counts = Counter(map(status, gates))
     if skipped := counts["skipped"]:
         why = "because there is no previous result to compare with"
@@ -195,7 +195,7 @@ def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Yield the reason for the result of each gate as a detail."""
+    """Yield a detail for each gate, explaining its result."""
     chosen = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
     if chosen:
         yield Detail("\n".join(f"gate {gate.gate} {status(gate)}: {reason(gate)}" for gate in chosen))
@@ -284,7 +284,7 @@ def focus_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
 
 
 def page_title(gates: Sequence[GateResult], baseline: str | None) -> str:
-    """Return the heading of a page's gates, which folds those that passed on other systems than the one that fails."""
+    """Return the heading of a page's gates, which folds gates that passed on systems without failures."""
     focus = focus_of(gates, baseline)
     about = [gate for gate in gates if gate.system == focus]
     return title(about if any(not gate.passed for gate in about) else gates, focus)
@@ -312,7 +312,7 @@ def remark(result: GateResult) -> str:
 
 
 def shares(result: GateResult) -> tuple[float, float] | None:
-    """Return the shares of a bar that the value and the limit take; None without a value."""
+    """Return the shares of a bar that the value and the limit fill; None without a value."""
     if result.value is None:
         return None
     asks = result.asks

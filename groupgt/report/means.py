@@ -245,7 +245,7 @@ def evaluated_of(systems: Systems) -> str:
 
 
 def _others(systems: Systems, others: int) -> str:
-    """Return why the other queries were not evaluated; empty if the ground truth alone does not explain it."""
+    """Return why the other queries were not evaluated; empty if the ground truth is not the only reason."""
     counts = systems.first.counts if systems.evaluations else {}
     reasons = {"unanswerable": counts.get("unanswerable", 0), "without ground truth": counts.get("undefined", 0)}
     if not others or sum(reasons.values()) != others:
@@ -398,8 +398,8 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
         parts[-1] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
         yield (
-            f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}. Convention coverage gives "
-            "it 1"
+            f"the autorag convention scores even a perfect ranking below 1 {', '.join(parts)}. The coverage convention "
+            "gives it 1"
         )
     differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:

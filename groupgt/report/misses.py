@@ -75,7 +75,7 @@ class MissesTeller(Teller[Misses]):
         return len(self.result.evaluations) == 1
 
     def blocks(self) -> list[Item]:
-        """Return what is complete, the groups that are not, and, for one run as a detail, coverage by group number."""
+        """Return what is complete, the groups that are not and, for one run, coverage by group number as a detail."""
         return [
             Verdict(list(self._sentences())),
             *(self._worst_queries() if self._is_of_one else self._hardest_groups()),
@@ -106,7 +106,7 @@ class MissesTeller(Teller[Misses]):
             yield Detail(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}")
 
     def _hardest_groups(self) -> Iterator[Item]:
-        """Yield the groups that the fewest runs cover, with the best rank of their first hit and whose it is."""
+        """Yield the groups that the fewest runs cover, with the best rank of a first hit and the run that has it."""
         misses, unit = self.result, unit_of(self.result.evaluations.values())
         runs, unmet = list(misses.evaluations), int(misses.failures.unmet.sum())
         if not unmet:
@@ -224,7 +224,7 @@ class MissesTeller(Teller[Misses]):
 
     @cached_property
     def _groups(self) -> list[PlacedGroup]:
-        """The groups to list: those of the worst queries of one run, or the hardest of several."""
+        """The groups to list, either from the worst queries of one run or the hardest groups of several runs."""
         return self.result.of_worst if self._is_of_one else self.result.groups
 
     def csv_rows(self) -> Grid:
@@ -305,7 +305,7 @@ def place_of(group: PlacedGroup, results: int, k: int, *, brief: bool = False) -
 
 
 def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
-    """Add the text of each query to its first row; group of a single document are named after that document."""
+    """Add the text of each query to its first row; groups of a single document are named after that document."""
     headers, rows = grid
     if unit != "group":
         group, last = headers.index("group"), headers.index("alternatives")
@@ -422,5 +422,5 @@ def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
             label = f"{systems.qids[at]}: {first.truth.group_label(group)}"
             rows += [{"group": label, "system": name, "rank": at_rank.get(number)} for name, at_rank in hits.items()]
     shows_all = len(systems.first.truth.group_query) <= most
-    note = "" if shows_all else "those of the queries on which systems differ most"
+    note = "" if shows_all else "groups of the queries on which systems differ most"
     return group_ranks(rows, about(systems, RANK, note))

@@ -1,4 +1,4 @@
-"""Names of systems as a reader sees them: `bm25[k1=1.6,b=0.4]` reads `bm25 k1=1.6 b=0.4`, without what all share."""
+"""Display names of systems: `bm25[k1=1.6,b=0.4]` becomes `bm25 k1=1.6 b=0.4`, without options that all share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BETWEEN = re.compile(r",(?![^\[]*\])")
 
 
 class Names:
-    """The names of systems side by side; an option that all systems of a retriever share is told once, in `shared`.
+    """The names of systems side by side; an option that all systems of a retriever share is named once, in `shared`.
 
     >>> names = Names(["bm25[k1=0.9,b=0.4]", "bm25[k1=1.2,b=0.4]", "convex[weights=[0.5,0.5]]"])
     >>> names["bm25[k1=0.9,b=0.4]"], names["convex[weights=[0.5,0.5]]"], names.shared

@@ -56,7 +56,7 @@ LISTED, LINKED, FIRST = 20, 200, 3
 
 
 class OutcomesTeller(Teller[Outcomes]):
-    """Report answers beside retrieval, counts before percentages."""
+    """Report answers together with retrieval, with counts before percentages."""
 
     main_figure = "means"
     fields = tuple(name for name in Outcomes.__dataclass_fields__ if name != "failures")
@@ -139,7 +139,7 @@ def _share_table(result: Outcomes) -> tuple[list[str], list[list[str]]]:
 
 
 def _first_queries(result: Outcomes) -> Iterator[Entries]:
-    """Yield the queries to look at first: incomplete and wrong, those that miss most groups first."""
+    """Yield the queries to look at first, which are incomplete and wrong, starting with the most missed groups."""
     worst = _worst({"": result})
     if not worst:
         return
@@ -166,7 +166,7 @@ def _covered(result: Outcomes, qid: str) -> str:
 
 
 def _worst(results: Mapping[str, Outcomes]) -> list[str]:
-    """Return the queries that are incomplete and wrong in every result, those that miss most groups first."""
+    """Return the queries that are incomplete and wrong in every result, starting with the most missed groups."""
     lists = [_cells(result)["incomplete, wrong"] for result in results.values()]
     shared = set(lists[0]).intersection(*lists[1:])
 

@@ -106,7 +106,7 @@ def _caption(
     count: int,
 ) -> str:
     """Write the caption: metrics, number of queries, and the significance test."""
-    settings, bold = systems.settings, ". The best are bold" if len(systems.names) > 1 else ""
+    settings, bold = systems.settings, ". The best values are bold" if len(systems.names) > 1 else ""
     over = {text: _queries(*systems.queries_over(text)) for text in systems.by().compared or systems.metrics}
     if len(set(over.values())) == 1:
         named = f"{joined([in_full(systems.metrics[text]) for text in over])} over {next(iter(over.values()))}"
@@ -130,7 +130,7 @@ def _queries(low: int, high: int) -> str:
 
 
 def in_full(metric: Metric) -> str:
-    """Return a metric with all its parameters, also those with default values."""
+    """Return a metric with all its parameters, including default values."""
     values = {parameter.name: parameter.default for parameter in metric.formula.parameters} | dict(metric.parameters)
     shown = [] if metric.level is None else [f"level={metric.level:g}"]
     shown += [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values.items()]

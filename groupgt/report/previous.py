@@ -24,7 +24,7 @@ _some = partial(shortlist, most=10, more=", and {:,} more")
 
 
 def will_compare(previous: Previous, experiment: Experiment) -> str:
-    """Describe in one line which run a comparison would use."""
+    """Describe in one line the run that a comparison would use."""
     if not previous.name:
         return "no previous run to compare with. Gates against it are skipped"
     parts = []
@@ -107,7 +107,7 @@ def _notes(against: Against) -> Iterator[str]:
         yield "; ".join(others)
     if against.changed:
         count = counted(len(against.changed), "query has", "queries have")
-        yield f"{count} changed ground truth. Today's is used for both runs: {_some(against.changed)}"
+        yield f"{count} changed ground truth. The current version is used for both runs: {_some(against.changed)}"
     if against.reworded:
         yield f"excluded because their text has changed: {_some(against.reworded)}"
     alone = [(against.queries_only_now, "new"), (against.queries_only_then, "no longer queried")]
@@ -122,7 +122,7 @@ def _notes(against: Against) -> Iterator[str]:
 
 
 def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
-    """Return each system beside its previous version for the page, as text; None without a previous run."""
+    """Return each system next to its previous version for the page, as text; None without a previous run."""
     against = outcome.against.get(dataset)
     if against is None:
         return None

@@ -1,4 +1,4 @@
-"""Choose the queries to look at first: those that a decision's system loses, then those that no system completes."""
+"""Choose the queries to look at first: queries lost by a decision's system, then queries that no system completes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say which means of a run are below their minimum, which queries are responsible, and what these miss."""
+"""Report which means of a run are below their minimum, which queries are responsible, and what they miss."""
 
 from __future__ import annotations
 

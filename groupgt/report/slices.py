@@ -42,7 +42,7 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
             headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
             yield transposed(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in systems.left_out.items():
-        yield f"slices by {by} are omitted, because it has {count:,} values, more than {MOST_SLICES:,}"
+        yield f"slices by {by} are omitted, because {by} has {count:,} values, more than {MOST_SLICES:,}"
     if systems.slices and metrics:
         lines = list(_extremes(systems, metrics[0]))
         more = [f"… and {len(lines) - LISTED:,} more such lines"] if len(lines) > LISTED else []

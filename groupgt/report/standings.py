@@ -381,12 +381,12 @@ def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str,
             yield "Effect size d_z", signed(contrast.effect_size, 2)
         yield "Better / same / worse", f"{contrast.wins:,} / {contrast.ties:,} / {contrast.losses:,} queries"
         if contrast.unpaired:
-            yield "Not paired", f"{counted(contrast.unpaired, 'query')} with a value for only one of the two"
+            yield "Not paired", f"{counted(contrast.unpaired, 'query')} with a value for only one of the two systems"
     low_mean, high_mean = systems.ends(row.name)
     of = "" if low_mean is None else f" ({level(systems.settings.confidence)} {fixed(low_mean)} to {fixed(high_mean)})"
     yield f"Mean {systems.label}", f"{fixed(row.mean)}{of}"
     if row.kind == "baseline":
-        yield "Role", "Baseline: every change is measured from it."
+        yield "Role", "Baseline: all changes are relative to this system."
     if about:
         yield "System", about
 

@@ -78,7 +78,7 @@ NOISE = "the medians differ by less than their CIs (noise)"
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
-    """Draw the latency of systems beside their quality; None if fewer than two systems were timed."""
+    """Draw the latency of systems against their quality; None if fewer than two systems were timed."""
     kind, medians = latencies
     rows: list[dict[str, Any]] = []
     for name, each in medians.items():
@@ -122,7 +122,7 @@ def time_text(value: float | None) -> str:
 
 
 def machine_text(timings: Sequence[Timing]) -> str:
-    """Describe the machine that times were measured on, without its host name."""
+    """Describe the machine on which times were measured, without its host name."""
     keys = ("system", "machine", "processors")
     machines = {json.dumps(list(map(each.machine.get, keys))) for each in timings if each.machine}
     if len(machines) != 1:
@@ -147,7 +147,7 @@ def from_cache(outcome: Outcome) -> str:
 
 
 def reused(outcome: Outcome, dataset: str | None = None) -> str:
-    """List answers and verdicts of code and services that earlier runs got, for all data sets or one; may be empty."""
+    """List reused answers and verdicts from code and services, for all data sets or one; may be empty."""
     kept, parts = outcome.kept, []
     for each in kept.answers:
         if dataset not in (None, each.dataset):
@@ -160,11 +160,11 @@ def reused(outcome: Outcome, dataset: str | None = None) -> str:
     if kept.verdicts:
         part = part_of(kept.verdicts, kept.verdicts + kept.judged, "verdict")
         parts.append(f"{part} from earlier runs")
-    return "; ".join([*parts, "code and services were not examined"]) if parts else ""
+    return "; ".join([*parts, "changes to code and services were not checked"]) if parts else ""
 
 
 def could_resume(left: Left) -> str:
-    """Say in one line which results of an interrupted run the current run does not use."""
+    """List in one line the results of an interrupted run that the current run does not use."""
     parts = [f"{counted(count, 'answer')} of {system}" for (_, system), count in left.answers.items()]
     parts += [counted(left.verdicts, "verdict")] if left.verdicts else []
     what = shortlist(parts, 3, " and {:,} more")

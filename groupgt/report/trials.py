@@ -33,7 +33,7 @@ def noises(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, Noise]
 def blocks(
     evaluations: Mapping[str, Evaluation], metrics: Sequence[str], settings: Settings | None = None
 ) -> Iterator[Block]:
-    """Yield a table of the noise of every system with trials, and what it means for the first of these metrics."""
+    """Yield a table of the noise of every system with trials, and a sentence on the noise in the first metric."""
     settings = settings or Settings()
     rows: list[list[Any]] = []
     lines: list[str] = []
@@ -68,7 +68,7 @@ def sentences(systems: Systems) -> list[str]:
 
 
 def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> Systems:
-    """Return a table of one system and some metrics, whose means and intervals are those of every other table."""
+    """Return a table of one system and some metrics, with the same means and intervals as in all other tables."""
     name, metrics = evaluation.name, {text: evaluation.metrics[text] for text in texts}
     values = {name: {text: evaluation.values[text] for text in texts}}
     return Systems(
@@ -84,7 +84,7 @@ def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> 
 
 
 def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:
-    """Say how far two runs of a system may differ by chance."""
+    """Describe how much two runs of a system may differ by chance."""
     queries = counted(noise.queries, "query")
     return (
         f"Two runs of {evaluation.name} on these {queries} differ by up to {fixed(noise.floor)} "

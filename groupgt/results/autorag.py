@@ -274,7 +274,7 @@ def import_project(project: Path, target: Path) -> Imported:
     stored = stored_means(contents)
     (evaluations,) = outcome_of(target).evaluations.values()
     different = [
-        f"{system}: {metric} is {evaluations[system][metric]:.6f}, and {mean:.6f} was stored"
+        f"{system}: {metric} is {evaluations[system][metric]:.6f}, but {mean:.6f} was stored"
         for system, means in stored.items()
         for metric, mean in means.items()
         if not math.isclose(evaluations[system][metric], mean, rel_tol=0, abs_tol=SLACK)

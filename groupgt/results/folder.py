@@ -250,7 +250,7 @@ class ResultFolder:
         """Return the path of a system's results; raise `DataError` if they were not saved."""
         path = self.kept_run(system) or self.original_run(system)
         if path is None:
-            raise DataError(f"{self.path}: the run of {system!r} was not saved in it; {AGAIN}")
+            raise DataError(f"{self.path}: does not contain the run of {system!r}; {AGAIN}")
         return path
 
     def run_of(self, system: str) -> Any:

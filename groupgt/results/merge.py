@@ -36,7 +36,7 @@ from groupgt.store.stamped import age_of, has_stamp
 
 # Maximum number of queries in an error.
 NAMED = 3
-OTHER_QUERIES = "its queries differ from those of the first folder, although the ground truth is the same"
+OTHER_QUERIES = "its queries differ from the queries of the first folder, although the ground truth is the same"
 
 
 def merged(
@@ -143,7 +143,7 @@ def _check(folders: Sequence[ResultFolder]) -> None:
 
 
 def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield what makes two folders incomparable on one data set or, without one, on all: its name, and a message."""
+    """Yield each reason why two folders are not comparable, on one data set or on all, as a name and a message."""
     same = "evaluate both with the same"
     if dataset is None:
         (labeller, _), (other_labeller, _) = _labeller_of(folder), _labeller_of(other)
@@ -178,8 +178,8 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
         return f"(digest {digests[0][:12]}, there {digests[1][:12]})"
     changes = Changes.of(truth, other_truth)
     kinds = {
-        "with another text": changes.reworded,
-        "with other judgments": changes.judged,
+        "with different text": changes.reworded,
+        "with different judgments": changes.judged,
         "added": changes.added,
         "left out": changes.gone,
     }
@@ -255,7 +255,9 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
 
 
 # The population of a comparison whose systems could not be measured again.
-AS_STORED = "stored values only, without anything that needs rankings, because systems cannot be measured again: "
+AS_STORED = (
+    "stored values only; anything that needs rankings is omitted, because the systems cannot be evaluated again: "
+)
 
 
 def why_stored(table: Comparison) -> str:
@@ -281,7 +283,7 @@ def _measured_again(
             for text, column in table.values[name].items():
                 again = evaluation.values[text_of[table.metrics[text]]][order]
                 if not np.allclose(again, column, rtol=0, atol=SLACK, equal_nan=True):
-                    raise DataError(f"{runs[name][0].path}: {name} has other values of {text} when measured again")
+                    raise DataError(f"{runs[name][0].path}: {name} has different values of {text} when evaluated again")
         names = [text_of[metric] for metric in table.metrics.values()]
         measured = comparison_of(evaluations, table.baseline, table.settings, names, table.primary)
     except GroupgtError as error:
@@ -289,7 +291,9 @@ def _measured_again(
         lost = f"{AS_STORED}{error}"
         settings, population = replace(table.settings, these_queries=False), [*table.population, lost]
         if table.settings.these_queries:
-            population.append("intervals are for other queries, because those for these need the values of each trial")
+            population.append(
+                "intervals are for other queries, because intervals for these queries need the values of each trial"
+            )
         if any(folder.audit for folder in holders):
             population.append("not corrected by the audit")
         if built:

@@ -75,7 +75,7 @@ def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
         ("tokenizer", evaluate["tokenizer"], folder.tokenizer),
     ):
         if now != then:
-            return f"its values were measured with another {what}"
+            return f"its values were measured with a different {what}"
     return ""
 
 

@@ -82,7 +82,7 @@ def manifest_of(outcome: Outcome) -> Any:
 
 
 def _warned(outcome: Outcome, dataset: str) -> Iterator[str]:
-    """Yield what a reader of the folder is warned of: systems that failed, and the warnings of the others."""
+    """Yield the warnings for readers of the folder: systems that failed, and warnings about the others."""
     for name, why in outcome.failed.get(dataset, {}).items():
         yield f"{name} failed and has no results: {why}"
     yield from (each.text for each in outcome.warnings.get(dataset, ()))

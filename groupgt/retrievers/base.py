@@ -166,7 +166,7 @@ class Options:
         return None
 
     def program(self) -> Sequence[str]:
-        """Return the command to start, which needs --allow-code, or an empty text if there is none."""
+        """Return the command to start, which needs --allow-code, or an empty string if there is none."""
         return ()
 
 

@@ -103,7 +103,7 @@ def program_of(command: Sequence[str], folder: Path) -> list[str]:
 
 
 def last_words(stream: IO[bytes]) -> str:
-    """Return the last lines that a program wrote to standard error, as the end of a message."""
+    """Return the last lines that a program wrote to standard error, to append to a message."""
     stream.seek(max(0, stream.seek(0, os.SEEK_END) - LAST_BYTES))
     lines = [" ".join(line.split()) for line in stream.read().decode("utf-8", "replace").splitlines()]
     shown = " | ".join(line[:SHOWN_CHARS] for line in [line for line in lines if line][-LAST_LINES:])
@@ -176,7 +176,9 @@ class Command(base.OneByOne):
         if not self.lines.empty():
             if line := self.lines.get():
                 more = display(line.decode("utf-8", "replace"), SHOWN_CHARS)
-                raise RetrieverError(f"expected one line per query, but the previous query has another one: {more}")
+                raise RetrieverError(
+                    f"expected one line per query, but found a second line for the previous query: {more}"
+                )
             raise self._ended(process.wait(self.options.timeout))
         try:
             process.stdin.write(f"{as_json(values)}\n".encode())  # type: ignore[union-attr]  # it is a pipe

@@ -191,7 +191,7 @@ class Mcp(base.OneByOne):
             raise ConfigError(f"arguments: the tool {name}({', '.join(taken)}) {what}")
 
     def _items(self, value: Any, texts: list[str]) -> list[Any]:
-        """Return the list of results in an answer: in its structured content, else in the JSON of its texts."""
+        """Return the list of results in an answer, from its structured content or else from the JSON in its texts."""
         if value is None or (isinstance(value, dict) and list(value.values()) == texts):  # a text in a wrapper
             try:
                 values = [json.loads(text) for text in texts]

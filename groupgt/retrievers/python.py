@@ -64,7 +64,7 @@ def _haystack(target: Any, query: str, k: int, **sent: Any) -> _Documents:
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     if not takes_any and "query" not in parameters:
         names = ", ".join(parameters) or "nothing"
-        raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {names}")
+        raise RetrieverError(f"Haystack's {type(target).__name__} takes no query; it takes {names}")
     keywords = {"top_k": k} if takes_any or "top_k" in parameters else {}
     documents = target.run(query=query, **keywords, **sent)["documents"]
     return ((document.meta, document.id, document.score) for document in documents)
@@ -75,9 +75,9 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
         return metadata[id_field]
     if not id_field and document_id is not None:
         return document_id
-    lacking = f"no {id_field!r} in its metadata" if id_field else "no id; set id_field to the field with the id"
+    lacking = f"no {id_field!r} in its metadata" if id_field else "no id; set id_field to the field that has the id"
     names = ", ".join(map(str, metadata)) or "nothing"
-    raise RetrieverError(f"id_field: a document of {framework} has {lacking}; it has {names}")
+    raise RetrieverError(f"id_field: a {framework} document has {lacking}; it has {names}")
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def _mismatch(function: Any, /, *values: Any, **keywords: Any) -> str:
-    """Explain why a function cannot be called with these arguments. Return an empty text if it can, or if unknown."""
+    """Explain why a function cannot be called with these arguments. Return an empty string if it can, or if unknown."""
     signature = _signature(function)
     try:
         if signature is not None:

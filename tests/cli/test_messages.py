@@ -207,7 +207,7 @@ def test_a_command_of_another_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean 'evaluate'?" in said(capsys, "evalute")
 
 
-@pytest.mark.parametrize(("bound", "hint"), [("min: 60", "; for 60% write 0.6"), ("max_drop: -0.1", "")])
+@pytest.mark.parametrize(("bound", "hint"), [("min: 60", "; for 60%, write 0.6"), ("max_drop: -0.1", "")])
 def test_a_gate_beyond_its_metric(folder: Path, capsys: pytest.CaptureFixture[str], bound: str, hint: str) -> None:
     gate = f"gate:\n  - {{system: stored, metric: recall@1, {bound}}}\n"
     Path("experiment.yaml").write_text(EXPERIMENT + gate)

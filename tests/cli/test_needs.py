@@ -76,7 +76,7 @@ def test_what_is_for_the_other_side_alone(
     source: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("near.csv").write_text("accept\n")
-    other = "ground truth, but IN is a run" if source == "a.jsonl" else "a run, but IN is ground truth"
+    other = "ground truth, but IN is a run" if source == "a.jsonl" else "runs, but IN is ground truth"
     with pytest.raises(SystemExit, match="2"):
         main(["convert", source, "out.jsonl", "--to", "jsonl", option, value])
     assert f"{option}: applies to {other}" in capsys.readouterr().err
@@ -90,11 +90,11 @@ def test_what_is_for_the_other_side_alone(
         (["plot", "ecdf", "t.jsonl", "a.jsonl", "-o", "f.json", "--test", "t"], "the ecdf figure shows no test"),
         (
             ["rechunk", "t.jsonl", "--from", "o.csv", "--to", "n.csv", "--threshold", "0.3"],
-            "method spans does not use it",
+            "the spans method does not use this option",
         ),
         (
             ["rechunk", "t.jsonl", "--from", "c.jsonl", "--to", "c.jsonl", "--min-overlap", "0.3"],
-            "method contained does not use it",
+            "the contained method does not use this option",
         ),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",

@@ -95,7 +95,7 @@ def test_columns_with_too_many_values_are_left_out_and_named() -> None:
     table = groupgt.compare(truth, runs, ["mrr"], by=["number", "kind"], resamples=99)
     assert {part.by for part in table.slices} == {"kind"}
     text = str(table)
-    assert "slices by number are omitted, because it has 300 values, more than 200" in text
+    assert "slices by number are omitted, because number has 300 values, more than 200" in text
     # Twelve slices do not fit a line: each has a row of its own.
     (header,) = [line for line in text.splitlines() if line.startswith("mrr: delta by kind")]
     assert header.split()[4:] == ["queries", "one", "(mean)", "two"]

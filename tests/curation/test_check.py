@@ -22,10 +22,10 @@ def test_check_counts_what_is_doubtful(tmp_path: Path) -> None:
         {"q1": [["a", "b"], ["a"]], "q2": [["c"], ["c"]], "q3": [], "q4": [["Doc "], ["doc"]]}
     )
     found = {each.what.split(" (")[0]: each.count for each in check_truth(truth)}
-    assert found["queries with two equal groups"] == 1
+    assert found["queries with two identical groups"] == 1
     assert found["queries with a group inside another"] == 1
     assert found["queries without ground truth"] == 1
-    assert found["ids that differ only in blanks, case or form"] == 1
+    assert found["ids that differ in spaces, case or Unicode form"] == 1
     file = tmp_path / "run.trec"
     file.write_text("q1 Q0 a 1 2 t\nq1 Q0 x 2 1 t\nq1 Q0 x 3 1 t\nq9 Q0 x 1 1 t\n")
     run = {each.what.split(" (")[0]: each.count for each in check_run(truth, file, Request.of())}
@@ -98,7 +98,7 @@ def test_a_set_is_one_alternative() -> None:
     found = {finding.what: finding for finding in check_truth(groupgt.GroundTruth.of(groups))}
     assert found["alternatives"].count == 3 + 4 + 3 + 2
     assert found["alternatives that are sets needed together"].count == 1 + 2 + 3 + 2
-    assert found["queries with two equal groups"].example == "equal"
+    assert found["queries with two identical groups"].example == "equal"
     assert found["queries with a group inside another"].example == "inside"
     assert found["documents in several groups of one query"].example == "a, b, c"
     shared = groupgt.GroundTruth.of({"alone": groups["alone"]})
@@ -110,7 +110,7 @@ def test_a_set_is_one_alternative() -> None:
 def test_nested_groups_are_counted_beside_equal_ones() -> None:
     both, one = [["a"], ["a"], ["a", "b"]], [["c"], ["d", "c"], ["e"]]
     found = {each.what: each for each in check_truth(groupgt.GroundTruth.of({"both": both, "one": one}))}
-    assert found["queries with two equal groups"].example == "both"
+    assert found["queries with two identical groups"].example == "both"
     assert found["queries with a group inside another"].example == "both, one"
 
 
@@ -188,7 +188,7 @@ def test_a_verdict_counts_problems_by_kind(snapshot: Snapshot) -> None:
     assert (sound.problems, sound.undefined) == ({}, 1)
     run = {"q": ["x", "x"], "r": ["y", "y"]}
     bad = groupgt.check({"q": [["a"], ["a"]], "r": [], "s": []}, {"one": run, "other": run})
-    assert bad.problems == {"queries with two equal groups": 1, "queries with a repeated result": 4}
+    assert bad.problems == {"queries with two identical groups": 1, "queries with a repeated result": 4}
     assert bad.undefined == 2
     snapshot("\n".join(str(each.blocks()[0]) for each in (sound, bad)))
 
@@ -197,7 +197,7 @@ def test_judged_passages_without_text(snapshot: Snapshot) -> None:
     corpus = {"a": "one", "b": " \n", "c": "", "d": ""}
     with snapshot.warns(groupgt.GroupgtWarning):
         findings = groupgt.check({"q": [["a", "b"], ["c"]], "r": [["b"]]}, corpus=corpus).findings["truth"]
-    assert [(each.count, each.example) for each in findings if "no contents" in each.what] == [(2, "b, c")]
+    assert [(each.count, each.example) for each in findings if "without contents" in each.what] == [(2, "b, c")]
     sound = groupgt.check({"q": [["a"]]}, corpus=corpus).findings["truth"]
     assert not [each for each in sound if "contents" in each.what]
 
@@ -211,5 +211,5 @@ def test_only_what_is_found_is_shown_and_ids_keep_their_ends(snapshot: Snapshot)
     hidden = document(found.blocks(), screen=Screen(80, details=False))
     snapshot(hidden)
     assert max(map(len, hidden.split("\n"))) <= 80
-    assert "queries with two equal groups" not in hidden
-    assert "queries with two equal groups" in document(found.blocks(), screen=Screen(80))
+    assert "queries with two identical groups" not in hidden
+    assert "queries with two identical groups" in document(found.blocks(), screen=Screen(80))

@@ -31,7 +31,7 @@ def means(title: str, rows: dict[str, Evaluation]) -> str:
 
 
 def with_table(page: str, name: str, table: str) -> str:
-    """Return a page with another text in the block below the comment `<!-- name -->`."""
+    """Return a page with different text in the block below the comment `<!-- name -->`."""
     found = re.search(rf"<!-- {name} -->\n```text\n(.*?)\n```", page, re.DOTALL)
     assert found is not None, name
     return page[: found.start(1)] + table.strip("\n") + page[found.end(1) :]

@@ -83,7 +83,7 @@ def test_one_truth_serves_three_chunkings(three_chunkings: Outcome) -> None:
 
 def test_the_same_truth_by_ids_is_refused(tmp_path: Path) -> None:
     truths = [f"datasets.{cut}.ground_truth=../examples/handbook/questions.jsonl" for cut in CUTS]
-    with pytest.raises(groupgt.DataError, match="none of the 160 ids of the ground truth is in the corpus") as error:
+    with pytest.raises(groupgt.DataError, match="none of the 160 ids in the ground truth is in the corpus") as error:
         tables.run("rechunk", tmp_path, "evaluate.labeller=id", *truths)
     assert all(f"dataset '{cut}'" in str(error.value) for cut in CUTS)
 

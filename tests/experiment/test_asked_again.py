@@ -153,7 +153,9 @@ def test_an_interrupted_run_is_gone_on_from_and_that_is_told(tmp_path: Path) -> 
     assert asked(tmp_path) == 1
     told = "resumed: 2 of 3 answers of mine are from the run interrupted at 20"
     assert from_cache(outcome).startswith(told)
-    assert from_cache(outcome).endswith("UTC; code and services were not examined (--refresh starts from scratch)")
+    assert from_cache(outcome).endswith(
+        "UTC; changes to code and services were not checked (--refresh starts from scratch)"
+    )
     assert outcome.folder is not None
     assert json.loads((outcome.folder / "timings.json").read_text())["kept"] == from_cache(outcome)
     assert outcome.evaluations["set"]["mine"]["recall@1"] == pytest.approx(1 / 3)

@@ -135,7 +135,7 @@ def test_the_report_for_build_pages(experiment: Path, capsys: pytest.CaptureFixt
     assert (case.get("classname"), case.get("name")) == ("dev.far", "queries with a repeated result")
     assert case.findtext("failure") == "queries with a repeated result: 1 in far"
     noted = {(case.get("classname"), case.get("name")): case.findtext("system-out") for case in suite}
-    assert noted["dev.truth.jsonl", "queries with two equal groups"] is None
+    assert noted["dev.truth.jsonl", "queries with two identical groups"] is None
     # Ground truth alone, without failures.
     main(["check", "truth.jsonl", "--columns", "qid=number", "--junit", "checks.xml"])
     (suite,) = ET.parse("checks.xml").getroot()

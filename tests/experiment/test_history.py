@@ -143,20 +143,20 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
 OTHERS: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (
         lambda row: row.update(query=f"Else {row['qid']}?"),
-        "6 of 6 queries, 6 with another text (=1+1, '-2, p and 3 more)",
+        "6 of 6 queries, 6 with different text (=1+1, '-2, p and 3 more)",
     ),
     (
         lambda row: row["qid"] == "q" and row.update(retrieval_gt=[["a"], [{"id": "b", "grade": 2}]]),
-        "1 of 6 queries, 1 with other judgments (q)",
+        "1 of 6 queries, 1 with different judgments (q)",
     ),
     (
         lambda row: row["qid"] == "r" and row.update(retrieval_gt=[["a"], {"alternatives": ["b"], "weight": 2}]),
-        "1 of 6 queries, 1 with other judgments (r)",
+        "1 of 6 queries, 1 with different judgments (r)",
     ),
     (lambda row: row["qid"] == "s" and row.update(qid="t"), "2 of 7 queries, 1 added (t), 1 left out (s)"),
     (
         lambda row: row["qid"] == "u" and row.update(answerable=True),
-        "1 of 7 queries, 1 with other judgments (u)",
+        "1 of 7 queries, 1 with different judgments (u)",
     ),
 ]
 

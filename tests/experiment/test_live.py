@@ -103,7 +103,7 @@ def test_a_run_that_was_killed_is_resumed_and_a_finished_one_is_not(
     resumed = run_experiment(file, resume=True)
     assert ASKED == []
     assert "resumed: 10 of 10 answers of api are from the run interrupted at 20" in from_cache(resumed)
-    assert "code and services were not examined" in from_cache(resumed)
+    assert "changes to code and services were not checked" in from_cache(resumed)
     with pytest.raises(groupgt.ConfigError, match="--resume: no run of this file was killed or failed"):
         run_experiment(file, resume=True)
     assert ASKED == []
@@ -151,7 +151,7 @@ def test_reused_answers_are_told_in_every_report(
     told = "reused: 10 of 10 answers of api are from the run that ended at 20"
     for text in (capsys.readouterr().out, *(path.read_text(encoding="utf-8") for path in (junit, summary))):
         assert told in text
-        assert "code and services were not examined" in text
+        assert "changes to code and services were not checked" in text
     (sentence,) = page_of(run_experiment(file, reuse=True))["times"]["verdict"]["mine"]
     assert sentence["kind"] == "doubt"
     assert sentence["parts"][0].startswith(told)

@@ -492,7 +492,7 @@ def test_the_example(overlooked: str, status: int, tmp_path: Path, cli: Cli) -> 
 @pytest.mark.parametrize(
     ("system", "words"),
     [
-        ("{use: results, with: {path: new.jsonl}, trials: 3}", "number trials in the `trial` column of files"),
+        ("{use: results, with: {path: new.jsonl}, trials: 3}", "number them in the `trial` column of the file"),
         ("{use: bm25, trials: 0}", "expected"),
         ("{use: bm25, trials: {n: 2, of: weeks}}", "expected runs or builds"),
         ("{use: bm25, trials: {of: builds}}", "expected at least two builds"),

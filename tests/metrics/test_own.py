@@ -248,7 +248,7 @@ def test_a_default_out_of_range() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("recall", "metric 'recall': this name is built in and cannot be replaced; choose another"),
+        ("recall", "metric 'recall': this name is built in and cannot be replaced; choose another name"),
         ("rr", "this is an alias of a built-in metric"),
         ("recall_5", "this is an alias of a built-in metric"),
         ("retrieval_mine", "this is an alias of a built-in metric"),
@@ -274,7 +274,7 @@ def test_the_same_function_again_is_fine_and_another_is_not() -> None:
     for _ in range(2):  # as a cell of a notebook that is run again
         exec(source, again)
         named("mine", again["mine"])
-    with pytest.raises(groupgt.MetricError, match="this name is taken; pass replace=True, or choose another"):
+    with pytest.raises(groupgt.MetricError, match="this name is taken; pass replace=True, or choose another name"):
         named("half_life", lambda hits: hits.length)
     with pytest.raises(groupgt.MetricError, match="this name is taken"):
         named(formula="something else")

@@ -417,7 +417,7 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
         with pytest.raises(groupgt.GroupgtError, match=what) as error:
             plot(*arguments)
         assert len(str(error.value).splitlines()) == 1
-    why = "its rankings cannot be measured again: .*the run of 'released' was not saved in it; run the experiment again"
+    why = "its systems cannot be evaluated again: .*does not contain the run of 'released'; run the experiment again"
     with pytest.raises(groupgt.ConfigError, match=why):
         plot("depth", unkept, "-o", file)
     assert not file.exists()

@@ -99,7 +99,9 @@ def test_a_program_that_ends_in_the_middle() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no signals")
 def test_a_program_that_is_killed() -> None:
-    assert fault(program("os.kill(os.getpid(), 9)")).startswith("query 'q1': its process was ended by SIGKILL; there ")
+    assert fault(program("os.kill(os.getpid(), 9)")).startswith(
+        "query 'q1': its process was terminated by SIGKILL; it "
+    )
 
 
 @pytest.mark.parametrize("argument", ["", "{query}"])

@@ -68,7 +68,7 @@ def test_langchain_vector_store(store: Any) -> None:
     assert ranked(target, 3) == [each[:3] for each in expected]
     assert ranked(target, 3, "doc") == [[name.upper() for name in each[:3]] for each in expected]
     assert ranked(target, 3, "number") == [[int(name[1:]) for name in each[:3]] for each in expected]
-    with pytest.raises(groupgt.RetrieverError, match="LangChain has no 'x' in its metadata; it has doc, number"):
+    with pytest.raises(groupgt.RetrieverError, match="a LangChain document has no 'x' in its metadata; it has doc, number"):
         ranked(target, 3, "x")
 
 
@@ -94,7 +94,7 @@ def test_langchain_retriever_of_ones_own() -> None:
 
     assert ranked(Own(), 3, "source") == [["d0", "d1", "d10"]] * 2
     assert ranked(Own(reverse=True), 1, "source") == [["d9"]] * 2
-    with pytest.raises(groupgt.RetrieverError, match=r"a document of LangChain has no id; .* it has source"):
+    with pytest.raises(groupgt.RetrieverError, match=r"a LangChain document has no id; .* it has source"):
         ranked(Own(), 3)
 
 
@@ -181,5 +181,5 @@ def test_haystack_component_of_ones_own_without_top_k() -> None:
 
 def test_haystack_component_that_takes_no_text(documents: Any) -> None:
     retrievers = module("haystack.components.retrievers.in_memory", "haystack-ai")
-    with pytest.raises(groupgt.RetrieverError, match="InMemoryEmbeddingRetriever of Haystack takes no query; it takes"):
+    with pytest.raises(groupgt.RetrieverError, match="Haystack's InMemoryEmbeddingRetriever takes no query; it takes"):
         ranked(retrievers.InMemoryEmbeddingRetriever(documents), 3)

@@ -43,7 +43,7 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     base = sum(len(part) + WRAPPING for part in fixed_parts) + len(times) + len(overview)
     left_out = fit(every, max_size - base)
     if base > max_size:
-        left_out.append(f"no other parts: without details the page takes {base:,} bytes already")
+        left_out.append(f"nothing else: even without details, the page already takes up {base:,} bytes")
     if left_out:
         overview = block(_overview(page, every, left_out))
     parts = [
@@ -126,7 +126,7 @@ def script(name: str) -> str:
 
 @cache
 def _file(name: str) -> bytes:
-    """Return a file of the page without its comments, which are for those who change it."""
+    """Return a file of the page without its comments, which are only for developers."""
     return COMMENTS.sub(b"", (FOLDER / name).read_bytes())
 
 
