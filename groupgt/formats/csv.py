@@ -249,6 +249,10 @@ def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
         for name in numbers:
             number = validity.number_of(row[name].strip(BLANKS))
             cells[name] = row[name] if number is None else number
+        if cost := row.get("cost", "").strip(BLANKS):
+            cells["cost"] = cost if (number := validity.number_of(cost)) is None else number
+        else:
+            cells.pop("cost", None)
         records.append(cells)
         places.append(place)
     faults.stop()

@@ -254,8 +254,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
             faults.add(where, f"expected one list of results, found {' and '.join(lists)}; keep only one")
         elif "list" in kinds and qid in builder.ids:
             faults.add(where, "duplicate query")
-        cost = row.get("cost")
-        note_cost(builder.costs, qid, number_of(cost) if isinstance(cost, str) else cost, faults, where)
+        note_cost(builder.costs, qid, row.get("cost"), faults, where)
         kinds.add("list")
         columns = {"retrieved_ids": Column(keys[names.index(lists[0])]), **columns_of(keys)}
         add_ranking(builder, qid, with_lists(row, lists[0], columns, texts_of_ids, where), lists[0], where)

@@ -177,7 +177,9 @@ def test_experiments(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     file = tmp_path / "e.yaml"
     file.write_text(EXPERIMENT.format("qrels", "t.jsonl"))
-    with pytest.raises(groupgt.ConfigError, match=r"one \(flat\), two \(groups\); name one: convention: coverage"):
+    with pytest.raises(
+        groupgt.ConfigError, match=r"one \(flat\), two \(groups\); choose one, such as `convention: coverage`"
+    ):
         groupgt.run_experiment(file)
     file.write_text(EXPERIMENT.format("qrels", "qrels"))
     outcome = groupgt.run_experiment(file)

@@ -457,7 +457,7 @@ def test_an_audit_takes_answers_to_its_questions_alone(tmp_path: Path) -> None:
         ({"act": "group", "doc": "pets"}, "expected an answer to a question of this audit, found the action 'group'"),
         ({"act": "no_answer"}, "found the action 'no_answer'"),
         ({"act": "answer", "item": needed, "value": "3"}, "expected yes, no, unsure or 2 as the answer, found '3'"),
-        ({"act": "answer", "item": needed, "value": "maybe"}, "or the number of a group, found 'maybe'"),
+        ({"act": "answer", "item": needed, "value": "maybe"}, "or a group number, found 'maybe'"),
     ):
         with pytest.raises(groupgt.DataError) as error:
             session.act({"qid": "q1", **act})

@@ -113,7 +113,7 @@ def test_reads(text: str, canonical: str) -> None:
         ("iprec@1.5", "recall: expected a number from 0 to 1, found 1.5"),
         ("set_P@5", "set_p means precision.trec@all and takes no further parameters"),
         ("judged(negative=yes)", "expected True or False"),
-        ("err.trec", "is the same in all conventions"),
+        ("err.trec", "is the same under all conventions"),
         ("ndcg.trek", "did you mean 'trec'"),
         ("rbp(p=1)", "above 0 and below 1"),
         ("rbp(p=0)", "above 0 and below 1"),

@@ -281,8 +281,12 @@ def test_a_judged_query_without_the_importance_may_count_as_0() -> None:
 @pytest.mark.parametrize(
     ("truth", "importance", "words"),
     [
-        (IMPORTANT, ["vitale"], "no groups of 'vitale'; its groups have vital or okay (did you mean 'vital'?)"),
-        ({"q": [["a"]]}, ["vital"], "no groups of 'vital'; none of its groups has an importance"),
+        (
+            IMPORTANT,
+            ["vitale"],
+            "no groups with importance 'vitale'; its groups have vital or okay (did you mean 'vital'?)",
+        ),
+        ({"q": [["a"]]}, ["vital"], "no groups with importance 'vital'; none of its groups has an importance"),
         (IMPORTANT, [1], "expected a list of importances, such as [vital], found [1]"),
         (IMPORTANT, 5, "expected a list of importances"),
         (IMPORTANT, "vital+", "expected a list of importances"),

@@ -68,7 +68,9 @@ def test_langchain_vector_store(store: Any) -> None:
     assert ranked(target, 3) == [each[:3] for each in expected]
     assert ranked(target, 3, "doc") == [[name.upper() for name in each[:3]] for each in expected]
     assert ranked(target, 3, "number") == [[int(name[1:]) for name in each[:3]] for each in expected]
-    with pytest.raises(groupgt.RetrieverError, match="a LangChain document has no 'x' in its metadata; it has doc, number"):
+    with pytest.raises(
+        groupgt.RetrieverError, match="a LangChain document has no 'x' in its metadata; it has doc, number"
+    ):
         ranked(target, 3, "x")
 
 
