@@ -135,7 +135,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     "--unit",
     type=click.Choice(["results", *UNITS, SCORE]),
     default="results",
-    help="Unit of the cutoff; score finds thresholds at which unanswerable queries return nothing.",
+    help="Unit of the cutoff. `score` finds score thresholds at which unanswerable queries return no results.",
 )
 @default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @format_option

@@ -64,7 +64,7 @@ def bucket_of(qid: Any, count: int) -> int:
 
 
 def with_buckets(rows: pa.Table, key: str, count: int) -> pa.Table:
-    """Add the bucket of each row; only distinct ids are looked at."""
+    """Add the bucket of each row, looking up each distinct id once."""
     import pyarrow as pa
 
     ids = rows[key].combine_chunks().dictionary_encode()

@@ -448,7 +448,7 @@ def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
         columns = (table.column(column) for column in (roles.get("qid", roles.get("query", "")), roles["doc_id"], name))
         for row, (qid, document, cell) in enumerate(zip(*(map(str, column) for column in columns))):
             if first.setdefault((qid, document), cell) != cell:
-                what = f"{display(document)} is judged again, with another value of {name}"
+                what = f"{display(document)} is judged again, with a different value of {name}"
                 ways = f"if these are subtopics (groups), add --columns group={name}; otherwise, drop the column"
                 raise DataError(f"{table.place(row)}: query {display(qid)}: {what}; {ways}")
 

@@ -114,7 +114,7 @@ def value(result: GateResult) -> str:
 
 
 def change(result: GateResult) -> str:
-    """Return how the metric of a gate on a drop or a gain changed: `fell 0.034`."""
+    """Return how the metric changed, for a gate on a drop or a gain: `fell 0.034`."""
     delta = 0.0 if result.value is None else result.value
     if abs(delta) < SLACK:
         return "did not change"

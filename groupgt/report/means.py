@@ -116,7 +116,7 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 
 
 def call_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
-    """Yield a table of what the searches of each run with calls covered, one row per call."""
+    """Yield a table for each run with calls: what its searches covered, one row per call."""
     of_runs = [(evaluation.name, call) for evaluation in evaluations for call in calls_of_run(evaluation)[:SHOWN_CALLS]]
     if not of_runs:
         return

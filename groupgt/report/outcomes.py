@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 ASSOCIATION = (
-    "This is an association. Harder queries fail both retrieval and answers, so better retrieval need not fix them."
+    "This is an association, not a cause. Harder queries tend to fail at both retrieval and answering, so better "
+    "retrieval may not help."
 )
 SIDES = {True: "complete", False: "incomplete"}
 NAMES = {

@@ -26,7 +26,7 @@ class NotSortedError(Exception):
 
 
 def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
-    """Return the hits with their ranks; raises `NotSortedError` if a query is scattered or its scores increase."""
+    """Return the hits with their ranks; raise `NotSortedError` for scattered rows of a query or rising scores."""
     return _Walk(truth, keys, batches, policy).walk()
 
 
