@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 ASSOCIATION = (
-    "This is an association, not a cause. Harder queries tend to fail at both retrieval and answering, so better "
+    "This is only an association. Harder queries tend to fail at both retrieval and answering, so better "
     "retrieval may not help."
 )
 SIDES = {True: "complete", False: "incomplete"}
