@@ -75,7 +75,7 @@ def test_repeats_that_earn() -> None:
         return np.bincount(hits.query, minlength=hits.size) / np.maximum(hits.length, 1)
 
     text = fault(registered(share_of_hits, bounded=False), laws=["repeats"])
-    assert text.startswith("the law 'repeats' is broken: a repeated result scores no more than an irrelevant")
+    assert text.startswith("the law 'repeats' is broken: a repeated result scores no more than a non-relevant")
     assert "'irrelevant'" in text
 
 

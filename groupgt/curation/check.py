@@ -117,8 +117,8 @@ def check(
     Raises `DataError` or `ConfigError`.
 
     >>> findings = check({"q": [["a"], ["a"]]}, {"q": ["a", "a"]}).findings
-    >>> [(finding.what, finding.example) for finding in findings["truth"] if "equal" in finding.what]
-    [('queries with two equal groups', 'q')]
+    >>> [(finding.what, finding.example) for finding in findings["truth"] if "identical" in finding.what]
+    [('queries with two identical groups', 'q')]
     """
     request = Request.of(**options)
     grouped = request.truth_of(truth)

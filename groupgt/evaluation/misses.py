@@ -17,6 +17,9 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.validity import is_integer
 from groupgt.model.values import Budget, summed, total
 
+# The hits of a trial, and the queries that count in it, shape (Q,).
+Trial = tuple[Hits, Bools]
+
 
 class Measured(Protocol):
     """The parts of an `Evaluation` that misses are computed from."""
@@ -309,15 +312,15 @@ def check_misses(k: int, worst: int) -> None:
     faults.stop(ConfigError)
 
 
-def worst_first(trials: Sequence[Hits], counting: Sequence[Bools], k: int) -> tuple[Ints, Floats]:
+def worst_first(trials: Sequence[Trial], k: int) -> tuple[Ints, Floats]:
     """Return the queries that are not complete within k in every trial, and the coverage of every query.
 
     The queries are sorted by covered weight, then by how late their groups are hit, both averaged over the trials in
     which they count.
     """
-    judgments, size = trials[0].judgments, trials[0].size
-    rank, covered = np.stack([hits.first_ranks for hits in trials]), np.stack([hits.covered(k) for hits in trials])
-    counts = np.stack(counting)
+    judgments, size = trials[0][0].judgments, trials[0][0].size
+    rank, covered = (np.stack(each) for each in zip(*((hits.first_ranks, hits.covered(k)) for hits, _ in trials)))
+    counts = np.stack([counting for _, counting in trials])
     times = np.maximum(counts.sum(axis=0), 1)
     inside = counts[:, judgments.group_query]
     weight = total(judgments.group_query, judgments.weight * (covered & inside).sum(axis=0), size) / times
@@ -329,17 +332,17 @@ def worst_first(trials: Sequence[Hits], counting: Sequence[Bools], k: int) -> tu
     return incomplete[np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))], coverage
 
 
-def coverage_by_number(trials: Sequence[Hits], counting: Sequence[Bools], k: int) -> list[dict[str, Any]]:
+def coverage_by_number(trials: Sequence[Trial], k: int) -> list[dict[str, Any]]:
     """Return, for each group number within a query, the share of groups covered within k and at any rank.
 
     With several trials, it is averaged over those in which a query counts.
     """
-    of_group = trials[0].judgments.group_query
-    number, inside = views.nth(of_group), np.stack(counting)[:, of_group]
+    of_group = trials[0][0].judgments.group_query
+    number, inside = views.nth(of_group), np.stack([counting[of_group] for _, counting in trials])
     most, times = int(number.max(initial=0)) + 1, np.maximum(inside.sum(axis=0), 1)
     covered, anywhere = (
         (np.stack(masks) & inside).sum(axis=0) / times
-        for masks in zip(*((hits.covered(k), hits.first_ranks > 0) for hits in trials))
+        for masks in zip(*((hits.covered(k), hits.first_ranks > 0) for hits, _ in trials))
     )
     weights = (inside.any(axis=0), covered, anywhere)
     columns = [np.bincount(number, weight, minlength=most).tolist() for weight in weights]

@@ -116,10 +116,7 @@ class Evaluation(Result):
         return [each.labelled.hits for each in self.each]
 
     def averaged(self, read: Callable[[Hits], Any]) -> Floats:
-        """Return the mean over trials of a value read from the hits of each trial, shape (Q,).
-
-        NaN values are left out, and so are trials in which a query does not count.
-        """
+        """Return the mean of a value read from the hits of each trial, shape (Q,), without NaN and absent queries."""
         if not self.trials:
             return np.asarray(read(self.labelled.hits), dtype=np.float64)
         found = [np.where(each.counting, read(each.labelled.hits), np.nan) for each in self.trials]
@@ -176,8 +173,7 @@ class Evaluation(Result):
 
         The second column contains values from the annotator: NaN outside the sample, and for metrics that are not
         between 0 and 1. A query with a value only under the audited ground truth has the annotator's value 0. With m
-        annotators in total, the shape is (Q, 1, m), with NaN for queries that are missing from an annotator's ground
-        truth.
+        annotators in total, the shape is (Q, 1, m), with NaN for queries that an annotator's ground truth lacks.
         """
         if self.annotators:
             return {text: self._of_annotators(text) for text in self.values_per_query}
@@ -233,11 +229,10 @@ class Evaluation(Result):
         where a cutoff splits equal scores that include a hit (or, if a metric uses the entire ranking, where any equal
         scores include one). `repeated_ids` counts ids that occur twice in one group, and `empty_groups` groups dropped
         because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row` counts the ones
-        that are absent from the run, which count as abstaining.
-        `irrelevant_groups` counts groups without a relevant alternative, `negative` documents with a negative grade,
-        and `excluded` results removed because the ground truth excludes their ids. `rising_scores` counts queries whose
-        scores rise along the ranking (fall, if they are declared as ascending), and `contradicted_ranks` queries whose
-        ranks and scores give different orders.
+        that are absent from the run, which count as abstaining. `irrelevant_groups` counts groups without a relevant
+        alternative, `negative` documents with a negative grade, and `excluded` results whose ids the ground truth
+        excludes. `rising_scores` counts queries whose scores rise along the ranking (fall, if they are declared as
+        ascending), and `contradicted_ranks` queries whose ranks and scores give different orders.
         """
         each = self.populations
         declared = {
@@ -487,12 +482,12 @@ class Misses(Result):
     @property
     def by_group(self) -> list[dict[str, Any]]:
         """Coverage by group number within a query, for a single run: `number`, `groups`, `covered` and `anywhere`."""
-        return coverage_by_number(self._trials, self._counting, self.k)
+        return coverage_by_number(self._trials, self.k)
 
     @property
     def harmful(self) -> list[dict[str, Any]] | None:
         """The harmful results of a single run within k; None if no query names harmful passages."""
-        return harmful_results(self.failures.truth, self._trials[0], self.k) if self.failures.truth.harmful else None
+        return harmful_results(self.failures.truth, self._trials[0][0], self.k) if self.failures.truth.harmful else None
 
     @property
     def run(self) -> str:
@@ -500,16 +495,12 @@ class Misses(Result):
         return next(iter(self.evaluations))
 
     @property
-    def _trials(self) -> Sequence[Hits]:
-        return self.evaluations[self.run].hits_in_trials
-
-    @property
-    def _counting(self) -> list[Bools]:
-        return [each.counting for each in self.evaluations[self.run].each]
+    def _trials(self) -> list[tuple[Hits, Bools]]:
+        return [(each.labelled.hits, each.counting) for each in self.evaluations[self.run].each]
 
     @cached_property
     def _worst_first(self) -> tuple[Ints, Floats]:
-        return worst_first(self._trials, self._counting, self.k)
+        return worst_first(self._trials, self.k)
 
     def plot(self) -> Figure:
         """Plot the listed groups by the rank of their first hit."""

@@ -69,7 +69,7 @@ def test_nothing_is_said_to_be_what_it_is_not() -> None:
     found = groupgt.identify(TRUTH, RUN, ".98765")
     assert found.matches == ()
     text = str(found)
-    assert "Nothing gives .98765" in text
+    assert "No setting gives .98765" in text
     assert "nearest to it" in text
     alone = groupgt.identify(TRUTH, RUN, ".4375", ["mrr"])
     assert len(alone.matches) == 1

@@ -191,7 +191,8 @@ def test_what_cannot_agree_is_said(tmp_path: Path) -> None:
         text = experiment_text(survey(project), tmp_path / "experiment.yaml")
     assert [str(each.message) for each in told] == [
         "AutoRAG skips queries with an empty group or a blank id; groupgt scores the rest",
-        "0 retrieval bm25: AutoRAG's means are of 2 queries, these of 2, which cannot agree; they differ in q0, q2",
+        "0 retrieval bm25: AutoRAG averages over 2 queries, groupgt over 2, so the means cannot agree "
+        "(they differ in q0, q2)",
     ]
     assert all(f"# Beware: {each.message}" in text for each in told)
     assert "policy: {preset: autorag, empty_groups: drop}" in text

@@ -189,11 +189,11 @@ def test_without_values_it_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixt
     file.write_text(text.replace("b: {use: results, with: {path: b.jsonl}}", "b: bm25"), encoding="utf-8")
     first, second, *_ = said(capsys, str(file))
     assert first.endswith("b on d: what it can detect is unknown: there is no earlier run of it")
-    assert "* on d: with these 30 queries, a drop of" in second
+    assert "* on d: with 30 queries, this gate catches a drop of" in second
     # Results that are elsewhere are not fetched before a run.
     file.write_text(FILE.replace("path: b.jsonl", "path: s3://bucket/b.jsonl"), encoding="utf-8")
     assert said(capsys, str(file))[0].endswith(
-        "there is no earlier run of it, and its results are not read before a run"
+        "there is no earlier run of it, and groupgt does not read its results before a run"
     )
 
 

@@ -317,7 +317,7 @@ FAULTS: list[Fault] = [
         [("{type: multi}", "{type: mlti}")],
         "55:48",
         "gate.2.slice.type",
-        "there are multi, single",
+        "known values: multi, single",
     ),
     ("gate: no text", [('{system: "fused*", metric: ndcg@3, max_drop: 0.9}', "hello")], "54:5", "gate.1", "a mapping"),
     (

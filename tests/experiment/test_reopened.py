@@ -232,7 +232,7 @@ def test_folders_that_are_not_whole(tmp_path: Path) -> None:
     # It was read from a file, which is where it was.
     assert dict(reopened.runs)["other"].name == "other.jsonl"
     (tmp_path / "other.jsonl").write_text("")
-    with pytest.raises(groupgt.DataError, match="the run of 'other' was not saved in it"):
+    with pytest.raises(groupgt.DataError, match="does not contain the run of 'other'"):
         _ = ResultFolder.opened(folder, "one").runs
     (folder / "truth" / "one.jsonl").unlink()
     with pytest.raises(groupgt.DataError, match="run the experiment again"):

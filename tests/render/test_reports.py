@@ -289,7 +289,7 @@ def test_a_folder_without_rankings_says_so(handbook: Outcome, tmp_path: Path) ->
     own = value(page_at(tmp_path / "page.html"), "page")["datasets"][0]
     assert own["systems"]
     assert own["chunks"] == []
-    assert "was not saved in it" in dict(own["facts"])["rankings"]
+    assert "does not contain the run of" in dict(own["facts"])["rankings"]
 
 
 def test_a_folder_whose_values_are_other_ones_shows_these(handbook: Outcome, tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_folder_whose_values_are_other_ones_shows_these(handbook: Outcome, tmp
     CliRunner().invoke(cli, ["report", str(folder), "--html", str(tmp_path / "page.html")], catch_exceptions=False)
     own = value(page_at(tmp_path / "page.html"), "page")["datasets"][0]
     assert own["chunks"] == []
-    assert "has other values of" in dict(own["facts"])["rankings"]
+    assert "has different values of" in dict(own["facts"])["rankings"]
 
 
 FIRST = ROOT / "examples" / "first"

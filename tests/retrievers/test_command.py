@@ -139,7 +139,7 @@ def test_a_line_too_many() -> None:
     with closing(Command(Setting(Corpus([], [])), Options(program_that_says_more, timeout=5.0))) as retriever:
         retriever.answer("one", 5)
         retriever.lines.put(retriever.lines.get(timeout=5))
-        with pytest.raises(groupgt.RetrieverError, match=r"the previous query has another one: '\[1\]"):
+        with pytest.raises(groupgt.RetrieverError, match=r"found a second line for the previous query: '\[1\]"):
             retriever.answer("two", 5)
 
 
