@@ -124,8 +124,8 @@ class EvaluationTeller(Teller[Evaluation]):
 
             plain["trials"] = {text: jsonable(noise) for text, noise in noises(evaluation).items()}
             if evaluation.audit is not None or evaluation.annotators:
-                for noise in plain["trials"].values():
-                    noise |= {f"{key}_by_labels": noise.pop(key) for key in ("mean", "interval")}
+                for text, noise in plain["trials"].items():
+                    noise |= {"mean_by_labels": noise["mean"], "mean": nulls(evaluation.deciding[text])}
         if evaluation.slicer.by:
             plain["slices"] = nulls(evaluation.slices)
         if calls := calls_of_run(evaluation):

@@ -371,6 +371,18 @@ def test_one_system_tells_its_trials_on_every_medium(tmp_path: Path) -> None:
     assert any(told in line for line in dataset["tests"])
 
 
+def test_the_noise_of_trials_has_the_mean_that_decides() -> None:
+    truth, runs = by_hand()
+    other = {qid: groups[:1] for qid, groups in truth.items()}
+    table = groupgt.compare(truth, {"a": runs, "b": runs[0]}, ["complete@1"], annotators=[other])
+    evaluation = table.evaluations["a"]
+    plain = evaluation.to_dict()
+    noise = plain["trials"]["complete@1"]
+    assert noise["mean"] == plain["metrics"]["complete@1"]["mean"] == evaluation.deciding["complete@1"]
+    assert noise["mean_by_labels"] == evaluation.means["complete@1"]
+    assert len(noise["interval"]) == 2
+
+
 def test_the_power_of_builds_is_that_of_these_builds() -> None:
     pytest.importorskip("scipy")
     truth, runs = by_hand()
