@@ -401,8 +401,7 @@ def is_result_folder(path: Path) -> bool:
     path = Path(path)
     if path.name == LATEST and path.is_file():
         return True
-    below = (f"*/{LAST}", f"*/{LATEST}")
-    return any((path / name).is_file() for name in (LAST, LATEST)) or any(map(any, map(path.glob, below)))
+    return any((path / name).is_file() or any(path.glob(f"*/{name}")) for name in (LAST, LATEST))
 
 
 def name_and_path(run: Path | str) -> tuple[str, Path | str]:

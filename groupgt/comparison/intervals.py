@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupgt.comparison.tests import ENOUGH, SLACK, Inference, around, in_errors, on_grid, resampled_counts, zeroed
-from groupgt.evaluation.estimates import normal_quantile, student_quantile
+from groupgt.evaluation.estimates import normal_quantile, student_quantile, unvaried
 from groupgt.model.hits import Bools, Floats
 
 Bounds = tuple[float, float]
@@ -195,16 +195,6 @@ def delta_intervals(
     variance = unvaried(means[same], (low, high), count)
     ends[same] = np.clip(around(means[same], quantile * np.sqrt(variance / count)), low[:, None], high[:, None])
     return agreeing(ends, means, rejected)
-
-
-def unvaried(mean: Floats, ends: Ends, count: int) -> Floats:
-    """Return a variance for n equal values, because the next value may differ; 0 without bounds.
-
-    It assumes one more value at either bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
-    """
-    low, high = ends
-    variance = ((mean - low) ** 2 + (high - mean) ** 2) / (count + 1)
-    return np.where(np.isfinite(variance), variance, 0.0)
 
 
 def within(ends: Floats, bounds: Floats) -> Floats:

@@ -32,25 +32,23 @@ from groupgt.model.hits import Floats
 
 
 def noise_of_difference(
-    sides: Sequence[Floats], level: float = 0.95, *, bounded: bool = True, are_builds: Sequence[bool] = (False, False)
+    sides: Sequence[tuple[Floats, bool]], level: float = 0.95, *, bounded: bool = True
 ) -> float | None:
-    """Return how much the means of two sides, shape (r, n) each, may differ through noise alone; None without trials.
+    """Return how much the means of two sides may differ through noise alone; None without trials.
 
-    `are_builds` says of each side whether its trials are builds.
+    A side is its values, shape (r, n), and whether its trials are builds.
 
-    >>> noise_of_difference([np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0]])], bounded=False)
+    >>> two, one = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0]])
+    >>> noise_of_difference([(two, False), (one, False)], bounded=False)
     2.6348259320698357
     """
-    counting = np.all([~np.isnan(side).all(axis=0) for side in sides], axis=0)
-    spreads = [
-        Spread.of(side[:, counting], bounded=bounded, is_build=is_build) for side, is_build in zip(sides, are_builds)
-    ]
-    borrowed = next((spread.of_run for spread in spreads if spread is not None), None)
-    if borrowed is None:
+    counting = np.all([~np.isnan(values).all(axis=0) for values, _ in sides], axis=0)
+    spreads = [Spread.of(values[:, counting], bounded=bounded, is_build=is_build) for values, is_build in sides]
+    measured = [spread for spread in spreads if spread is not None]
+    if not measured:
         return None
-    variance = sum(borrowed if spread is None else spread.of_mean for spread in spreads)
-    measured = [(spread, is_build) for spread, is_build in zip(spreads, are_builds) if spread is not None]
-    decisive = [spread for spread, is_build in measured if is_build] or [spread for spread, _ in measured]
+    variance = sum(measured[0].of_run if spread is None else spread.of_mean for spread in spreads)
+    decisive = [spread for spread in measured if spread.is_build] or measured
     degrees = sum(spread.degrees for spread in decisive)
     noise = student_quantile(level, degrees) * math.sqrt(variance) / int(counting.sum())
     return min(noise, 1.0) if bounded else noise
@@ -78,22 +76,19 @@ class OverBuilds:
 def over_builds(column: Floats, sides: Sequence[Floats], *, delta: bool = False) -> OverBuilds | None:
     """Return the mean of a column over builds: `sides` are the values in trials, shape (r, Q) each.
 
-    The column has shape (Q,), or more values per query from an audit or annotators, whose estimate then takes the
-    place of the variance over queries. None if nothing varies, or if there are too few queries. The error is NaN if a
-    side has a single row: the mean over builds whose values are not known says nothing of other builds.
+    The column has shape (Q,), or more values per query from an audit or annotators. Return None if nothing varies, or
+    if there are too few queries. The error is NaN if a side has a single row, because a mean over builds whose values
+    are unknown does not show how builds vary.
     """
-    counting = ~np.isnan(plain_of(column))
-    count = int(counting.sum())
-    estimate = estimate_of(column, delta=delta) if column.ndim > 1 else None
-    if count < 2 or (column.ndim > 1 and estimate is None):
+    over_queries = _over_queries(column, delta=delta)
+    if over_queries is None:
         return None
-    mean = mean_of(column) if estimate is None else estimate.mean
+    mean, of_queries, degrees = over_queries
     if any(len(side) < 2 for side in sides):
         return OverBuilds(mean, math.nan, 1)
+    counting = ~np.isnan(plain_of(column))
+    count = int(counting.sum())
     squares = [(len(side), *mean_squares(side[:, counting])) for side in sides]
-    of_queries, degrees = float(plain_of(column)[counting].var(ddof=1)) / count, count - 1
-    if estimate is not None:
-        of_queries, degrees = estimate.error**2, estimate.degrees
     of_builds = sum((between - rest) / (count * trials) for trials, between, rest in squares)
     spread = of_queries**2 / degrees
     if of_builds > 0:
@@ -104,6 +99,16 @@ def over_builds(column: Floats, sides: Sequence[Floats], *, delta: bool = False)
     if not variance > 0:
         return None
     return OverBuilds(mean, math.sqrt(variance), max(1, int(variance**2 / spread)))
+
+
+def _over_queries(column: Floats, *, delta: bool) -> tuple[float, float, int] | None:
+    """Return the mean of a column, its variance over other queries and the degrees of freedom; None for too few."""
+    if column.ndim > 1:
+        estimate = estimate_of(column, delta=delta)
+        return None if estimate is None else (estimate.mean, estimate.error**2, estimate.degrees)
+    values = column[~np.isnan(column)]
+    count = len(values)
+    return None if count < 2 else (mean_of(column), float(values.var(ddof=1)) / count, count - 1)
 
 
 def builds_of(evaluation: Evaluation, text: str) -> list[Floats]:

@@ -98,6 +98,16 @@ def student_within(t: float, degrees: int) -> float:
     return 2 / math.pi * (angle + share) if odd else share
 
 
+def unvaried(mean: Floats | float, ends: tuple[Floats | float, Floats | float], count: int) -> Floats:
+    """Return a variance for n equal values, because the next value may differ; 0 without bounds.
+
+    It assumes one more value at either bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
+    """
+    low, high = ends
+    variance = ((mean - low) ** 2 + (high - mean) ** 2) / (count + 1)
+    return np.where(np.isfinite(variance), variance, 0.0)
+
+
 # Smaller differences are rounding errors.
 SLACK = 1e-12
 
@@ -127,9 +137,8 @@ class Averaged:
     def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
         """Return the confidence interval, clipped to bounds; the interval for a difference agrees with the p-value."""
         error = self.error
-        if error < SLACK and np.isfinite(bounds).all():
-            # Nothing varies, but the next query may: as if one more had been at either bound.
-            error = math.sqrt(sum((self.mean - bound) ** 2 for bound in bounds) / (self.queries + 1) / self.queries)
+        if error < SLACK:
+            error = math.sqrt(float(unvaried(self.mean, bounds, self.queries)) / self.queries)
         reach = student_quantile(level, self.degrees) * error
         low, high = max(self.mean - reach, bounds[0]), min(self.mean + reach, bounds[1])
         if bounds[0] < 0 and self.p_value > 1 - level:

@@ -128,7 +128,11 @@ class TruthOptions(QueryOptions, total=False):
             flag="--columns",
             metavar="ROLE=NAME",
             form="texts",
-            read=mapping("ROLE=NAME, such as doc_id=chunk"),
+            read=mapping(
+                "ROLE=NAME, such as doc_id=chunk",
+                "if two files use different names, convert one of them first, or name the columns of each in an "
+                "experiment file",
+            ),
         ),
         InFile("columns", dict[str, str]),
     ]

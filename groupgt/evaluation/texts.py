@@ -23,18 +23,15 @@ def pairs_in(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple
         yield key.strip(), value
 
 
-def mapping(expected: str) -> Reader:
-    """Return a reader of `KEY=VALUE` texts."""
+def mapping(expected: str, otherwise: str = "") -> Reader:
+    """Return a reader of `KEY=VALUE` texts, whose error for a key with two values ends with another way out."""
 
     def read(option: str, texts: Sequence[str]) -> dict[str, str]:
         values: dict[str, str] = {}
         for key, value in pairs_in(option, expected, texts):
             if values.setdefault(key, value) != value:
-                way = "keep one"
-                if option == "--columns":
-                    way += "; if two files use different names, convert one of them first, or name the columns of each "
-                    way += "in an experiment file"
-                raise ConfigError(f"{option} {key}: expected one value, found {values[key]!r} and {value!r}; {way}")
+                what = f"{option} {key}: expected one value, found {values[key]!r} and {value!r}; keep one"
+                raise ConfigError(f"{what}; {otherwise}" if otherwise else what)
         return values
 
     return read

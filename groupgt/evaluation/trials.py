@@ -169,6 +169,7 @@ class Spread:
     of_mean: float
     degrees: int
     is_binary: bool
+    is_build: bool = False
 
     @classmethod
     def of(cls, values: Floats, *, bounded: bool, is_build: bool = False) -> Spread | None:
@@ -191,7 +192,7 @@ class Spread:
         if is_build:
             of_builds = values.shape[1] ** 2 * float(np.var([mean_of(build) for build in values], ddof=1))
             of_run = max(of_run, of_builds)
-            return cls(of_run, of_run / len(values), len(values) - 1, is_binary=False)
+            return cls(of_run, of_run / len(values), len(values) - 1, is_binary=False, is_build=True)
         return cls(of_run, of_mean, int((counts - 1).clip(min=0).sum()), is_binary)
 
 

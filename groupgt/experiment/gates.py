@@ -153,10 +153,10 @@ def _relative(
     is_sure, noise = contrast.standing == ("worse" if gate.min_gain is None else "better"), None
     if gate.unless == "within_noise":
         noise = None if other is None else _noise(gate, evaluation, other)
-        if noise is None and bool(decided(gate, np.array([lost]), np.array([True]))[0][0]):
-            return replace(blank, problem="no trials")
         is_sure = noise is not None and lost > noise + SLACK
     is_beyond, passed = (bool(each[0]) for each in decided(gate, np.array([lost]), np.array([is_sure])))
+    if gate.unless == "within_noise" and noise is None and is_beyond:
+        return replace(blank, problem="no trials")
     if gate.reads_test(is_beyond=is_beyond) and is_unknown:
         return replace(blank, problem="no builds")
     needed = _needed(family, settings) if gate.reads_test(is_beyond=is_beyond) and not audited else None
@@ -169,9 +169,8 @@ def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | Non
     inside = members(gate, evaluation.truth)
     qids = [qid for place, qid in enumerate(evaluation.truth.qids) if inside[place] and qid in other.truth.index]
     text = evaluation.text_of(gate.metric)
-    sides = [in_trials(each, each.text_of(gate.metric), qids) for each in (evaluation, other)]
-    are_builds = [each.run.is_build for each in (evaluation, other)]
-    return noise_of_difference(sides, bounded=evaluation.metrics[text].definition.bounded, are_builds=are_builds)
+    sides = [(in_trials(each, each.text_of(gate.metric), qids), each.run.is_build) for each in (evaluation, other)]
+    return noise_of_difference(sides, bounded=evaluation.metrics[text].definition.bounded)
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 
+# What is said of a system that has no results, between its name and the reason.
+FAILED = "failed and has no results"
 # Why a gate has no value to compare with its bound. It passes if there is no previous result to compare with, or if its
 # system was left out of the run.
 Problem = Literal[

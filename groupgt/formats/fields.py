@@ -150,9 +150,9 @@ def trial_column(names: Container[str], title: str) -> str | None:
 
 def repeats_in(names: Collection[str]) -> str | None:
     """Return the column that probably numbers trials, if no column is declared to."""
-    return (
-        None if {TRIAL, BUILD} & set(names) else next((name for name in names if REPEATS.fullmatch(name.lower())), None)
-    )
+    if {TRIAL, BUILD} & set(names):
+        return None
+    return next((name for name in names if REPEATS.fullmatch(name.lower())), None)
 
 
 def repeat_fault(column: str, first: Any, other: Any) -> str:

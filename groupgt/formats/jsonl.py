@@ -302,7 +302,7 @@ _named_keys = lru_cache(maxsize=64)(canonical)
 
 
 def _result_of(cell: Record) -> Record:
-    """Return one of the objects that are results, its keys named by their roles; the key `id` is its id."""
+    """Return a result that is an object with its keys named by their roles; `id`, if there is one, is the doc_id."""
     result = dict(zip(_named_keys(tuple(cell)), cell.values()))
     if cell.get("id") is None:
         return result

@@ -12,7 +12,7 @@ import groupgt
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import ConfigError, near_names, printable
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.outcome import GateResult, Outcome
+from groupgt.experiment.outcome import FAILED, GateResult, Outcome
 from groupgt.render import tables
 from groupgt.render.bars import Axis
 from groupgt.render.document import Detail, Heading, Item, Verdict, document
@@ -192,10 +192,7 @@ def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) ->
     return [
         *(sentence for sentence in found if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
-        *(
-            sentence_of("doubt", "", name, f" failed and has no results: {why}")
-            for name, why in outcome.failed.get(dataset, {}).items()
-        ),
+        *(sentence_of("doubt", "", name, f" {FAILED}: {why}") for name, why in outcome.failed.get(dataset, {}).items()),
         *(warning(each.text) for each in outcome.warnings.get(dataset, [])),
         *(sentence for sentence in found if sentence["kind"] in LAST),
         *gates.notes(judged),

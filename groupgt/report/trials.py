@@ -60,11 +60,8 @@ def blocks(
 
 def sentences(systems: Systems) -> list[str]:
     """Return how far two runs of each system with trials may differ in the primary metric."""
-    found = []
-    for evaluation in systems.every:
-        noise = noise_of(evaluation, systems.primary, systems.settings.confidence)
-        found += [] if noise is None else [_in_words(evaluation, systems.primary, noise, systems.settings)]
-    return found
+    measured = [(each, noise_of(each, systems.primary, systems.settings.confidence)) for each in systems.every]
+    return [_in_words(each, systems.primary, noise, systems.settings) for each, noise in measured if noise is not None]
 
 
 def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> Systems:

@@ -14,7 +14,7 @@ import groupgt
 from groupgt.engines.calls import rankings_to_write
 from groupgt.evaluation.runs import per_query_rows
 from groupgt.experiment.cache import libraries
-from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.outcome import FAILED, Outcome
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.metrics.own import facts_of
@@ -84,7 +84,7 @@ def manifest_of(outcome: Outcome) -> Any:
 def _warned(outcome: Outcome, dataset: str) -> Iterator[str]:
     """Yield the warnings for readers of the folder: systems that failed, and warnings about the others."""
     for name, why in outcome.failed.get(dataset, {}).items():
-        yield f"{name} failed and has no results: {why}"
+        yield f"{name} {FAILED}: {why}"
     yield from (each.text for each in outcome.warnings.get(dataset, ()))
 
 

@@ -415,7 +415,7 @@ def test_a_gate_within_noise(lost: int, passed: bool, words: str, tmp_path: Path
     trials = [{f"q{n}": [f"a{n}" if n != 2 * trial else "x"] for n in range(10)} for trial in range(2)]
     single = {f"q{n}": [f"a{n}" if n > lost else "x"] for n in range(10)}
     evaluations = groupgt.evaluate_runs(truth, {"base": trials, "new": single}, ["recall@1"])
-    sides = [in_trials(evaluations[name], "recall@1", list(truth)) for name in ("base", "new")]
+    sides = [(in_trials(evaluations[name], "recall@1", list(truth)), False) for name in ("base", "new")]
     # Two queries with a variance of 1/2; c is 1/2. The single run borrows 1.5; t(10).
     noise = noise_of_difference(sides)
     assert noise == pytest.approx(2.228139 * math.sqrt((1 + 0.5) / 2 + 1.5) / 10)
@@ -470,7 +470,7 @@ def test_the_noise_of_builds_is_that_of_their_means() -> None:
     assert unbounded is not None
     assert unbounded.floor == pytest.approx(4.302653 * math.sqrt(2) / 4)
     # Of a difference from one other run, which borrows the variance: t · √((1/3 + 1) / 16).
-    of_two = noise_of_difference([values, values[:1]], bounded=False, are_builds=(True, False))
+    of_two = noise_of_difference([(values, True), (values[:1], False)], bounded=False)
     assert of_two == pytest.approx(4.302653 * math.sqrt((1 / 3 + 1) / 16))
 
 
