@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.comparison.contrast import contrasts_of
+from groupgt.comparison.draws import scipy_stats
 from groupgt.comparison.power import Differences
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
-from groupgt.comparison.tests import scipy_stats
 from groupgt.metrics.language import parse_metrics
 from groupgt.render.tables import table
 from groupgt.report.decision import decide

@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from annotated_types import Ge, Le
 
+from groupgt.comparison.draws import ENOUGH, SLACK
 from groupgt.comparison.intervals import UNBOUNDED, Bounds, agreeing, delta_intervals, intervals, within
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import ENOUGH, SLACK, Inference, alpha_at, corrected, infer, p_values, place_of
+from groupgt.comparison.tests import Inference, alpha_at, corrected, infer, p_values, place_of
 from groupgt.comparison.trials import OverBuilds, over_builds
 from groupgt.evaluation.estimates import estimate_of, plain_of
 from groupgt.evaluation.result import mean_of

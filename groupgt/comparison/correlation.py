@@ -10,10 +10,10 @@ from itertools import combinations
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast
+from groupgt.comparison.draws import resampled_counts
 from groupgt.comparison.pairs import contrasts_of_pairs
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
-from groupgt.comparison.tests import resampled_counts
 from groupgt.errors import DataError, first_of
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric

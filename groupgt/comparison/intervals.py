@@ -22,7 +22,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupgt.comparison.tests import ENOUGH, SLACK, Inference, around, in_errors, on_grid, resampled_counts, zeroed
+from groupgt.comparison.draws import ENOUGH, SLACK, in_errors, on_grid, resampled_counts, zeroed
+from groupgt.comparison.tests import Inference, around
 from groupgt.evaluation.estimates import normal_quantile, student_quantile, unvaried
 from groupgt.model.hits import Bools, Floats
 

@@ -29,20 +29,9 @@ from itertools import combinations
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast, Decided, Key, Together, Values, contrasts_of, raw_p_values
+from groupgt.comparison.draws import ENOUGH, SLACK, halves, on_grid, scipy_stats, signs, slack_of, step_of
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import (
-    ENOUGH,
-    SLACK,
-    SLACK_OF_T,
-    around,
-    halves,
-    on_grid,
-    p_values,
-    scipy_stats,
-    signs,
-    slack_of,
-    step_of,
-)
+from groupgt.comparison.tests import SLACK_OF_T, around, p_values
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints

@@ -12,19 +12,19 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast, Row, comparisons
+from groupgt.comparison.draws import SLACK, scipy_stats
+from groupgt.comparison.gaps import FEW_DIFFERENCES, NEGLIGIBLE
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
-from groupgt.comparison.tests import SLACK, in_errors, scipy_stats
+from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.evaluation.estimates import OF_DELTAS, reach_at
 from groupgt.metrics.language import Metric
-from groupgt.model.hits import Floats, Ints
 from groupgt.render.results import Result, ResultRows
 from groupgt.render.tables import shortlist
 
@@ -37,18 +37,10 @@ MOST = 10**9
 FAR = 35.0
 # If more queries than this are expected to differ, the t test's power is close enough.
 MANY_DIFFERENCES = 5000
-# Up to this many differences, the bootstrap test is computed; with more, it is close enough to the t test.
-FEW_DIFFERENCES = 50
-# Up to this many differences, some of which are tied, SciPy's Wilcoxon test tries every sign.
-ALL_SIGNS = 13
 # No representable alpha needs more differing queries, all of them wins, than this.
 MOST_NEEDED = 1100
-# Terms less likely than this are omitted from sums.
-NEGLIGIBLE = 1e-12
 # Numbers of audited queries.
 SIZES = (20, 50, 100, 200)
-# p-values that equal alpha in exact arithmetic are significant.
-TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -186,87 +178,31 @@ def _power_of_counts(share: float, balance: float, queries: int, alpha: float, t
     low, high = (int(end) for end in (binom.ppf(NEGLIGIBLE, queries, share), binom.isf(NEGLIGIBLE, queries, share)))
     differing = np.arange(max(low, 0), high + 1)
     chance = (1 + balance) / 2
-    gap = _least_gaps(test, queries, differing, alpha)
+    used = TESTS[test]
+    gap = used.least_gaps(queries, differing, alpha)
     won, lost = (differing + gap) // 2, (differing - gap) // 2
     shown = binom.sf(won - 1, differing, chance) + binom.cdf(lost, differing, chance)
-    if test == "bootstrap":
+    if used.gaps_of_few:
         for place in np.flatnonzero(differing <= FEW_DIFFERENCES).tolist():
             m = int(differing[place])
-            gaps = np.array(_bootstrap_gaps(queries, m, alpha), dtype=np.int64)
+            gaps = np.array(used.gaps_of_few(queries, m, alpha), dtype=np.int64)
             shown[place] = (binom.pmf((m + gaps) // 2, m, chance) + binom.pmf((m - gaps) // 2, m, chance)).sum()
-    if test in ("t", "bootstrap"):
-        # If all queries differ alike, these tests are undefined.
+    if used.undefined_if_equal:
         shown -= np.where(differing == queries, chance**queries + (1 - chance) ** queries, 0.0)
     return float(min((binom.pmf(differing, queries, share) * np.maximum(shown, 0.0)).sum(), 1.0))
 
 
 def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float:
     """Return the probability that enough queries differ for a test at alpha to detect any difference."""
-    differing = np.arange(1, min(queries, MOST_NEEDED) + 1)
-    if test == "bootstrap":
-        enough = next((m for m in differing.tolist() if _bootstrap_gaps(queries, m, alpha)), 0)
-    else:
-        enough = next(iter(differing[_least_gaps(test, queries, differing, alpha) <= differing].tolist()), 0)
+    differing, used = np.arange(1, min(queries, MOST_NEEDED) + 1), TESTS[test]
+    by_least = used.least_gaps(queries, differing, alpha) <= differing
+
+    def is_enough(m: int) -> bool:
+        few = used.gaps_of_few if m <= FEW_DIFFERENCES else None
+        return bool(by_least[m - 1] if few is None else few(queries, m, alpha))
+
+    enough = next(filter(is_enough, differing.tolist()), 0)
     return float(scipy_stats("power").binom.sf(enough - 1, queries, share)) if enough else 0.0
-
-
-def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
-    """Return the minimum gap between wins and losses that a test detects, for each number of differing queries.
-
-    The gap exceeds `differing` if none is large enough. The bootstrap test uses the gaps for the t test, which are
-    similar.
-    """
-    stats = scipy_stats("power")
-    # p = 2 P(losses or fewer), binomial with 1/2: this is the randomization test if all sizes are equal.
-    losses = stats.binom.ppf(alpha / 2 * (1 + TIE), differing, 0.5).astype(np.int64) - 1
-    by_signs = np.where(losses < 0, differing + 2, differing - 2 * losses)
-    if test == "randomization":
-        return by_signs
-    if test == "wilcoxon":
-        # All ranks are tied: SciPy tries every sign of a few differences, and takes z = gap ÷ √m of more.
-        by_z = _even_with(float(stats.norm.isf(alpha / 2)) * np.sqrt(differing), differing)
-        return np.where(differing <= ALL_SIGNS, by_signs, by_z)
-    if queries < 2:
-        return differing + 2
-    # t² = gap² (n − 1) ÷ (n m − gap²).
-    bound = float(stats.t.isf(alpha / 2, queries - 1)) ** 2
-    return _even_with(np.sqrt(bound * queries * differing / (queries - 1 + bound)), differing)
-
-
-def _even_with(gaps: Floats, differing: Ints) -> Ints:
-    """Round gaps up to positive integers with the same parity as the number of differing queries."""
-    integers = np.maximum(np.ceil(gaps * (1 - TIE)).astype(np.int64), 1)
-    return integers + (integers - differing) % 2
-
-
-@lru_cache(maxsize=4096)
-def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ...]:
-    """Return the gaps between wins and losses that the bootstrap test detects.
-
-    Even the widest gap may be undetectable: with 11 wins and one tie, a third of all resamples have no variance, so
-    their t is infinite.
-    """
-    if differing > FEW_DIFFERENCES:
-        least = int(_least_gaps("t", queries, np.array([differing]), alpha)[0])
-        return tuple(range(least, differing + 1, 2))
-    gaps = range(differing, 0, -2)
-    return tuple(gap for gap in gaps if _bootstrap_p(queries, differing, gap) <= alpha * (1 + TIE))
-
-
-def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
-    """Return the share of resamples of the centred differences with t at least as extreme as the observed t."""
-    binom = scipy_stats("power").binom
-    # The number of differing queries drawn, and the wins among them.
-    counts = np.arange(int(binom.isf(NEGLIGIBLE, queries, differing / queries)) + 1)[:, None]
-    wins = np.arange(len(counts))[None, :]
-    chance = binom.pmf(counts, queries, differing / queries) * binom.pmf(
-        wins, counts, (differing + gap) / 2 / differing
-    )
-    lead = 2 * wins - counts
-    centred, gaps = counts * queries - lead**2, np.array([gap])
-    t = in_errors(lead - gap, np.sqrt(np.maximum(centred, 0)), 0.0)
-    observed = in_errors(gaps, np.sqrt(np.maximum(differing * queries - gaps**2, 0)), 0.0)
-    return float(chance[t >= observed[0] * (1 - TIE)].sum())
 
 
 def power_of(

@@ -9,8 +9,9 @@ from typing import TypeVar
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast
+from groupgt.comparison.draws import ENOUGH, SLACK
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import CORRECTIONS, ENOUGH, SLACK, TESTS, corrected
+from groupgt.comparison.tests import CORRECTIONS, TESTS, corrected
 
 K = TypeVar("K")
 

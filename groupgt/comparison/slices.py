@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from groupgt.comparison.contrast import NO_TRIALS, Contrast, Row, Values, among, contrasts_of, drop, rows_of
+from groupgt.comparison.draws import SLACK
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.metrics.language import Metric

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from groupgt.comparison.draws import SLACK
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, p_values
+from groupgt.comparison.tests import p_values
 from groupgt.experiment.config import Gate
 from groupgt.experiment.gates import decided
 from groupgt.metrics.language import Metric

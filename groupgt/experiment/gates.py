@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of, drop
+from groupgt.comparison.draws import ENOUGH, SLACK
 from groupgt.comparison.reach import counts_signs, fewest_differing, is_unreliable, least_p, out_of_reach
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import ENOUGH, SLACK
 from groupgt.comparison.trials import builds_of, in_trials, noise_of_difference
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer

@@ -11,10 +11,11 @@ import numpy as np
 
 from groupgt.comparison.across import Beside
 from groupgt.comparison.contrast import Contrast, Row
+from groupgt.comparison.draws import SLACK
 from groupgt.comparison.reach import counts_signs, out_of_reach
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Basis, Systems, finite, interval
-from groupgt.comparison.tests import SLACK, TESTS
+from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.render import figures

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast
+from groupgt.comparison.draws import SLACK
 from groupgt.comparison.systems import Systems, finite
-from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.misses import whole
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.thresholds import thresholds_of

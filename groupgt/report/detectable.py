@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from groupgt.comparison.draws import SLACK
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK
 from groupgt.errors import DataError, GroupgtError, display
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import mean_of

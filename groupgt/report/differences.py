@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from groupgt.comparison.contrast import Contrast, comparisons
+from groupgt.comparison.draws import ENOUGH
 from groupgt.comparison.reach import counts_signs, fewest_differing, is_unreliable, least_p, out_of_reach
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
-from groupgt.comparison.tests import ENOUGH, TESTS
+from groupgt.comparison.tests import TESTS
 from groupgt.evaluation.trials import p_of_f, values_in_trials
 from groupgt.render.page import data
 from groupgt.render.tables import counted, p_text, shortlist, signed

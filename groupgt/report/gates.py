@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.comparison.tests import ENOUGH, SLACK
+from groupgt.comparison.draws import ENOUGH, SLACK
 from groupgt.experiment.gates import members
 from groupgt.experiment.outcome import Drop, GateResult, Outcome
 from groupgt.experiment.timing import COSTS

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from groupgt.comparison.draws import SLACK
 from groupgt.comparison.power import AuditPower, Differences, Power, PowerAnalysis
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, TESTS
+from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError
 from groupgt.render import tradeoffs
 from groupgt.render.document import Detail, Item, Verdict

@@ -14,8 +14,9 @@ import numpy as np
 
 from groupgt.comparison.across import Across, Changes, Measured, across, mean_length, texts_of
 from groupgt.comparison.compare import Comparison, comparison_of
+from groupgt.comparison.draws import SLACK
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, p_values
+from groupgt.comparison.tests import p_values
 from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names, without_warnings
 from groupgt.evaluation.evaluate import evaluate_run

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from groupgt.comparison.tests import halves, on_grid, resampled_counts, signs
+from groupgt.comparison.draws import halves, on_grid, resampled_counts, signs
 from tests.comparison.slowly import (
     numbers_below,
     words_of,

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groupgt.comparison.draws import resampled_counts
 from groupgt.comparison.intervals import UNBOUNDED, intervals, normal_quantile, student_quantile
-from groupgt.comparison.tests import p_values, resampled_counts
+from groupgt.comparison.tests import p_values
 from tests.comparison.slowly import (
     NDCG_MEAN,
     NEEDS_SCIPY,

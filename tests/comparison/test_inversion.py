@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groupgt.comparison.draws import halves
 from groupgt.comparison.intervals import delta_intervals
-from groupgt.comparison.tests import CORRECTIONS, TESTS, alpha_at, corrected, halves, infer, p_values
+from groupgt.comparison.tests import CORRECTIONS, TESTS, alpha_at, corrected, infer, p_values
 from groupgt.model.hits import Floats
 from tests.comparison.slowly import NEEDS_SCIPY, NEEDS_STATSMODELS, WIDE, ndcg_like
 

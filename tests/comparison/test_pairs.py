@@ -11,9 +11,10 @@ import pytest
 
 import groupgt
 from groupgt.comparison.contrast import Contrast
+from groupgt.comparison.draws import signs
 from groupgt.comparison.pairs import contrasts_of_pairs, step_down
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import infer, signs
+from groupgt.comparison.tests import infer
 from groupgt.metrics.language import parse_metric
 from groupgt.model.hits import Floats
 from tests.comparison.slowly import NEEDS_SCIPY, ndcg_like, step_down_slowly

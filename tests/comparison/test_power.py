@@ -189,9 +189,9 @@ def test_power_of_one_size_is_that_of_simulated_tests(
 @pytest.mark.parametrize("differing", [5, 9, 14, 20, 51])
 def test_wilcoxon_of_tied_ranks_is_scipys(differing: int) -> None:
     """Shown exactly where SciPy's own p-value is small enough; nine differ at most where it tries every sign."""
-    from groupgt.comparison.power import _least_gaps
+    from groupgt.comparison.gaps import least_by_ranks
 
-    (gap,) = _least_gaps("wilcoxon", 60, np.array([differing]), 0.05).tolist()
+    (gap,) = least_by_ranks(60, np.array([differing]), 0.05).tolist()
     for wins in range((differing + 1) // 2, differing + 1):
         column = np.array([1.0] * wins + [-1.0] * (differing - wins))
         assert (stats.wilcoxon(column).pvalue <= 0.05) == (2 * wins - differing >= gap)

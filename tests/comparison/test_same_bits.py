@@ -9,12 +9,13 @@ import sys
 import numpy as np
 import pytest
 
+from groupgt.comparison import draws
 from groupgt.comparison import intervals as intervals_module
-from groupgt.comparison import tests
+from groupgt.comparison.draws import halves, resampled_counts, signs
 from groupgt.comparison.intervals import intervals
 from groupgt.comparison.pairs import step_down
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import halves, p_values, resampled_counts, signs
+from groupgt.comparison.tests import p_values
 from tests.comparison.slowly import (
     WIDE,
     bootstrapped_slowly,
@@ -57,11 +58,11 @@ def test_golden_values() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = everything()
     # Nothing is kept, so that all is drawn again: in small blocks, and row by row.
-    monkeypatch.setattr(tests, "KEPT", 0)
-    monkeypatch.setattr(tests, "AT_ONCE", 1000)
+    monkeypatch.setattr(draws, "KEPT", 0)
+    monkeypatch.setattr(draws, "AT_ONCE", 1000)
     monkeypatch.setattr(intervals_module, "AT_ONCE", 12_000)
     assert everything() == whole
-    monkeypatch.setattr(tests, "IN_BLOCKS", 10)
+    monkeypatch.setattr(draws, "IN_BLOCKS", 10)
     assert everything() == whole
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupgt.comparison.tests import TESTS, corrected, halves, on_grid, p_values, resampled_counts
+from groupgt.comparison.draws import halves, on_grid, resampled_counts
+from groupgt.comparison.tests import TESTS, corrected, p_values
 from tests.comparison.slowly import (
     NEEDS_SCIPY,
     NEEDS_STATSMODELS,
