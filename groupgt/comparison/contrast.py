@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from annotated_types import Ge, Le
 
-from groupgt.comparison.draws import ENOUGH, SLACK
-from groupgt.comparison.intervals import UNBOUNDED, Bounds, agreeing, delta_intervals, intervals, within
+from groupgt.comparison.draws import SLACK
+from groupgt.comparison.families import Decide, Families, by_defined_queries, decide
+from groupgt.comparison.intervals import UNBOUNDED, Bounds, intervals
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import Inference, alpha_at, corrected, infer, p_values, place_of
 from groupgt.comparison.trials import OverBuilds, over_builds
 from groupgt.evaluation.estimates import estimate_of, plain_of
 from groupgt.evaluation.result import mean_of
@@ -132,11 +132,6 @@ class Row:
         return [*super().__dir__(), *FIELDS]
 
 
-# The p-values of a family before any correction and after it, shape (C,), and the ends of the intervals, shape (C, 2),
-# or None if each is that of its own test.
-Decided = tuple[Floats, Floats, Floats | None]
-# A function of the metric of a family and its columns of differences (NaN if a query does not count).
-Together = Callable[[str, Sequence[Floats]], Decided]
 # By system and metric, shape (Q,) each: NaN if a query does not count. More than one value per query: see `estimates`.
 Values = Mapping[str, Mapping[str, Floats]]
 
@@ -196,7 +191,7 @@ def mean_intervals(
             key: NO_INTERVAL if each is None else each.at(settings.confidence, ends) for key, each, ends in estimates
         }
     spans = np.full((len(columns), 2), np.nan)
-    for places, block in _by_defined_queries(columns):
+    for places, block in by_defined_queries(columns):
         ends = [within[place] for place in places]
         least = [_chance(in_trials, *keys[place], metrics) / len(block) for place in places] if in_trials else 0.0
         spans[places] = intervals(block, ends, settings.confidence, settings.resamples, settings.seed, least=least)
@@ -238,93 +233,40 @@ def contrasts_of(
     metrics: Mapping[str, Metric],
     twos: Sequence[tuple[K, K]],
     settings: Settings,
-    together: Together | None = None,
+    how: Decide = decide,
     builds: Builds[K] = NO_BUILDS,
 ) -> dict[tuple[K, K, str], Contrast]:
     """Compare pairs of systems on some metrics, with the same random draws for all.
 
-    The comparisons on one metric form a family, whose p-values are corrected together, by `together` if given. For
-    systems whose trials are `builds`, p-values and intervals also cover other builds.
+    The comparisons on one metric form a family; `how` decides all families. For systems whose trials are `builds`,
+    p-values and intervals also cover other builds.
     """
     keys = [(first, second, text) for text in metrics for first, second in twos]
+    if not keys:
+        return {}
     columns = [values[first][text] - values[second][text] for first, second, text in keys]
     # A difference may be as large as the range of the values.
     widened = {text: (low - high, high - low) for text, (low, high) in _bounds(values, metrics).items()}
-    bounds = [widened[text] for *_, text in keys]
-    raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
-    is_estimated = bool(columns) and columns[0].ndim > 1
-    estimates = [estimate_of(column, delta=True) for column in columns] if is_estimated else []
-    raw[:] = [math.nan if each is None else each.p_value for each in estimates] or raw
-    blocks: Iterable[tuple[list[int], Floats, Inference]] = [
-        (places, block, infer(settings.test, block, settings.resamples, settings.seed, settings.alpha))
-        for places, block in ([] if is_estimated or together is not None else _by_defined_queries(columns))
-    ]
-    ranks = np.full(len(columns), np.nan)
-    for places, _, inference in blocks:
-        raw[places] = inference.p_values
-        ranks[places] = np.nan if inference.ranks is None else inference.ranks
-    moved = _over_builds(keys, columns, builds)
-    for place, each in moved.items():
-        raw[place], ranks[place] = each.p_value, np.nan
-    ends, alphas = np.full((len(columns), 2), np.nan), np.full(len(columns), settings.alpha)
-    # Ends from a family that is tested together; otherwise each pair has the ends of its own test.
-    given: Floats | None = None
-    for start in range(0, len(keys), max(len(twos), 1)):
-        family = slice(start, start + len(twos))
-        if together is None:
-            p_values[family] = corrected(settings.corrects, raw[family])
-        else:
-            raw[family], p_values[family], given = together(keys[start][2], columns[family])
-        if given is not None:
-            means = np.array(list(map(mean_of, columns[family])))
-            ends[family] = agreeing(within(given, np.array(bounds[family])), means, p_values[family] <= settings.alpha)
-            continue
-        compared, rejected = int((~np.isnan(raw[family])).sum()), int((p_values[family] <= settings.alpha).sum())
-        how = "holm" if together is not None else settings.corrects
-        alphas[family] = alpha_at(how, settings.alpha, compared, rejected)
-    is_significant = p_values <= settings.alpha
-    if together is not None and given is None:
-        blocks = _in_reach(columns, alphas, settings)
-    for places, block, inference in blocks:
-        limits = [bounds[place] for place in places]
-        ends[places] = delta_intervals(
-            block, limits, inference, alphas[places], is_significant[places], settings.resamples, settings.seed
-        )
-    for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
-        if estimate is not None and place not in moved:
-            ends[place] = estimate.at(1 - alpha, bounds[place])
-    for place, each in moved.items():
-        ends[place] = each.at(1 - alphas[place], bounds[place])
-    if columns:
-        # No interval promises more than the metric can reach.
-        ends = np.clip(ends, *np.array(bounds).T[:, :, np.newaxis])
+    bounds = np.array([widened[text] for *_, text in keys])
+    families = Families(list(metrics), columns, bounds, len(twos), settings, _over_builds(keys, columns, builds))
+    decided = how(families)
+    # No interval promises more than the metric can reach.
+    ends = np.clip(decided.ends, *bounds.T[:, :, np.newaxis])
+    ranks = np.full(len(keys), np.nan) if decided.ranks is None else decided.ranks
     return {
         (first, second, text): _contrast(
             metrics[text],
             values[first][text],
             values[second][text],
             interval=(float(ends[place, 0]), float(ends[place, 1])),
-            raw_p_value=float(raw[place]),
-            p_value=float(p_values[place]),
-            confidence=1 - float(alphas[place]),
-            significant=bool(is_significant[place]),
+            raw_p_value=float(decided.raw[place]),
+            p_value=float(decided.p_values[place]),
+            confidence=1 - float(decided.alphas[place]),
+            significant=bool(decided.p_values[place] <= settings.alpha),
             ranks=None if math.isnan(ranks[place]) else float(ranks[place]),
         )
         for place, (first, second, text) in enumerate(keys)
     }
-
-
-def _in_reach(
-    columns: Sequence[Floats], alphas: Floats, settings: Settings
-) -> Iterator[tuple[list[int], Floats, Inference]]:
-    """Yield columns with the inference of their own test, except columns whose alpha no number of draws reaches."""
-    reached = place_of(alphas, settings.resamples) > 0
-    for places, block in _by_defined_queries(columns):
-        kept = np.flatnonzero(reached[places] | ((np.abs(block) > SLACK).sum(axis=0) < ENOUGH))
-        if len(kept):
-            chosen = [places[at] for at in kept]
-            most = float(alphas[chosen].max())
-            yield chosen, block[:, kept], infer(settings.test, block[:, kept], settings.resamples, settings.seed, most)
 
 
 def _over_builds(
@@ -390,26 +332,6 @@ def _contrast(
 
 def _sign(value: float) -> int:
     return (value > SLACK) - (value < -SLACK)
-
-
-def raw_p_values(columns: Sequence[Floats], settings: Settings) -> Floats:
-    """Return the p-value of each column of differences before any correction, shape (C,)."""
-    raw = np.full(len(columns), np.nan)
-    for places, block in _by_defined_queries(columns):
-        raw[places] = p_values(settings.test, block, settings.resamples, settings.seed)
-    return raw
-
-
-def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
-    """Group columns defined on the same queries; return their indices and values, shape (n, C)."""
-    groups: dict[tuple[int, bytes], list[int]] = {}
-    for place, column in enumerate(columns):
-        groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)
-    blocks = []
-    for places in groups.values():
-        is_defined = ~np.isnan(columns[places[0]])
-        blocks.append((places, np.stack([columns[place][is_defined] for place in places], axis=1)))
-    return blocks
 
 
 def _spread(differences: Floats) -> float:

@@ -17,7 +17,6 @@ Sources: Wilson, JASA 1927 (the score interval); Efron & Tibshirani 1993, ch. 12
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -164,7 +163,7 @@ def unseen(differences: Floats, bound: Floats) -> Floats:
 
 def delta_intervals(
     differences: Floats,
-    bounds: Sequence[Bounds],
+    bounds: Floats,
     inference: Inference,
     alphas: Floats,
     rejected: Bools,
@@ -182,17 +181,16 @@ def delta_intervals(
     count, width = differences.shape
     if count < 2 or not width:
         return np.full((width, 2), np.nan)
-    limits = np.array(bounds)
-    ends = np.full((width, 2), np.nan) if inference.inverse is None else within(inference.inverse(alphas), limits)
+    ends = np.full((width, 2), np.nan) if inference.inverse is None else within(inference.inverse(alphas), bounds)
     exact = np.broadcast_to(inference.is_exact, width)
     for alpha in np.unique(alphas[exact]).tolist():
         rest = np.flatnonzero(exact & (alphas == alpha))
         columns, level = differences[:, rest], min(1 - alpha, HIGHEST)
-        ends[rest] = intervals(columns, limits[rest], level, resamples, seed, unseen(columns, limits[rest, 1]))
+        ends[rest] = intervals(columns, bounds[rest], level, resamples, seed, unseen(columns, bounds[rest, 1]))
     means = np.array([math.fsum(column) / count for column in differences.T.tolist()])
-    same = (np.ptp(ends, axis=1) <= SLACK) & np.isfinite(limits).all(axis=1)
+    same = (np.ptp(ends, axis=1) <= SLACK) & np.isfinite(bounds).all(axis=1)
     quantile = np.array([student_quantile(1 - alpha, count - 1) for alpha in alphas[same].tolist()])
-    low, high = limits[same].T
+    low, high = bounds[same].T
     variance = unvaried(means[same], (low, high), count)
     ends[same] = np.clip(around(means[same], quantile * np.sqrt(variance / count)), low[:, None], high[:, None])
     return agreeing(ends, means, rejected)

@@ -268,7 +268,7 @@ def gold_of(score: Floats, oracle: Floats, confidence: float) -> Share:
     differences = (oracle - score)[both][:, np.newaxis]
     inference = infer("randomization", differences, RESAMPLES, SEED, float(alpha[0]))
     rejected = inference.p_values <= alpha
-    bounds = [(-1.0, 1.0)]
+    bounds = np.array([[-1.0, 1.0]])
     (low, high), *_ = delta_intervals(differences, bounds, inference, alpha, rejected, RESAMPLES, SEED).tolist()
     gained, count = summed(differences[:, 0]), float(both.sum())
     return Share(gained / count, (low, high), gained, count)

@@ -23,13 +23,15 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
 
-from groupgt.comparison.contrast import Contrast, Decided, Key, Together, Values, contrasts_of, raw_p_values
+from groupgt.comparison.contrast import Contrast, Key, Values, contrasts_of
 from groupgt.comparison.draws import ENOUGH, SLACK, halves, on_grid, scipy_stats, signs, slack_of, step_of
+from groupgt.comparison.families import Decide, Decided, Families, decide, decided_together, raw_p_values
+from groupgt.comparison.intervals import agreeing, within
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK_OF_T, around, p_values
 from groupgt.evaluation.result import mean_of
@@ -64,29 +66,44 @@ def contrasts_of_pairs(
     tables = {text: np.stack([values[name][text] for name in names], axis=1) for text in metrics if names}
     is_estimated = any(table.ndim > 2 for table in tables.values())
     method = settings.of_pairs(is_estimated=is_estimated)
-    together: Together | None = None
+    how: Decide = decide
     if method == "studentized range":
         for table in tables.values():
             table[np.isnan(table).any(axis=1)] = np.nan
         values = {name: {text: tables[text][:, at] for text in metrics} for at, name in enumerate(names)}
-
-        def together(text: str, columns: Sequence[Floats]) -> Decided:
-            table, raw = tables[text], raw_p_values(columns, settings)
-            return raw, *by_range(table[~np.isnan(table[:, 0])], columns, raw, settings.alpha)
-
+        how = partial(by_studentized_range, tables)
     elif method == "step-down maximum":
         place = {name: at for at, name in enumerate(names)}
-        first, second = (np.array([place[two[side]] for two in twos], dtype=np.int64) for side in (0, 1))
+        how = partial(by_step_down, tables, [(place[first], place[second]) for first, second in twos])
+    return contrasts_of(values, metrics, twos, settings, how)
 
-        def together(text: str, columns: Sequence[Floats]) -> Decided:
-            if not len(tables[text]) or np.isnan(tables[text]).any():
-                raw = raw_p_values(columns, settings)
-                return raw, step_down(columns, raw, settings), None
-            pairwise = Pairwise.of(tables[text], first, second)
-            raw = pairwise.p_values(settings)
-            return raw, step_down(columns, raw, settings, pairwise), None
 
-    return contrasts_of(values, metrics, twos, settings, together)
+def by_studentized_range(tables: Mapping[str, Floats], families: Families) -> Decided:
+    """Decide families by the studentized range; the tables have the values of all systems, shape (Q, S)."""
+    settings, columns = families.settings, families.columns
+    raw = raw_p_values(columns, settings)
+    stepped, ends = np.full(len(columns), np.nan), np.full((len(columns), 2), np.nan)
+    for text, family in families:
+        table = tables[text]
+        stepped[family], given = by_range(table[~np.isnan(table[:, 0])], columns[family], raw[family], settings.alpha)
+        means = np.array(list(map(mean_of, columns[family])))
+        rejected = families.significant(stepped[family])
+        ends[family] = agreeing(within(given, families.bounds[family]), means, rejected)
+    return Decided(raw, stepped, np.full(len(columns), settings.alpha), ends)
+
+
+def by_step_down(tables: Mapping[str, Floats], places: Sequence[tuple[int, int]], families: Families) -> Decided:
+    """Decide families by the step-down maximum; `places` are the columns of each pair in the tables, shape (Q, S)."""
+    settings, columns = families.settings, families.columns
+    first, second = np.array(places, dtype=np.int64).T
+    raw, stepped = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
+    for text, family in families:
+        table, pairwise = tables[text], None
+        if len(table) and not np.isnan(table).any():
+            pairwise = Pairwise.of(table, first, second)
+        raw[family] = raw_p_values(columns[family], settings) if pairwise is None else pairwise.p_values(settings)
+        stepped[family] = step_down(columns[family], raw[family], settings, pairwise)
+    return decided_together(families, raw, stepped)
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,7 +99,7 @@ def delta_interval_of(test: str, columns: Floats, alpha: float = 0.05, resamples
     inference = infer(test, columns, resamples, 0, alpha)
     alphas = np.full(columns.shape[1], alpha)
     rejected = inference.p_values <= alpha
-    bounds = [WIDE] * columns.shape[1]
+    bounds = np.array([WIDE] * columns.shape[1])
     return inference.p_values, delta_intervals(columns, bounds, inference, alphas, rejected, resamples, 0)
 
 
