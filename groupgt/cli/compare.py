@@ -186,8 +186,7 @@ def _comparison(
         if not inputs.metric_texts:
             metrics, primary = compare.get("metrics", []), primary or inputs.reopened.primary
         settings = _as_typed(settings, compare)
-        if baseline is None and compare.get("baseline") in inputs.reopened.chosen:
-            baseline = compare["baseline"]
+        baseline = baseline or inputs.reopened.baseline_among(inputs.systems)
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     baseline = baseline_of([name for name, _ in inputs.named_runs], baseline)

@@ -148,6 +148,19 @@ class ResultFolder:
         """The system that all others are compared with."""
         return None if self.across else self.compare.get("baseline")
 
+    def baseline_among(self, systems: Sequence[str]) -> str | None:
+        """Return the run's baseline, or None if it is not among the systems that were asked for.
+
+        Raises `ConfigError` if all systems were asked for, but the baseline failed.
+        """
+        name, there = self.baseline, list(self.manifest.counts[self.dataset])
+        if name is None or name in (systems or there):
+            return name
+        if systems:
+            return None
+        what = f"the baseline {name} has no results on data set {self.dataset!r}"
+        raise ConfigError(f"{self.path}: {what}; name another with --baseline: {' or '.join(there)}")
+
     @property
     def across(self) -> str | None:
         """The data set that all others are compared with, if any."""

@@ -100,7 +100,10 @@ def merged(
         table = _measured_again(table, list(measured), holders, {system.name: system for system in systems})
         if primary is not None:
             table = table.sorted_by(primary)
-        comparisons[dataset] = table if chosen else replace(table, baseline=table.names[0])
+        if not chosen:
+            # A run without a baseline, or whose baseline failed, made no comparison; several folders are joined for one.
+            table = replace(table, baseline=table.names[0], is_baseline_named=len(folders) > 1)
+        comparisons[dataset] = table
     return comparisons
 
 

@@ -58,6 +58,32 @@ def test_a_folder_remembers_a_system_that_failed(file: Path, capsys: pytest.Capt
     assert "warning: live failed and has no results" in " ".join("".join(capsys.readouterr()).split())
 
 
+def test_a_folder_whose_baseline_failed_makes_no_other_comparison(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run compared nothing, so neither does its folder, unless another baseline is named."""
+    text = FILE.replace("live: {use: bm25}", "live: {use: bm25}, gone: {use: python, with: {target: 'gone:search'}}")
+    text = text.replace("gone:search'}", "gone:search'}, on_error: skip") + "compare: {baseline: gone}\n"
+    text = text.replace("gate: [{system: stored, metric: recall@2, min: 0}]\n", "")
+    file.write_text(text.replace("[json, report]", "[csv, json]"), encoding="utf-8")
+    (file.parent / "gone.py").write_text("def search(query, top_k):\n    raise RuntimeError('closed')\n")
+    with pytest.warns(GroupgtWarning):
+        outcome = run_experiment(file, allow_code=True)
+    folder, unnamed = str(outcome.folder), "no baseline to test against"
+    assert unnamed in outcome.text()
+    capsys.readouterr()
+    assert not main(["report", folder])
+    assert unnamed in capsys.readouterr().out
+    for command in ("compare", "power"):
+        with pytest.raises(SystemExit, match="2"):
+            main([command, folder])
+        told = capsys.readouterr().err
+        assert "the baseline gone has no results on data set 'd'; name another with --baseline: " in told
+        assert not main([command, folder, "--baseline", "live"])
+        assert not main([command, folder, "--system", "stored", "--system", "live"])
+    capsys.readouterr()
+
+
 def test_they_stand_wherever_the_numbers_do(file: Path) -> None:
     with pytest.warns(GroupgtWarning):
         outcome = run_experiment(file)
