@@ -45,6 +45,14 @@ from groupgt.model.values import normal_text
 from groupgt.render.results import Result
 from groupgt.render.tables import counted
 
+UNDEFINED = "queries without ground truth (undefined)"
+# Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
+NAME, SIZES = 40, 4
+# Number of names shown of a finding.
+EXAMPLES = 3
+# The relevant groups of each query, as sets of their members.
+Groups = dict[int, list[frozenset[tuple[str, ...]]]]
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -88,13 +96,6 @@ class Check(Result):
     def undefined(self) -> int:
         """The number of queries without ground truth."""
         return sum(each.count for each in chain.from_iterable(self.findings.values()) if each.what == UNDEFINED)
-
-
-UNDEFINED = "queries without ground truth (undefined)"
-# Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
-NAME, SIZES = 40, 4
-# Number of names shown of a finding.
-EXAMPLES = 3
 
 
 @takes_options(
@@ -336,10 +337,6 @@ def _shared_documents(truth: GroundTruth) -> list[str]:
     pairs = np.unique(documents * len(judgments.group_query) + groups)
     memberships = np.bincount(pairs // max(len(judgments.group_query), 1), minlength=judgments.documents)
     return sorted({truth.ids[document] for document in np.flatnonzero(memberships > 1).tolist()})
-
-
-# The relevant groups of each query, as sets of their members.
-Groups = dict[int, list[frozenset[tuple[str, ...]]]]
 
 
 def _relevant_groups(truth: GroundTruth) -> Groups:

@@ -88,10 +88,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
     data: dict[str, tuple[Callable[[Mapping[str, str]], Any], Callable[[], object]]] = {
         "/api/overview": (lambda query: session.overview(), session.prepare),
         "/api/query": (lambda query: session.view(query.get("qid", "")), session.prepare_queries),
-        "/api/search": (
-            lambda query: session.search(query.get("text", ""), query.get("qid", "")),
-            session.prepare_all,
-        ),
+        "/api/search": (lambda query: session.search(query.get("text", ""), query.get("qid", "")), session.prepare_all),
     }
 
     def read(request: Request) -> Response:

@@ -21,6 +21,25 @@ from groupgt.render.tables import Grid, Table
 if TYPE_CHECKING:
     from groupgt.render.page.data import Sentence
 
+# A table (headers, rows), or a paragraph.
+Block = Grid | Table | str
+PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.5 sans-serif; margin: 2em; }}
+table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }}
+</style></head>
+<body>
+{body}
+</body>
+</html>"""
+# Signs that stand out more among comments.
+EMOJI = {"■": "⛔"}
+# Beginning and end of a name while a sentence is wrapped: characters without width, which `printable` escapes in text.
+OPENS, CLOSES = "\u2066", "\u2069"
+COLORS = {"■": "red", "▼": "red", "▲": "green", "✓": "green", "○": "bold"}
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -70,22 +89,8 @@ class Detail:
     item: Grid | Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
 
 
-# A table (headers, rows), or a paragraph.
-Block = Grid | Table | str
 Bare = Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
 Item = Block | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | Detail
-
-PAGE = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px/1.5 sans-serif; margin: 2em; }}
-table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }}
-</style></head>
-<body>
-{body}
-</body>
-</html>"""
 
 
 def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
@@ -143,10 +148,6 @@ def _card_text(card: Card, style: str) -> str:
     )
 
 
-# Signs that stand out more among comments.
-EMOJI = {"■": "⛔"}
-
-
 def rendered(item: Bare, style: str) -> str:
     """Render a table, verdict, heading or text in a tabulate format."""
     if isinstance(item, Folded):
@@ -201,13 +202,6 @@ def _on_screen(items: Sequence[Bare], screen: Screen) -> Iterator[str]:
             yield "\n\n".join(parts)
     if left_out:
         yield layout.wrapped(f"Hidden columns: {', '.join(left_out)} (--wide shows all)", screen.width)
-
-
-# Beginning and end of a name while a sentence is wrapped: characters without width, which `printable` escapes in text.
-OPENS, CLOSES = "\u2066", "\u2069"
-
-
-COLORS = {"■": "red", "▼": "red", "▲": "green", "✓": "green", "○": "bold"}
 
 
 def _card(card: Card, screen: Screen) -> str:

@@ -59,13 +59,7 @@ class Figure:
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
         return dict(replaced({"$schema": SCHEMA, **self.template, "config": config}, colors))
 
-    def styled(
-        self,
-        *,
-        title: str | None = None,
-        width: int | None = None,
-        height: int | None = None,
-    ) -> Figure:
+    def styled(self, *, title: str | None = None, width: int | None = None, height: int | None = None) -> Figure:
         """Return a copy with a custom title (empty for none), or size in pixels.
 
         A custom title also removes the lines below the title. Raises `ConfigError` if a size is not positive.

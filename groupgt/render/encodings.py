@@ -18,6 +18,10 @@ STEP = 22
 COLORS = 8
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [6, 2, 1, 2, 1, 2])
 LOWEST, HIGHEST = 0.0, 1.0
+# With more lines than this, only some are named and the others are grey.
+FEW_LINES = 3
+# For layers with two color scales, such as those of `tiles`.
+TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 
 @dataclass(frozen=True)
@@ -134,10 +138,6 @@ def share_axis(title: str) -> Layer:
     return {"type": "quantitative", "title": title, "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
 
 
-# With more lines than this, only some are named and the others are grey.
-FEW_LINES = 3
-
-
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
     """Draw lines for many systems: `named` ones in color with names at the end, on top of all others in grey.
 
@@ -229,10 +229,6 @@ def stacked_bars(
     text = {"text": numeric("count", format=","), "color": {**inks, "legend": None}}
     counts = layer({"type": "text", "align": "right", "dx": -4}, {**shared, **text}, "datum.count > 0")
     return {"layer": [bars, counts], "height": {"step": step}, **TWO_COLORS}
-
-
-# For layers with two color scales, such as those of `tiles`.
-TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 
 def panels(field: str, values: list[str], panel: Layer) -> Layer:

@@ -22,6 +22,8 @@ Cell = str | int | float | None
 ENDINGS = (".csv", ".jsonl", ".parquet")
 # Characters that spreadsheets read as the beginning of a formula.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+# Kinds of test cases: passed without any of these; a passed case may have output.
+CaseKind = Literal["failure", "error", "skipped", "system-out"]
 
 
 def json_text(value: Any) -> str:
@@ -112,10 +114,6 @@ def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFr
         kind = pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
         series.append(pl.Series(name, list(cells), dtype=kind))
     return pl.DataFrame(series).fill_nan(None)
-
-
-# Kinds of test cases: passed without any of these; a passed case may have output.
-CaseKind = Literal["failure", "error", "skipped", "system-out"]
 
 
 def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], notes: Sequence[str] = ()) -> str:

@@ -55,6 +55,26 @@ from groupgt.render.themes import RANK_ENDS, RANKS
 
 # More bars than this are drawn as one area.
 MOST_BARS = 600
+# The content of each figure, by name.
+FIGURES: dict[str, str] = {
+    "means": "means with confidence intervals",
+    "differences": "differences from the baseline with confidence intervals",
+    "queries": "per-query differences, sorted, with mean and CI",
+    "scatter": "each query in two systems; those furthest apart are named",
+    "depth": "recall, complete and ndcg against k, or against a budget",
+    "iprec": "interpolated precision at eleven points of recall",
+    "ecdf": "fraction of queries with a first hit, and of complete queries, by rank",
+    "outcomes": "wins, ties and losses against the baseline",
+    "slices": "a heat map of slices and systems",
+    "groups": "heat map of groups × systems: rank of the first hit",
+    "sweep": "a metric against one swept option, or two",
+    "latency": "quality against latency, with the Pareto front",
+    "correlation": "means of systems on one side against those on the other",
+    "trials": "each query's values over the trials of a system, noisiest first",
+    "stages": "the groups that each stage of a pipeline covers",
+    "thresholds": "unanswerable queries without results, and recall, by score threshold",
+    "power": "the power to detect a difference, against the number of queries",
+}
 
 
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
@@ -369,28 +389,6 @@ def trials(rows: Rows, about: About, floors: Sequence[str]) -> Figure:
         {"system": "system", "query": "query", "value": "value", "times": "trials"},
         f"Values of {about.metric} over trials: {shortlist(floors)}.",
     )
-
-
-# The content of each figure, by name.
-FIGURES: dict[str, str] = {
-    "means": "means with confidence intervals",
-    "differences": "differences from the baseline with confidence intervals",
-    "queries": "per-query differences, sorted, with mean and CI",
-    "scatter": "each query in two systems; those furthest apart are named",
-    "depth": "recall, complete and ndcg against k, or against a budget",
-    "iprec": "interpolated precision at eleven points of recall",
-    "ecdf": "fraction of queries with a first hit, and of complete queries, by rank",
-    "outcomes": "wins, ties and losses against the baseline",
-    "slices": "a heat map of slices and systems",
-    "groups": "heat map of groups × systems: rank of the first hit",
-    "sweep": "a metric against one swept option, or two",
-    "latency": "quality against latency, with the Pareto front",
-    "correlation": "means of systems on one side against those on the other",
-    "trials": "each query's values over the trials of a system, noisiest first",
-    "stages": "the groups that each stage of a pipeline covers",
-    "thresholds": "unanswerable queries without results, and recall, by score threshold",
-    "power": "the power to detect a difference, against the number of queries",
-}
 
 
 def check_figure(name: str, also: Sequence[str] = ()) -> None:

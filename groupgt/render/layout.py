@@ -14,6 +14,9 @@ from itertools import groupby
 # Minimum width, in columns, to which text in a cell and a name are cut.
 SHORTEST_COLUMNS, SHORTEST_NAME = 16, 12
 GAP = "  "
+# Headers have the same padding as in tabulate, if there is room.
+ROOM = 2
+CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
 @dataclass(frozen=True)
@@ -221,10 +224,6 @@ def total(widths: Sequence[int]) -> int:
     return sum(widths) + len(GAP) * max(0, len(widths) - 1)
 
 
-# Headers have the same padding as in tabulate, if there is room.
-ROOM = 2
-
-
 def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
     """Render a table in tabulate's `simple` format; `paint` colors the cells."""
     widths = cells.widths(padding)
@@ -297,11 +296,6 @@ def _divided(cells: Cells, width: int) -> Iterator[Cells]:
             part = list(kept)
         part.append(place)
     yield cells.of(part)
-
-
-# --- Color.
-
-CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
 def painted(text: str, color: str) -> str:

@@ -33,6 +33,9 @@ from groupgt.render.encodings import (
 )
 from groupgt.render.tables import count_text, fixed, shortlist
 
+# Height of the figure.
+HEIGHT_PIXELS = 280
+
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     """Draw a metric against one parameter, as lines with CIs, or against two parameters, as a heat map.
@@ -122,10 +125,6 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
         },
         f"On the Pareto front of {about.metric} and latency: {shortlist(front)}.",
     )
-
-
-# Height of the figure.
-HEIGHT_PIXELS = 280
 
 
 def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:

@@ -32,9 +32,6 @@ SYSTEMS = 3
 SIMILAR = 1.1
 
 
-# --- One data set against another.
-
-
 class AcrossTeller(Teller[Across]):
     """Report how each system's results differ between the baseline data set and every other data set."""
 
@@ -137,9 +134,6 @@ def tables(result: Across) -> Iterator[Item]:
     test = how_tested(result.settings, comparisons(result.contrasts().values()), marks=marks_in(shown[:1]))
     several = len(result.metrics) > 1
     yield f"against {result.baseline}: {test}{verdict_by(result.label) if several else ''}"
-
-
-# --- Data sets side by side.
 
 
 def verdict_of(outcome: Outcome) -> Iterator[Sentence]:

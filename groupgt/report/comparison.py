@@ -32,6 +32,9 @@ from groupgt.report.paper import latex_of
 from groupgt.report.sentences import grouped, typeset
 from groupgt.report.tracking import tracked
 
+# Names of intervals, by their basis.
+INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
+
 
 class ComparisonTeller(Teller[Comparison]):
     """Present a comparison, starting with the verdict."""
@@ -140,13 +143,6 @@ class ComparisonTeller(Teller[Comparison]):
         }
 
 
-# Names of intervals, by their basis.
-INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
-
-
-# --- Tables and the notes below them.
-
-
 def decided(systems: Systems, decision: Decision) -> Iterator[Item]:
     """Yield the decision, and its notes."""
     yield decision.card
@@ -154,11 +150,7 @@ def decided(systems: Systems, decision: Decision) -> Iterator[Item]:
 
 
 def items(
-    comparison: Systems,
-    metrics: Sequence[str] | None = None,
-    *,
-    brief: bool = False,
-    gates: Sequence[GateResult] = (),
+    comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False, gates: Sequence[GateResult] = ()
 ) -> Iterator[Item]:
     """Yield the table of systems, all differences, slices and query-level failures, followed by the test used.
 
@@ -249,9 +241,6 @@ def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
     """Return the number of comparisons in the largest family, and the number of families."""
     families = grouped((row.metric, row.against) for row in rows)
     return max(map(comparisons, families.values()), default=0), len(families)
-
-
-# --- Figures and the page.
 
 
 def drawable(systems: Systems, comparison: Comparison) -> Drawable:

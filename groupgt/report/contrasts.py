@@ -26,8 +26,6 @@ from groupgt.render.page import data
 from groupgt.render.tables import BETTER, MARK, WORSE, Table, counted, fixed, shortlist, signed, small, span
 from groupgt.report.means import about, parts_of
 
-# --- How differences were tested.
-
 # Number of queries that a scatter plot names.
 NAMED = 6
 # Tests of differences that do not come from a single ground truth.
@@ -35,11 +33,10 @@ ESTIMATED: dict[str, str] = {
     "audit": "t test of differences corrected by the audit",
     "annotators": "t test of differences averaged over annotators",
 }
-MEANINGS = {
-    BETTER: "significantly better",
-    WORSE: "significantly worse",
-    MARK: "significantly different",
-}
+MEANINGS = {BETTER: "significantly better", WORSE: "significantly worse", MARK: "significantly different"}
+# Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
+SHED = ("differ", "effect", "queries")
+KINDS = {"better": BETTER, "worse": WORSE}
 
 
 def marks_in(items: Iterable[Item]) -> list[str]:
@@ -107,12 +104,6 @@ def described(settings: Settings, basis: Basis = "") -> str:
 def resampling(settings: Settings) -> str:
     """Return resamples and seed, as text that follows the name of a randomized test or interval."""
     return f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-
-
-# --- Tables.
-
-# Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
-SHED = ("differ", "effect", "queries")
 
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
@@ -200,11 +191,6 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
             yield [systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows
 
 
-# --- The means of systems by every metric.
-
-KINDS = {"better": BETTER, "worse": WORSE}
-
-
 def leaderboards(systems: Systems) -> Iterator[Table]:
     """Yield tables with one row per system; highlight the best mean and mark differences from the baseline.
 
@@ -221,9 +207,6 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
         mark = KINDS.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
         is_best = len(systems.names) > 1 and systems.is_best(name, text)
         yield Strong(fixed(mean) + mark) if is_best else fixed(mean) + mark
-
-
-# --- Figures.
 
 
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
@@ -312,9 +295,6 @@ def deltas(systems: Systems, first: str | None = None, second: str | None = None
 
 
 FIGURES = {"differences": differences, "queries": deltas, "scatter": scatter, "outcomes": outcomes}
-
-
-# --- The page.
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:

@@ -35,10 +35,7 @@ class CorrelationTeller(Teller[Correlation]):
             "tau_ap_reversed": f"tau_AP, reference {second}",
         }
         rows = [[name, getattr(result, key), _range(result.ranges[key])] for key, name in names.items()]
-        items: list[Item] = [
-            Verdict([self._sentence()]),
-            (["coefficient", "value", "95% of resampled queries"], rows),
-        ]
+        items: list[Item] = [Verdict([self._sentence()]), (["coefficient", "value", "95% of resampled queries"], rows)]
         if result.swaps:
             headers = ["better", "worse", f"delta {first}", f"p {first}", f"delta {second}", f"p {second}"]
             items.append((headers, [_swap(swap) for swap in result.swaps]))

@@ -106,9 +106,6 @@ def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:
     return f"{len(shown):,} of {len(systems.evaluations):,} systems" if hidden else ""
 
 
-# --- Sweeps.
-
-
 def sweeps(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
     """Return a figure for each entry in the file that sweeps one or two options."""
     entries = {family: config.matrix for family, config in outcome.experiment.config.systems.items()}

@@ -128,9 +128,6 @@ def decisions(outcome: Outcome) -> dict[str, Decision]:
     return dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
 
 
-# --- The rows of the table of decisions, in order.
-
-
 def no_result(case: Case) -> Decision | None:
     """No query was evaluated, or every system failed."""
     if case.all_systems is not None and case.all_systems.best is not None:
@@ -357,9 +354,6 @@ def _undecided(case: Case) -> str:
     return "not tested" if all(math.isnan(each.raw_p_value) for each in case.contrasts.values()) else ""
 
 
-# --- The evidence.
-
-
 def _largest_evidence(case: Case) -> list[str]:
     """Return the evidence for the largest change, with the system's name if there are several systems."""
     name, contrast = next(iter(case.contrasts.items()))
@@ -398,9 +392,6 @@ def _tested_by(case: Case, gate: GateResult) -> Tested | None:
     if text == systems.primary and gate.system in case.family:
         return case.of_family(case.family[gate.system])
     return own
-
-
-# --- The line that reconciles.
 
 
 def _reconciled(gate: GateResult, tested: Tested) -> str:

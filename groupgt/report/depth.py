@@ -112,9 +112,6 @@ def _range(low: int | None, high: int | None) -> str:
     return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
 
 
-# --- Thresholds.
-
-
 class ThresholdsTeller(Teller[Thresholds]):
     """Report thresholds for each run and share."""
 

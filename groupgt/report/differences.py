@@ -38,12 +38,7 @@ class Other(NamedTuple):
         return [words, self.name, rest] if self.name else [words + rest]
 
 
-def changes(
-    contrasts: Mapping[str, Contrast],
-    other: Other,
-    label: str,
-    settings: Settings,
-) -> Iterator[data.Sentence]:
+def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, settings: Settings) -> Iterator[data.Sentence]:
     """Describe significant losses, then gains, largest first; if there are none, describe the largest difference."""
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}

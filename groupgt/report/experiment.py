@@ -157,9 +157,6 @@ def failure_summary(title: str, why: str) -> str:
     return f"## {markdown(printable(title))}\n\nThe run failed before any gate was evaluated:\n\n{lines}"
 
 
-# --- Sentences.
-
-
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     """Yield the result of a test across data sets, and the decision on every data set with its details."""
     yield Verdict(list(across.verdict_of(outcome)))
@@ -217,9 +214,6 @@ def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sente
     yield sentence_of("best", f"Best by {rule.words}: {first}", *names)
 
 
-# --- Tables.
-
-
 def _gates_on(outcome: Outcome, dataset: str) -> list[GateResult]:
     return [gate for gate in outcome.gates if gate.dataset == dataset]
 
@@ -274,9 +268,6 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
         yield headers, rows
 
 
-# --- Figures.
-
-
 def chosen(names: Sequence[str], dataset: str | None) -> str:
     """Return the requested data set, or the only one; raise `ConfigError` if there is no such data set."""
     if dataset in names or (dataset is None and len(names) == 1):
@@ -293,9 +284,6 @@ def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None
     if against_latency is not None:
         drawings["latency"] = lambda: against_latency
     return drawings
-
-
-# --- The page.
 
 
 def page_of(outcome: Outcome) -> data.Page:

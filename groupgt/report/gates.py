@@ -51,6 +51,18 @@ JUNIT: dict[str, CaseKind] = {
     "not checked": "skipped",
     "FAILED": "failure",
 }
+# Signs of results in a summary.
+SUMMARY_SIGNS = {
+    "FAILED": "⛔",
+    "allowed": "☑ allowed",
+    "passed": "✔",
+    "skipped": "· nothing to compare",
+    "not checked": "· not checked",
+}
+# Order of gates by kind, failures first.
+ORDER = {"failed": 0, "allowed": 1, "passed": 2, "skipped": 3}
+# Width of a bar without a natural end, relative to the larger of value and limit.
+ROOM = 1.3
 
 
 def reason(result: GateResult) -> str:
@@ -72,9 +84,6 @@ def status(result: GateResult) -> str:
     if result.problem == "left out":
         return "not checked"
     return "skipped" if result.skipped else "passed" if result.passed else "FAILED"
-
-
-# --- A gate in a few words.
 
 
 def measure(result: GateResult) -> str:
@@ -247,20 +256,6 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
     yield from (evaluation.truth.qids[place] for place in worst[:FAILING].tolist())
     if len(worst) > FAILING:
         yield f"and {len(worst) - FAILING:,} more"
-
-
-# Signs of results in a summary.
-SUMMARY_SIGNS = {
-    "FAILED": "⛔",
-    "allowed": "☑ allowed",
-    "passed": "✔",
-    "skipped": "· nothing to compare",
-    "not checked": "· not checked",
-}
-# Order of gates by kind, failures first.
-ORDER = {"failed": 0, "allowed": 1, "passed": 2, "skipped": 3}
-# Width of a bar without a natural end, relative to the larger of value and limit.
-ROOM = 1.3
 
 
 def kind(result: GateResult) -> str:

@@ -35,9 +35,7 @@ UNDECLARED = "(no ground truth; set answerable: false if no answer exists)"
 MOST_COLUMNS = 4
 # Maximum number of calls of a run in a table.
 SHOWN_CALLS = 10
-
-
-# --- Tables.
+CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95% CI", "labels saved"]
 
 
 def means_grid(evaluation: Evaluation) -> Grid:
@@ -133,9 +131,6 @@ def _count(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
-# --- Tables of slices.
-
-
 def slice_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
     """Yield one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
     for column in evaluations[0].slicer.by:
@@ -182,9 +177,6 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
             rows.append([evaluation.name, *means])
         sliced.append((headers, rows))
     return sliced
-
-
-# --- Notes below the means.
 
 
 def notes_below(
@@ -411,11 +403,6 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         )
 
 
-# --- Means corrected by an audit or averaged over annotators, and the assumptions behind them.
-
-CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95% CI", "labels saved"]
-
-
 def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
     """Yield a table of corrected means with a note; nothing without an audit."""
     first = evaluations[0]
@@ -459,12 +446,6 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
         yield "each difference is corrected separately and may differ from the difference between the corrected means"
     if left:
         yield f"not corrected: {', '.join(left)} (no value per query, or not between 0 and 1)"
-
-
-# --- Sentences.
-
-
-# --- Figures.
 
 
 def forest(systems: Systems) -> Figure:

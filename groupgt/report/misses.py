@@ -322,9 +322,6 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
     return headers, rows
 
 
-# --- Figures and the page: what each result hits.
-
-
 def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
     """Explain why no result can cover a group, given the ids that each alternative needs; empty if one can.
 

@@ -24,6 +24,8 @@ from groupgt.report.sentences import NAMED, sentence_of, warning, warnings_about
 MILLION = 10**6
 # Points per power curve, and maximum number of curves.
 POINTS, CURVES = 16, 8
+# No power is more than this, whatever the t test promises.
+CAP = "(at most the probability that enough queries differ)"
 
 
 class PowerAnalysisTeller(Teller[PowerAnalysis]):
@@ -159,10 +161,6 @@ def _needed_text(row: Power) -> str:
     if row.needed is None:
         return "–" if row.reached is None else "never" if abs(row.difference) < SLACK else f">{MILLION:,}"
     return f"{row.needed:,}" if row.needed <= MILLION else f">{MILLION:,}"
-
-
-# No power is more than this, whatever the t test promises.
-CAP = "(at most the probability that enough queries differ)"
 
 
 def whose_power(powers: Sequence[Power], settings: Settings) -> str:

@@ -45,9 +45,6 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
         yield f"only in the previous run: {_some(gone)}"
 
 
-# --- Sentences.
-
-
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """Describe changes in the primary metric since the previous run, and systems that cannot be compared."""
     if outcome.previous == "":
@@ -69,9 +66,6 @@ def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iter
 
 def _label(outcome: Outcome, against: Against) -> str:
     return against.metrics[against.primary].label(against.primary, outcome.experiment.convention)
-
-
-# --- Tables.
 
 
 def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
@@ -118,9 +112,6 @@ def _notes(against: Against) -> Iterator[str]:
         yield f"stored values are used for {_some(names)}{left}: {why}"
 
 
-# --- The page.
-
-
 def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
     """Return each system next to its previous version for the page, as text; None without a previous run."""
     against = outcome.against.get(dataset)
@@ -159,9 +150,6 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
         )
     heads = ["metric", "queries", "before", "now", "delta", "CI", p_header(against.settings)]
     return {"run": outcome.previous or "", "heads": heads, "systems": systems, "notes": list(_notes(against))}
-
-
-# --- JSON.
 
 
 def results(outcome: Outcome, dataset: str) -> dict[str, Any]:

@@ -21,6 +21,13 @@ from groupgt.report.gates import reason
 from groupgt.report.times import from_cache
 from groupgt.store.stamped import Writer, text_file
 
+# Formats that are the report with another table style.
+STYLES = {
+    "table": ("table.txt", tables.DEFAULT),
+    "markdown": ("table.md", "github"),
+    "latex": ("table.tex", "latex_booktabs"),
+}
+
 
 def results_of(outcome: Outcome) -> dict[str, Any]:
     """Build the contents of results.json."""
@@ -118,16 +125,6 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
 def means_grid(outcome: Outcome) -> Grid:
     """Return headers and one row per mean, overall and for each slice, as in means.csv."""
     return stacked((name, means_and_slices(list(systems.values()))) for name, systems in outcome.evaluations.items())
-
-
-# --- Its files.
-
-# Formats that are the report with another table style.
-STYLES = {
-    "table": ("table.txt", tables.DEFAULT),
-    "markdown": ("table.md", "github"),
-    "latex": ("table.tex", "latex_booktabs"),
-}
 
 
 def files_of(outcome: Outcome, parent: Path) -> dict[str, Writer]:

@@ -20,6 +20,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 # Maximum number of names in a sentence.
 NAMED = 3
+# The p-value below which trials differ as a whole.
+WHOLE = 0.05
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -144,10 +146,6 @@ def typeset(sentences: Iterable[Sentence]) -> list[Sentence]:
 def warning(text: str) -> Sentence:
     """Turn a warning into a sentence without changing its capitalization."""
     return sentence_of("doubt", text if text.endswith("?") else f"{text}.")
-
-
-# The p-value below which trials differ as a whole.
-WHOLE = 0.05
 
 
 def _of_trials(evaluation: Evaluation) -> Iterator[str]:

@@ -150,9 +150,6 @@ def is_compared(rows: Sequence[Standing]) -> bool:
     return any(row.contrast is not None for row in rows)
 
 
-# --- The terminal and other texts.
-
-
 def table(systems: Systems, gates: Sequence[GateResult] = ()) -> BarTable:
     """Return the table of systems, with changes if they are compared with a baseline."""
     names, rows = Names(systems.names), standings(systems, gates)
@@ -235,9 +232,6 @@ def _p_title(systems: Systems) -> str:
     return "p" if method == "none" else f"p ({CORRECTIONS.get(method, method)})"
 
 
-# --- The page.
-
-
 def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axis | None:
     """Return one axis for the changes on several data sets; None if some have no changes."""
     every = [(systems, standings(systems, gates)) for systems, gates in compared]
@@ -247,10 +241,7 @@ def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axi
 
 
 def page_table(
-    systems: Systems,
-    gates: Sequence[GateResult] = (),
-    about: Mapping[str, str] | None = None,
-    axis: Axis | None = None,
+    systems: Systems, gates: Sequence[GateResult] = (), about: Mapping[str, str] | None = None, axis: Axis | None = None
 ) -> data.Standings:
     """Return the table for the page, whose scripts place what they are given.
 
@@ -316,10 +307,7 @@ def _page_row(
     cells: dict[str, Any] = {"mean": fixed(row.mean, DIGITS)}
     sort: dict[str, Any] = {"name": row.name, "mean": row.mean}
     if contrast is not None:
-        cells |= {
-            "delta": minus(signed(contrast.delta, DIGITS)),
-            "lost": " / ".join(row.changed),
-        }
+        cells |= {"delta": minus(signed(contrast.delta, DIGITS)), "lost": " / ".join(row.changed)}
         sort |= {"delta": contrast.delta, "lost": row.lost_count}
     elif row.kind == "baseline":
         cells |= {"delta": "baseline", "lost": "–"}

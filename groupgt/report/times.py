@@ -26,6 +26,10 @@ COLUMNS = {
     "mean cost": "cost_mean",
     "p95 cost": "cost_p95",
 }
+UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
+NOISE = "the medians differ by less than their CIs (noise)"
+# Seconds: if custom code takes longer, a line explains how to cache its answers.
+LONG = 30.0
 
 
 def blocks(outcome: Outcome) -> Iterator[Item]:
@@ -71,10 +75,6 @@ def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
 def _timings(outcome: Outcome, dataset: str) -> dict[str, Timing]:
     timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
     return {name: each for name, each in timings.items() if each is not None}
-
-
-UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
-NOISE = "the medians differ by less than their CIs (noise)"
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
@@ -129,12 +129,6 @@ def machine_text(timings: Sequence[Timing]) -> str:
         return "several machines" if machines else ""
     system, machine, processors = json.loads(machines.pop())
     return f"{system} {machine}, {counted(processors or 1, 'processor')}"
-
-
-# --- What took no time, because it was cached.
-
-# Seconds: if custom code takes longer, a line explains how to cache its answers.
-LONG = 30.0
 
 
 def from_cache(outcome: Outcome) -> str:

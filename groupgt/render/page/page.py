@@ -32,6 +32,8 @@ COMMENTS = re.compile(rb"^[ \t]*(?://.*|" + STARRED + rb"[ \t]*)\n|" + STARRED +
 MAX_SIZE = 25_000_000
 # Maximum number of systems in the table that works without scripts.
 STATIC_SYSTEMS = 20
+APART = ("questions", "details", "passages")
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
@@ -161,9 +163,6 @@ def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> Over
     }
 
 
-APART = ("questions", "details", "passages")
-
-
 def _dataset(dataset: Dataset, chunks: list[Chunk]) -> DatasetOnPage:
     shown: Any = {key: value for key, value in dataset.items() if key not in APART}
     shown["count"] = len(dataset["questions"]["qids"])
@@ -223,9 +222,6 @@ def _sentence(sentence: Sentence, badge: str = "") -> str:
 def _name(text: str) -> str:
     """Escape a name and isolate it, so that its text direction does not affect the rest of the sentence."""
     return f"<bdi>{_escaped(text)}</bdi>"
-
-
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def _escaped(text: str) -> str:

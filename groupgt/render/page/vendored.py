@@ -18,6 +18,8 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "vendor"
 LICENSES = FOLDER / "LICENSES.txt"
+# Packages that npm also installs, for command lines; the files contain nothing from them.
+APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,6 @@ LIBRARIES = (
         "6719f03edf72beff23310ee56cd0f1a9ebbf7ddcc656d3e5cc2f9067ab835671",
     ),
 )
-# Packages that npm also installs, for command lines; the files contain nothing from them.
-APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 
 @cache
