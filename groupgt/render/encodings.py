@@ -18,6 +18,9 @@ STEP = 22
 COLORS = 8
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [6, 2, 1, 2, 1, 2])
 LOWEST, HIGHEST = 0.0, 1.0
+# Axes: slanted names above the figure, and numbers on a logarithmic scale.
+SLANTED: Layer = {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
+LOG_AXIS: Layer = {"tickCount": 6, "format": "~s", "grid": False}
 # With more lines than this, only some are named and the others are grey.
 FEW_LINES = 3
 # For layers with two color scales, such as those of `tiles`.
@@ -118,19 +121,9 @@ def tips(**titles: str) -> list[Layer]:
     ]
 
 
-def slanted() -> Layer:
-    """Return an axis above the figure with slanted names."""
-    return {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
-
-
-def log_axis() -> Layer:
-    """Return an axis with a logarithmic scale."""
-    return {"tickCount": 6, "format": "~s", "grid": False}
-
-
 def logarithmic(field: str, title: str) -> Layer:
     """Return a horizontal numeric axis with a logarithmic scale."""
-    return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": log_axis()}
+    return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": LOG_AXIS}
 
 
 def share_axis(title: str) -> Layer:
@@ -253,7 +246,7 @@ def heat_map(
     color["legend"] = {"title": None, "orient": "bottom", "format": f".{digits}f"}
     shared: Layer = {
         "y": {"field": row, "type": "ordinal", "sort": None, "title": titles[0]},
-        "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": slanted()},
+        "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": SLANTED},
     }
     if titles != (None, None):
         shared["x"]["axis"] = {"labelAngle": 0, "orient": "top"}
