@@ -81,11 +81,6 @@ class Plan:
     out: str | None = None
 
     @property
-    def needs_index(self) -> bool:
-        """True if queries cannot be shown before the corpus is indexed."""
-        return self.kind == "audit" or (self.kind == "judge" and self.pool.way == "bm25")
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The settings recorded at the start of a journal, which cannot be continued with different settings."""
         chosen: dict[str, Any] = {"kind": self.kind, "pool": str(self.pool), "seed": self.seed}
@@ -137,8 +132,6 @@ class Session:
         if not self.log.acts:
             self.log.append({"act": "begin", "settings": self.plan.settings, "out": self.plan.out})
 
-    # --- What takes a while with a large corpus.
-
     def prepare(self) -> _Order:
         """Select the audit questions and order the queries. Other threads wait for the first one that does this."""
         with self._lock:
@@ -152,7 +145,7 @@ class Session:
 
     def prepare_queries(self) -> None:
         """Prepare everything needed to show a query."""
-        if self.plan.needs_index:
+        if self.plan.kind == "audit" or (self.plan.kind == "judge" and self.plan.pool.way == "bm25"):
             self.plan.index.build()
         self.prepare()
 
@@ -179,12 +172,10 @@ class Session:
         plan = self.plan
         if plan.sample is not None:
             return list(plan.sample["order"])
-        if plan.kind == "adjudicate":
-            return list(plan.queries)
         if plan.kind == "audit":
             # The order of the most suspicious question of each query.
-            return [*questions_of, *(qid for qid in plan.queries if qid not in questions_of)]
-        if plan.next is None:
+            return list(dict.fromkeys([*questions_of, *plan.queries]))
+        if plan.kind == "adjudicate" or plan.next is None:
             return list(plan.queries)
         if plan.next == "pool":
             return sorted(plan.queries, key=lambda qid: -len(self._pooled(qid)))
@@ -220,8 +211,6 @@ class Session:
             part = "session" if sample is None else "sample"
             raise UnknownQueryError(f"expected a query of this {part}, found {display(qid)}")
         return replayed(self._acts_of(qid)).get(qid, QueryState())
-
-    # --- What the page shows.
 
     @property
     def progress(self) -> str:
@@ -409,8 +398,6 @@ class Session:
         """Return the corpus passages that best match a text."""
         state = self.state(qid)
         return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], SEARCH_RESULTS)]
-
-    # --- What an act becomes.
 
     def _new_group(self, qid: str, state: QueryState) -> int:
         """Return a group number that the query has never used, not even in an undone act."""

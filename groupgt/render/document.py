@@ -86,11 +86,11 @@ class Foot:
 class Detail:
     """An item that is shown only on request but always written to files."""
 
-    item: Grid | Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
+    item: Grid | Bare
 
 
 Bare = Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
-Item = Block | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | Detail
+Item = Grid | Bare | Detail
 
 
 def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
@@ -143,9 +143,8 @@ def _card_text(card: Card, style: str) -> str:
         # A name keeps its first letter.
         sentence = sentence if not card.sentence[0] else sentence[0].lower() + sentence[1:]
         sentence = f"{EMOJI.get(card.sign, card.sign)} {card.word}: {sentence.removesuffix('.')}"
-    return "\n\n".join(
-        [f"### {tables.markdown(sentence)}", *(tables.minus(tables.markdown(line)) for line in card.lines)]
-    )
+    lines = [tables.minus(tables.markdown(line)) for line in card.lines]
+    return "\n\n".join([f"### {tables.markdown(sentence)}", *lines])
 
 
 def rendered(item: Bare, style: str) -> str:
@@ -239,7 +238,7 @@ def _sentence(sentence: Sentence, screen: Screen) -> str:
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
     """Render a table, split into parts if it is too wide; also return the hidden columns."""
-    cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep, above=table.above)
+    cells = tables.cells_of(table)
     paint = layout.paint_cell if screen.color else str
     width = screen.width
     if width is None or layout.total(cells.widths(layout.ROOM)) <= width:

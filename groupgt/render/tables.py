@@ -224,49 +224,31 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
     -----  ------
     a      0.5000
     """
-    cells = cells_of(headers, rows, style)
+    cells = cells_of(Table(headers, rows), style)
     if style == DEFAULT:
         return layout.rendered(cells)
     import tabulate
 
     check_style(style)
     opens, closes = STRONG.get(style, ("", ""))
-    text = tabulate.tabulate(
-        cells.rows,
-        headers=cells.headers,
-        tablefmt=style,
-        disable_numparse=True,
-        colalign=["right" if right else "left" for right in cells.right] if rows else None,
-    )
+    sides = ["right" if right else "left" for right in cells.right] if rows else None
+    text = tabulate.tabulate(cells.rows, cells.headers, style, disable_numparse=True, colalign=sides)
     return text.replace(OPENS, opens).replace(CLOSES, closes)
 
 
-def cells_of(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    style: str = DEFAULT,
-    shed: Sequence[str] = (),
-    keep: int = 1,
-    above: Sequence[str] = (),
-) -> layout.Cells:
-    """Convert a table to text cells with right-aligned numbers; the other arguments are for `layout.fitted`."""
-    columns = [[row[column] for row in rows] for column in range(len(headers))]
-    right = [_are_figures(column, is_name=place < keep) for place, column in enumerate(columns)]
-    texts = [[_cell(cell, style) for cell in row] for row in rows]
+def cells_of(table: Table, style: str = DEFAULT) -> layout.Cells:
+    """Convert a table to text cells with right-aligned numbers."""
+    columns = [[row[column] for row in table.rows] for column in range(len(table.headers))]
+    right = [_are_figures(column, is_name=place < table.keep) for place, column in enumerate(columns)]
+    texts = [[_cell(cell, style) for cell in row] for row in table.rows]
     for column in (place for place, is_right in enumerate(right) if is_right and style == DEFAULT):
         # Marks of significance are outside the column of digits.
         if any(row[column].endswith(MARKS) for row in texts):
             for row in texts:
                 if not row[column].endswith(MARKS):
                     row[column] = type(row[column])(f"{row[column]} ")
-    return layout.Cells(
-        [_cell(header, style) for header in headers],
-        texts,
-        right,
-        tuple(shed),
-        keep,
-        tuple(_cell(each, style) for each in above),
-    )
+    headers, above = ([_cell(text, style) for text in names] for names in (table.headers, table.above))
+    return layout.Cells(headers, texts, right, tuple(table.shed), table.keep, tuple(above))
 
 
 def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:

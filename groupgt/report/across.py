@@ -46,16 +46,8 @@ class AcrossTeller(Teller[Across]):
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per system, data set and metric."""
-        headers = [
-            "system",
-            "dataset",
-            "metric",
-            "mean",
-            "baseline",
-            "baseline_mean",
-            *csv_headers(Contrast),
-            "significant",
-        ]
+        first = ["system", "dataset", "metric", "mean", "baseline", "baseline_mean"]
+        headers = [*first, *csv_headers(Contrast), "significant"]
         places, metrics, baseline = self.result.places, self.result.metrics, self.result.baseline
         return headers, [
             [*places[name], str(metrics[text]), here, baseline, there, *csv_cells(each), int(each.significant)]
@@ -83,13 +75,8 @@ class AcrossTeller(Teller[Across]):
             "settings": asdict(result.settings),
             "rows": rows,
             "queries": {
-                name: {
-                    "qids": len(shared.qids),
-                    "alone": shared.alone,
-                    "absent": shared.absent,
-                    "reworded": list(shared.reworded),
-                }
-                for name, shared in result.shared.items()
+                name: {"qids": len(each.qids), "alone": each.alone, "absent": each.absent, "reworded": each.reworded}
+                for name, each in result.shared.items()
             },
         }
 

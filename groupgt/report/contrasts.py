@@ -17,6 +17,7 @@ from groupgt.comparison.systems import Basis, Systems, finite, interval
 from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import mean_of
+from groupgt.model.hits import Floats
 from groupgt.render import figures
 from groupgt.render.columns import effect_text, level_text
 from groupgt.render.document import Block, Item, bare
@@ -179,13 +180,11 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     corrected = corrected_headers(of_pairs(systems))
     for text in metrics:
         rows: list[list[Any]] = []
-        for pair in systems.pairs:
-            if pair.metric != text:
-                continue
+        for pair in (pair for pair in systems.pairs if pair.metric == text):
             contrast = pair.against
             # The mark goes next to the p of the deciding test.
             decisive = small(contrast.p_value) + MARK * contrast.significant
-            p_values = [small(contrast.raw_p_value), decisive] if corrected else [decisive]
+            p_values = [*([small(contrast.raw_p_value)] if corrected else []), decisive]
             rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, contrast.pairs])
         if rows:
             yield [systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows
@@ -246,15 +245,15 @@ def outcomes(systems: Systems) -> Figure:
     return figures.outcomes(rows, about(systems), systems.baseline)
 
 
-def _two(systems: Systems, first: str | None, second: str | None) -> tuple[str, str]:
-    """Return two systems to compare (default: the best system and the baseline)."""
+def _two(systems: Systems, first: str | None, second: str | None) -> list[tuple[str, Floats]]:
+    """Return two systems to compare (default: the best system and the baseline), with their values."""
     against = second or systems.baseline
     others = [name for name in systems.names if name != against]
     chosen = first or (systems.best if systems.best in others else None) or others[0]
     for name in (chosen, against):
         if name not in systems.values:
             raise ConfigError(f"system {name!r} was not compared{near_names(str(name), systems.names)}")
-    return chosen, against
+    return [(name, systems.values[name][systems.primary]) for name in (chosen, against)]
 
 
 def _gain_kind(gain: float) -> str:
@@ -263,28 +262,24 @@ def _gain_kind(gain: float) -> str:
 
 def scatter(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
     """Draw each query's values in two systems; the queries furthest apart are named."""
-    chosen, against = _two(systems, first, second)
     sign = 1 if systems.higher else -1
-    values, other = (systems.values[name][systems.primary] for name in (chosen, against))
+    (chosen, values), (against, other) = _two(systems, first, second)
     places: dict[tuple[float, float], list[str]] = {}
     for place in np.flatnonzero(~np.isnan(values - other)).tolist():
         places.setdefault((float(other[place]), float(values[place])), []).append(systems.qids[place])
     apart = sorted(places.items(), key=lambda item: -abs(item[0][1] - item[0][0]))
-    rows = [
-        {
-            **{"x": x, "y": y, "times": len(qids), "qids": shortlist(qids), "kind": _gain_kind(sign * (y - x))},
-            "name": shortlist(qids, 1) if number < NAMED and abs(y - x) > SLACK else "",
-        }
-        for number, ((x, y), qids) in enumerate(apart)
-    ]
+    rows: list[dict[str, Any]] = []
+    for (x, y), qids in apart:
+        name = shortlist(qids, 1) if len(rows) < NAMED and abs(y - x) > SLACK else ""
+        kind = _gain_kind(sign * (y - x))
+        rows.append({"x": x, "y": y, "times": len(qids), "qids": shortlist(qids), "kind": kind, "name": name})
     return figures.scatter(rows, about(systems), chosen, against)
 
 
 def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
     """Draw sorted per-query differences between two systems (default: the best system and the baseline)."""
-    chosen, against = _two(systems, first, second)
     sign = 1 if systems.higher else -1
-    values, other = (systems.values[name][systems.primary] for name in (chosen, against))
+    (chosen, values), (against, other) = _two(systems, first, second)
     gains = [(sign * gain, place) for place, gain in enumerate((values - other).tolist()) if not math.isnan(gain)]
     rows = []
     for number, (gain, place) in enumerate(sorted(gains, key=lambda item: (-item[0], item[1])), 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from groupgt.comparison.contrast import Contrast, comparisons
@@ -64,8 +65,8 @@ def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, setting
     size = measured(contrasts[largest], settings, count)
     if len(contrasts) == 1:
         yield sentence_of("same", *other.parts(begins, f"{within}: {size}."))
-        return
-    yield sentence_of("same", *other.parts(begins, f"{within}. Largest difference: "), largest, f", {size}.")
+    else:
+        yield sentence_of("same", *other.parts(begins, f"{within}. Largest difference: "), largest, f", {size}.")
 
 
 def by_ranks(contrast: Contrast) -> str:
@@ -98,16 +99,12 @@ def of_two(
 ) -> data.Sentence:
     """Describe the difference between two systems, significant or not, and on how many queries each is better."""
     kind = {"better": "gain", "worse": "loss"}.get(contrast.standing, "same")
-    decided = f" is significantly {contrast.standing} than " if contrast.significant else None
+    than = f"significantly {contrast.standing} than" if contrast.significant else "not significantly different from"
     size = measured(contrast, settings, count, f" in {label}", correction)
     counts = f"It is better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}, and the same on "
-    effect = contrast.effect_size
-    rest = f": {size}. {counts}{contrast.ties:,}." + (
-        f" Effect size {signed(effect, 2)}." if math.isfinite(effect) else ""
-    )
-    return sentence_of(
-        kind, "", first, decided or " is not significantly different from ", second, by_ranks(contrast) + rest
-    )
+    effect = f" Effect size {signed(contrast.effect_size, 2)}." if math.isfinite(contrast.effect_size) else ""
+    rest = f"{by_ranks(contrast)}: {size}. {counts}{contrast.ties:,}.{effect}"
+    return sentence_of(kind, "", first, f" is {than} ", second, rest)
 
 
 def undefined(contrast: Contrast, settings: Settings) -> str:
@@ -120,10 +117,10 @@ def undefined(contrast: Contrast, settings: Settings) -> str:
 
 def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
     """Recommend the default test if too few queries differ for the chosen test to be reliable; otherwise empty."""
-    few = {name: each for name, each in contrasts.items() if is_unreliable(each, settings)}
+    few = [f"{name} {each.differ:,}" for name, each in contrasts.items() if is_unreliable(each, settings)]
     if not few:
         return ""
-    where = shortlist([f"{name} {each.differ:,}" for name, each in few.items()], LISTED, " … and {:,} more")
+    where = shortlist(few, LISTED, " … and {:,} more")
     return (
         f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test. "
         "The default, --test randomization, is exact even then"
@@ -178,15 +175,12 @@ def whole(systems: Systems) -> Iterator[str]:
 
 def warnings(systems: Systems) -> list[str]:
     """Return warnings about the primary metric, such as few differing queries or excluded queries."""
-    settings = systems.settings
-    lines = [f"warning: {text}" for text in warnings_about(systems.evaluations)]
     contrasts = systems.against_baseline
-    lines += [f"warning: {text}" for text in whole(systems)]
-    lines += [f"warning: {text}" for text in too_few({} if systems.basis else contrasts, systems.label, settings)]
+    undecided = too_few({} if systems.basis else contrasts, systems.label, systems.settings)
+    found = chain(warnings_about(systems.evaluations), whole(systems), undecided)
+    lines = [f"warning: {text}" for text in found]
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:
-        lines.append(
-            f"differences from {systems.baseline} exclude queries evaluated for only one of the two systems: "
-            f"{shortlist(alone, LISTED, ' … and {:,} more')}"
-        )
+        exclude = f"differences from {systems.baseline} exclude queries evaluated for only one of the two systems"
+        lines.append(f"{exclude}: {shortlist(alone, LISTED, ' … and {:,} more')}")
     return lines

@@ -109,12 +109,8 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
                     value = differences.power(row.difference, count, row.alpha, systems.settings.test)
                     points.append({**shared, "queries": count, "power": value})
         evaluated = max((row.queries for row in systems.rows), default=0)
-        about = About(
-            systems.label,
-            evaluated,
-            systems.convention,
-            policy_text(systems.first.policy if systems.evaluations else systems.policy),
-        )
+        policy = policy_text(systems.first.policy if systems.evaluations else systems.policy)
+        about = About(systems.label, evaluated, systems.convention, policy)
         return tradeoffs.power(points, about, self.result.power, queries, systems.baseline)
 
     def csv_rows(self) -> Grid:

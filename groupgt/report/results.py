@@ -22,11 +22,7 @@ from groupgt.report.times import from_cache
 from groupgt.store.stamped import Writer, text_file
 
 # Formats that are the report with another table style.
-STYLES = {
-    "table": ("table.txt", tables.DEFAULT),
-    "markdown": ("table.md", "github"),
-    "latex": ("table.tex", "latex_booktabs"),
-}
+STYLES = {"table": ("txt", tables.DEFAULT), "markdown": ("md", "github"), "latex": ("tex", "latex_booktabs")}
 
 
 def results_of(outcome: Outcome) -> dict[str, Any]:
@@ -65,15 +61,10 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
         result["comparison"] = outcome.comparison[dataset].to_dict()
         del result["comparison"]["decision"]
     if dataset in outcome.stages:
-        result["stages"] = {
-            system: {
-                "groups": stages.total,
-                "kept": stages.kept,
-                "stages": jsonable(list(stages.stages)),
-                **({"trials": stages.trials} if stages.trials > 1 else {}),
-            }
-            for system, stages in outcome.stages[dataset].items()
-        }
+        result["stages"] = {}
+        for system, each in outcome.stages[dataset].items():
+            told = {"groups": each.total, "kept": each.kept, "stages": jsonable(list(each.stages))}
+            result["stages"][system] = told | ({"trials": each.trials} if each.trials > 1 else {})
     if dataset in outcome.answered:
         result["outcomes"] = {system: each.to_dict() for system, each in outcome.answered[dataset].items()}
     if dataset in outcome.against:
@@ -82,19 +73,9 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
 
 
 def _gates(outcome: Outcome) -> list[dict[str, Any]]:
+    names = ("gate", "system", "dataset", "metric", "passed", "reason", "value", "skipped", "timed")
     return [
-        {
-            "gate": gate.gate,
-            "system": gate.system,
-            "dataset": gate.dataset,
-            "metric": gate.metric,
-            "passed": gate.passed,
-            "reason": reason(gate),
-            "value": gate.value,
-            "skipped": gate.skipped,
-            "timed": gate.timed,
-        }
-        for gate in outcome.gates
+        {name: reason(gate) if name == "reason" else getattr(gate, name) for name in names} for gate in outcome.gates
     ]
 
 
@@ -131,8 +112,8 @@ def files_of(outcome: Outcome, parent: Path) -> dict[str, Writer]:
     """Return writers for the files that present an outcome, by name; its result folder will be in `parent`."""
     formats = outcome.experiment.config.output.formats
     files: dict[str, Writer] = {}
-    for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
-        files[name] = text_file(outcome.text(style) + "\n")
+    for ending, style in (STYLES[kind] for kind in formats if kind in STYLES):
+        files[f"table.{ending}"] = text_file(outcome.text(style) + "\n")
     if "report" in formats:
         files["report.html"] = outcome.to_html
     if "json" in formats:

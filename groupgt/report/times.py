@@ -40,16 +40,12 @@ def blocks(outcome: Outcome) -> Iterator[Item]:
         single, batched = (timing.latency_p50_ms, timing.latency_p95_ms), (timing.batched_p50_ms, timing.batched_p95_ms)
         name = f"{timing.dataset}: {timing.system}" if several else timing.system
         costs = [getattr(timing, name) for name in COSTS if has_costs]
-        digits = [*map(_digits, (*single, *batched)), *map(cost_text, costs)]
-        rows.append([name, _digits(timing.build_s), len(timing.single_ms), *digits])
+        digits = [*(fixed(value, 2) for value in (*single, *batched)), *map(cost_text, costs)]
+        rows.append([name, fixed(timing.build_s, 2), len(timing.single_ms), *digits])
     if rows:
         headers = ["time", "build s", "timed", "p50 ms", "p95 ms", "batched p50 ms", "batched p95 ms"]
         headers += ["mean cost", "p95 cost"] if has_costs else []
         yield Detail(Table(headers, rows, ("timed", "batched p95 ms", "batched p50 ms")))
-
-
-def _digits(value: float | None) -> str | None:
-    return None if value is None else fixed(value, 2)
 
 
 def cost_text(value: float | None) -> str:
