@@ -217,14 +217,9 @@ def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
 def differences(systems: Systems) -> Figure:
     """Draw differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
-    levels = [level(each) for _, each in _against_baseline(systems)]
+    levels = [level_text(each.confidence) for _, each in _against_baseline(systems)]
     stated = about(systems, level=levels[0] if levels else "")
     return figures.forest(rows, stated, delta=True, title=f"Differences against {systems.baseline}")
-
-
-def level(contrast: Contrast) -> str:
-    """Return the level of a difference's interval."""
-    return level_text(contrast.confidence)
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
@@ -285,7 +280,7 @@ def deltas(systems: Systems, first: str | None = None, second: str | None = None
     for number, (gain, place) in enumerate(sorted(gains, key=lambda item: (-item[0], item[1])), 1):
         rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": _gain_kind(gain)})
     contrast = systems.between(chosen, against)
-    stated = about(systems, level="CI" if contrast is None else level(contrast))
+    stated = about(systems, level="CI" if contrast is None else level_text(contrast.confidence))
     return figures.deltas(rows, stated, chosen, against, _delta(contrast))
 
 

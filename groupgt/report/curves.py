@@ -109,11 +109,11 @@ def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:
 def sweeps(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
     """Return a figure for each entry in the file that sweeps one or two options."""
     entries = {family: config.matrix for family, config in outcome.experiment.config.systems.items()}
-    members = {name: outcome.experiment.systems[name] for name in systems.names}
-    options = {
-        name: {key: getattr(member.options, key) for key in entries[member.family]} for name, member in members.items()
-    }
-    families = {name: member.family for name, member in members.items()}
+    families = {name: outcome.experiment.systems[name].family for name in systems.names}
+    options = {}
+    for name, family in families.items():
+        given = outcome.experiment.systems[name].options
+        options[name] = {key: getattr(given, key) for key in entries[family]}
     return sweeps_of(systems, entries, families, options)
 
 

@@ -13,9 +13,10 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import ENOUGH, TESTS
 from groupgt.evaluation.trials import p_of_f, values_in_trials
+from groupgt.render.columns import level_text
 from groupgt.render.page import data
 from groupgt.render.tables import counted, p_text, shortlist, signed
-from groupgt.report.contrasts import level, more_resamples
+from groupgt.report.contrasts import more_resamples
 from groupgt.report.decision import in_slices
 from groupgt.report.evidence import size_of
 from groupgt.report.sentences import WHOLE, differing_as_a_whole, sentence_of, warning, warnings_about
@@ -83,7 +84,7 @@ def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", c
     if reason := undefined(contrast, settings):
         return f"{signed(contrast.delta)}{of} ({reason})"
     low, high = contrast.delta_interval
-    between = "" if math.isnan(low) else f"{level(contrast)} {signed(low)} to {signed(high)}; "
+    between = "" if math.isnan(low) else f"{level_text(contrast.confidence)} {signed(low)} to {signed(high)}; "
     size = signed(contrast.delta)
     if contrast.ranks is not None:
         size = f"{signed(contrast.ranks, 2)} of all signed ranks"

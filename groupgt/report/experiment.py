@@ -36,8 +36,7 @@ from groupgt.report import (
     times,
     trials,
 )
-from groupgt.report.decision import Decision, decisions
-from groupgt.report.overall import overall, overall_card
+from groupgt.report.decision import Decision, decisions, overall, overall_card
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import enumerated, grouped, sentence_of, typeset, warning
 from groupgt.report.stages import items as staged
@@ -69,14 +68,12 @@ class OutcomeTeller(Teller[Outcome]):
     def metrics(self) -> dict[str, float]:
         """Return the means of each system as a flat dict; with several data sets, names begin with the data set."""
         several = len(self.result.evaluations) > 1
-        return tracked(
-            (
-                [*([dataset] if several else []), system],
-                {evaluation.label_of(text): mean for text, mean in evaluation.deciding.items()},
-            )
-            for dataset, by_system in self.result.evaluations.items()
-            for system, evaluation in by_system.items()
-        )
+        means = list[tuple[list[str], dict[str, float]]]()
+        for dataset, by_system in self.result.evaluations.items():
+            for system, each in by_system.items():
+                path = [dataset, system] if several else [system]
+                means.append((path, {each.label_of(text): mean for text, mean in each.deciding.items()}))
+        return tracked(means)
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per mean, overall and for each slice, as in means.csv."""
@@ -196,7 +193,7 @@ def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) ->
     ]
 
 
-def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
+def _on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """Yield the sentences on one data set that vary from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
@@ -229,10 +226,8 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield from map(Detail, contrasts.leaderboards(outcome.systems[dataset]))
     if not is_compared:
         yield from trials.blocks(outcome.evaluations[dataset], [evaluations[0].text_of(primary)])
-    if len(evaluations) > means.MOST_COLUMNS:
-        yield from map(Detail, means.slices_of(evaluations, primary))
-    else:
-        yield from map(Detail, means.slice_tables(evaluations))
+    has_columns = len(evaluations) <= means.MOST_COLUMNS
+    yield from map(Detail, means.slice_tables(evaluations) if has_columns else means.slices_of(evaluations, primary))
     if is_compared:
         table = outcome.comparison[dataset]
         compared = list(table.metrics)
@@ -260,12 +255,9 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
     by_cutoff = len(table.metrics) > tables.WIDEST
     for texts in grouped((each.cutoff if by_cutoff else None, text) for text, each in table.metrics.items()).values():
         headers = [f"against {table.baseline}", "queries", *(first.label_of(text) for text in texts)]
-        rows: list[list[Any]] = []
-        for name in (name for name in table.names if name != table.baseline):
-            by_metric = [table[name][text] for text in texts]
-            cells = [contrasts.delta_text(row) for row in by_metric]
-            rows.append([name, tables.range_text([row.pairs or 0 for row in by_metric]), *cells])
-        yield headers, rows
+        others = {name: [table[name][text] for text in texts] for name in table.names if name != table.baseline}
+        counts = {name: tables.range_text([row.pairs or 0 for row in rows]) for name, rows in others.items()}
+        yield headers, [[name, counts[name], *map(contrasts.delta_text, rows)] for name, rows in others.items()]
 
 
 def chosen(names: Sequence[str], dataset: str | None) -> str:
@@ -330,7 +322,7 @@ def _times(outcome: Outcome) -> data.Times:
         "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
         "gates": {name: gates.page_rows(outcome, name, timed=True) for name in outcome.systems},
         "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
-        "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
+        "verdict": {name: list(_on_time(outcome, name)) for name in outcome.systems},
     }
 
 

@@ -42,9 +42,8 @@ def explanation(
     if harmful := truth.harmful and truth.harmful[query]:
         parts.append(f"harmful: {first_of(sorted(harmful), ALTERNATIVES)}")
     if evaluation.labeller.name != "id":
-        parts.append(
-            f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
-        )
+        repeat = "a repeat hits what an earlier result already hit, and gains nothing"
+        parts.append(f"labeller {evaluation.labeller}; {repeat}")
     if evaluation.trials:
         times = round(complete_within(evaluation, None)[query] * len(evaluation.trials))
         parts.append(f"results are from the first trial; complete in {times:,} of {len(evaluation.trials):,} trials")
@@ -64,7 +63,6 @@ def explanation(
 
 
 def _why_without(populations: Populations, query: int) -> str:
-    """Describe how a query without groups is counted."""
     if populations.unanswerable[query]:
         return "is declared unanswerable, and counts only in the metrics for such queries"
     return "counts as 0" if populations.defined[query] else "is undefined (no ground truth) and excluded from all means"
@@ -85,9 +83,8 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
     for group in shown:
         names = [name + (f" (grade {grade:g})" if grade != 1 else "") for name, grade in truth.alternatives_of(group)]
         weight = f", weight {truth.group_weight[group]:g}" if truth.group_weight[group] != 1 else ""
-        lines.append(
-            f"{truth.group_label(group)}{weight}: {first_of(names, ALTERNATIVES, ' or ') or 'no alternatives'}"
-        )
+        alternatives = first_of(names, ALTERNATIVES, " or ") or "no alternatives"
+        lines.append(f"{truth.group_label(group)}{weight}: {alternatives}")
         for name in (truth.ids[alternative] for alternative in truth.relevant_in(group)[:ALTERNATIVES]):
             if corpus and name in corpus:
                 lines.append(f"    {name}: {snippet(corpus[name], SNIPPET)}")
@@ -141,11 +138,9 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
             name = f"{name}: {snippet(corpus[name], SNIPPET)}"
         hit = marks.get(rank, {})
         call = [str(calls[rank - 1])] if calls else []
-        rows.append(
-            [str(rank), *call, name, *([_named(hit)] if len(groups) > WIDE else [hit.get(n, "·") for n in groups])]
-        )
-        if judged:
-            rows[-1].append("" if hit else rejected.get(rank, ""))
+        cells = [_named(hit)] if len(groups) > WIDE else [hit.get(number, "·") for number in groups]
+        verdict = ["" if hit else rejected.get(rank, "")] if judged else []
+        rows.append([str(rank), *call, name, *cells, *verdict])
     columns = ["hits"] if len(groups) > WIDE else [f"g{number}" for number in groups]
     headers = ["rank", *(["call"] if calls else []), "result", *columns, *(["judged"] if judged else [])]
     note = counted(length, "result")

@@ -73,15 +73,7 @@ def untimed_page(title: str, datasets: list[Dataset]) -> Page:
     """Return the data of a page without an experiment: its only time is when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
-    return {
-        "title": title,
-        "datasets": datasets,
-        "facts": [],
-        "across": [],
-        "overall": None,
-        "gates_title": "",
-        "times": times,
-    }
+    return Page(title=title, datasets=datasets, facts=[], across=[], overall=None, gates_title="", times=times)
 
 
 def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
@@ -97,10 +89,8 @@ def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
 def _opening(title: str) -> bytes:
     texts = [*(_file(f"scripts/{name}.js") for name in SCRIPTS), *(each.text.encode() for each in LIBRARIES)]
     scripts = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in texts)
-    policy = (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    policy = f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
+    policy += "base-uri 'none'; form-action 'none'"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
