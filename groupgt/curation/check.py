@@ -323,9 +323,8 @@ def _asked_twice(truth: GroundTruth, groups_by_query: Groups) -> list[str]:
         of_text.setdefault(normal_text(text or "").casefold(), []).append(query)
     pairs = ((first, query) for text, (first, *others) in of_text.items() if text for query in others)
     needed = {query: set(groups) for query, groups in groups_by_query.items()}
-    return [
-        f"{truth.qids[one]} and {truth.qids[other]}" for one, other in pairs if needed.get(one) != needed.get(other)
-    ]
+    differing = [(one, other) for one, other in pairs if needed.get(one) != needed.get(other)]
+    return [f"{truth.qids[one]} and {truth.qids[other]}" for one, other in differing]
 
 
 def _redundant_groups(truth: GroundTruth, groups_by_query: Groups) -> tuple[list[str], list[str]]:

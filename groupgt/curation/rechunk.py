@@ -271,11 +271,8 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
     for row in np.flatnonzero(enough | _best(pairs.alternative, score)).tolist():
         chunk = (names[pairs.result[row]], float(score[row]), bool(enough[row]))
         of_text.setdefault(int(pairs.alternative[row]), []).append(chunk)
-    return [
-        Share(alternative, *chunk)
-        for alternative, number in enumerate(text_of.tolist())
-        for chunk in of_text.get(number, [])
-    ]
+    found = enumerate(of_text.get(number, []) for number in text_of.tolist())
+    return [Share(alternative, *chunk) for alternative, chunks_of in found for chunk in chunks_of]
 
 
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:

@@ -252,11 +252,8 @@ class Session:
 
     def _left(self, qid: str, state: QueryState) -> list[Question]:
         """Return the questions about a query, except those made moot by other answers."""
-        return [
-            question
-            for question in self.prepare().by_query.get(qid, [])
-            if item_key(question.item) in state.answers or not _is_moot(question, state)
-        ]
+        every = self.prepare().by_query.get(qid, [])
+        return [each for each in every if item_key(each.item) in state.answers or not _is_moot(each, state)]
 
     def _minutes_left(self, left: int) -> float | None:
         """Estimate the remaining time as the median time per query, without breaks, times the remaining queries."""
@@ -292,11 +289,8 @@ class Session:
             questions_left = self._left(qid, state)
             return {**shown, "questions": [self._question(qid, question, state) for question in questions_left]}
         docs = list(dict.fromkeys([*state.pool, *state.passages]))
-        groups = [
-            {"number": number, "name": group.name, "docs": list(group.docs)}
-            for number, group in state.groups.items()
-            if group.docs
-        ]
+        kept = ((number, group) for number, group in state.groups.items() if group.docs)
+        groups = [{"number": number, "name": group.name, "docs": list(group.docs)} for number, group in kept]
         similar = self._suggestions(state)
         shown |= {"groups": groups, "passages": [self._passage(doc, state) | similar.get(doc, {}) for doc in docs]}
         shown["suggestions"] = [self._passage(doc, state) | like for doc, like in similar.items() if doc not in docs]
@@ -399,12 +393,6 @@ class Session:
         state = self.state(qid)
         return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], SEARCH_RESULTS)]
 
-    def _new_group(self, qid: str, state: QueryState) -> int:
-        """Return a group number that the query has never used, not even in an undone act."""
-        acts = self._acts_of(qid)
-        had = [int(act[key]) for act in acts for key in ("group", "new") if isinstance(act.get(key), int)]
-        return 1 + max([0, *had, *state.groups])
-
     def act(self, requested: Mapping[str, Any]) -> Act:
         """Write an act from the page to the journal, or raise `DataError` if the act is currently invalid."""
         kind, qid = requested.get("act"), requested.get("qid")
@@ -423,7 +411,10 @@ class Session:
             if fields["of"] is None:
                 raise DataError("nothing to undo")
         elif kind == "split" or (kind == "group" and fields.get("group") is None):
-            fields["new" if kind == "split" else "group"] = self._new_group(qid, state)
+            # A number that the query has never used, not even in an undone act.
+            used = (act.get(key) for act in self._acts_of(qid) for key in ("group", "new"))
+            numbers = [number for number in used if isinstance(number, int)]
+            fields["new" if kind == "split" else "group"] = 1 + max([0, *numbers, *state.groups])
         elif kind == "group" and fields["group"] not in list(state.groups):
             raise DataError(f"expected a group of query {qid!r}, found {display(fields['group'])}")
         if fault := act_fault({"at": "", "by": "", "seq": 0, **fields}):
@@ -437,11 +428,8 @@ class Session:
         for doc in (act.get("doc"), *(act.get("docs") or [])):
             if doc is not None and doc not in texts and doc not in state.marks:
                 raise DataError(f"expected a passage of the corpus, found {display(doc)}")
-        of_groups = {
-            "relevant": act.get("groups"),
-            "merge": [act.get("group"), act.get("into")],
-            "split": [act.get("group")],
-        }
+        one = act.get("group")
+        of_groups = {"relevant": act.get("groups"), "merge": [one, act.get("into")], "split": [one]}
         for group in of_groups.get(kind) or []:
             if group not in state.groups:
                 raise DataError(f"expected a group of query {act['qid']!r}, found {display(group)}")
@@ -489,10 +477,8 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, Any]], list[s
     nonrelevant: list[str] = []
     for group in truth[qid] if qid in truth.index else []:
         fields = group if isinstance(group, dict) else {"alternatives": group}
-        pairs = [
-            (cell, 1.0) if isinstance(cell, str) else (cell.get("id"), float(cell.get("grade", 1)))
-            for cell in fields["alternatives"]
-        ]
+        cells = [{"id": cell} if isinstance(cell, str) else cell for cell in fields["alternatives"]]
+        pairs = [(cell.get("id"), float(cell.get("grade", 1))) for cell in cells]
         if any(name is None for name, _ in pairs):
             raise ConfigError(
                 f"query {qid!r}: expected ids of passages in existing ground truth, found spans, texts or sets, "

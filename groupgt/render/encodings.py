@@ -115,10 +115,8 @@ def tips(**titles: str) -> list[Layer]:
     """Return the tooltip for a mark."""
     numbers = {"value", "low", "high", "delta", "latency", "share"}
     number, name = {"type": "quantitative", "format": ".4f"}, {"type": "nominal"}
-    return [
-        {"field": field, "title": title or field, **(number if field in numbers else name)}
-        for field, title in titles.items()
-    ]
+    kinds = {field: number if field in numbers else name for field in titles}
+    return [{"field": field, "title": title or field, **kinds[field]} for field, title in titles.items()]
 
 
 def logarithmic(field: str, title: str) -> Layer:
@@ -140,12 +138,9 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
     color = {**colored("system", names, [f"$system{place}" for place in range(count)]), "legend": None}
     dash = nominal("system", scale={"domain": names, "range": list(map(list, DASHES[:count]))}, legend=None)
     is_named = {"field": "system", "oneOf": names}
+    grey = {**mark, "strokeWidth": 1, "color": "$same", "opacity": 0.7}
     layers = [
-        layer(
-            {**mark, "strokeWidth": 1, "color": "$same", "opacity": 0.7},
-            {**encoding, "detail": nominal("system")},
-            {"not": is_named},
-        ),
+        layer(grey, {**encoding, "detail": nominal("system")}, {"not": is_named}),
         layer({**mark, "strokeWidth": 2.2}, {**encoding, "color": color, "strokeDash": dash}, is_named),
     ]
     text = {**{axis: encoding[axis] for axis in "xy"}, "text": nominal("label"), "color": color}
@@ -215,9 +210,8 @@ def stacked_bars(
     `colors` contains the theme color for each part; `key` is the legend.
     """
     shared = {"y": {**y, "sort": None}, "x": numeric("count", stack="zero", **x), "order": numeric("order")}
-    fills, inks = (
-        colored(field, list(colors), [f"${start}{color}" for color in colors.values()]) for start in ("", "on")
-    )
+    parts, names = list(colors), list(colors.values())
+    fills, inks = (colored(field, parts, [f"${start}{name}" for name in names]) for start in ("", "on"))
     bars = layer({"type": "bar"}, {**shared, "color": {**fills, "legend": key}, "tooltip": tooltip})
     text = {"text": numeric("count", format=","), "color": {**inks, "legend": None}}
     counts = layer({"type": "text", "align": "right", "dx": -4}, {**shared, **text}, "datum.count > 0")

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, repeat
 
 # Minimum width, in columns, to which text in a cell and a name are cut.
 SHORTEST_COLUMNS, SHORTEST_NAME = 16, 12
@@ -158,10 +158,8 @@ class Cells:
 
     def widths(self, padding: int = 0) -> list[int]:
         """Return the width of each column; the first column of a group makes room for its title."""
-        widths = [
-            max(columns_of(header) + padding, *(columns_of(row[place]) for row in self.rows), 0)
-            for place, header in enumerate(self.headers)
-        ]
+        columns = zip(self.headers, zip(*self.rows) if self.rows else repeat(()))
+        widths = [max([columns_of(header) + padding, *map(columns_of, column)]) for header, column in columns]
         for start, end in self.groups:
             widths[start] += max(0, columns_of(self.above[start]) - total(widths[start:end]))
         return widths
@@ -279,9 +277,8 @@ def _shortened(cells: Cells, width: int) -> Cells:
         longest[max(others or places, key=longest.__getitem__)] -= 1
     if longest == widths:
         return cells
-    rows = [
-        [(cut if " " in text else middle_cut)(text, size) for text, size in zip(row, longest)] for row in cells.rows
-    ]
+    sized = (zip(row, longest) for row in cells.rows)
+    rows = [[cut(text, size) if " " in text else middle_cut(text, size) for text, size in row] for row in sized]
     return replace(cells, rows=rows)
 
 

@@ -179,6 +179,5 @@ class Teller(ABC, Generic[ResultT]):
         from groupgt.render.document import document
         from groupgt.render.entries import Entries
 
-        return document(
-            [item for item in self.blocks() if isinstance(item, (tuple, Table, Entries))], style, self.title
-        )
+        items = [item for item in self.blocks() if isinstance(item, (tuple, Table, Entries))]
+        return document(items, style, self.title)

@@ -58,11 +58,8 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         return figure_of("sweep", title, about, body, filled, columns, f"{text}.")
     numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
     place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
-    place_of |= (
-        {"scale": {"zero": False, "nice": False, "padding": 24}}
-        if numeric
-        else {"sort": None, "axis": {"labelAngle": 0}}
-    )
+    scale = {"zero": False, "nice": False, "padding": 24}
+    place_of |= {"scale": scale} if numeric else {"sort": None, "axis": {"labelAngle": 0}}
     families = distinct(rows, "family")
     color = by_system(families, "family")
     y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
@@ -132,9 +129,8 @@ def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
     placed = [{**row, "side": "left" if row["x"] < middle else "right"} for row in rows]
     scale = {"zero": False, "nice": False, "padding": 24}
     place = {key: numeric(key, scale=scale, title=title) for key, title in zip("xy", titles)}
-    layers = [
-        layer(points(70), {**place, "color": {"value": "$ink"}, "tooltip": tips(system="", x=titles[0], y=titles[1])})
-    ]
+    tooltip = tips(system="", x=titles[0], y=titles[1])
+    layers = [layer(points(70), {**place, "color": {"value": "$ink"}, "tooltip": tooltip})]
     for side, shift in (("left", 8), ("right", -8)):
         name = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 160}
         layers.append(layer(name, {**place, "text": nominal("system")}, f"datum.side === '{side}'"))

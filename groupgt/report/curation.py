@@ -73,11 +73,9 @@ class CheckTeller(Teller[Check]):
         if found := [_finding_row(each) for each in of_truth if _is_told(each) and each.what not in USUAL]:
             blocks.append(Table(["also found in the ground truth", "count", "example"], found))
         if runs:
-            queries = of_truth[0].count
             told = [each for _, findings in runs for each in findings if _is_told(each)]
-            kinds = list(
-                dict.fromkeys(each.what for each in told if (each.what, each.count) != (WITH_RESULTS, queries))
-            )
+            usual = (WITH_RESULTS, of_truth[0].count)
+            kinds = dict.fromkeys(each.what for each in told if (each.what, each.count) != usual)
             headers = ["run", *(HEADINGS.get(what, what) for what in kinds)]
             of_runs: list[list[Any]] = []
             for name, findings in runs:

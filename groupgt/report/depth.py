@@ -126,11 +126,8 @@ class ThresholdsTeller(Teller[Thresholds]):
             threshold = "none" if each.threshold is None else _number(each.threshold)
             empty, answered = (f"{100 * share:.1f}%" for share in (each.abstains, each.answered))
             rows.append([each.run, threshold, empty, each.recall, answered])
-        return [
-            Verdict(list(self._sentences())),
-            Table(headers, rows, keep=2),
-            f"{answerable}, {others} unanswerable; {ignored}",
-        ]
+        counts = f"{answerable}, {others} unanswerable; {ignored}"
+        return [Verdict(list(self._sentences())), Table(headers, rows, keep=2), counts]
 
     @property
     def _distances(self) -> set[str]:

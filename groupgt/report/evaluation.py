@@ -72,12 +72,8 @@ class EvaluationTeller(Teller[Evaluation]):
     def blocks(self) -> list[Block]:
         """Return the means overall and by slice, the population, and note on the convention."""
         evaluation = self.result
-        means: list[Block] = [
-            *_title([evaluation]),
-            measured.means_grid(evaluation),
-            *measured.slice_tables([evaluation]),
-        ]
-        means += measured.call_tables([evaluation])
+        means: list[Block] = [*_title([evaluation]), measured.means_grid(evaluation)]
+        means += [*measured.slice_tables([evaluation]), *measured.call_tables([evaluation])]
         noise = _noise({evaluation.name: evaluation}, list(evaluation.metrics))
         return [
             *means,
@@ -199,10 +195,9 @@ class EvaluationsTeller(Teller[Evaluations]):
     def csv_rows(self) -> Grid:
         """Return headers and one row per run or, with slices, one row per mean."""
         evaluations = list(self.result.values())
-        is_sliced = any(evaluation.slicer.by for evaluation in evaluations)
-        return (
-            means_and_slices(evaluations) if is_sliced else measured.side_by_side(evaluations, self.result.conventions)
-        )
+        if any(evaluation.slicer.by for evaluation in evaluations):
+            return means_and_slices(evaluations)
+        return measured.side_by_side(evaluations, self.result.conventions)
 
     def frame_rows(self) -> Grid:
         """Return headers and one row per mean."""

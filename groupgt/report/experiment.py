@@ -89,10 +89,8 @@ class OutcomeTeller(Teller[Outcome]):
         name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
         systems = outcome.systems[name]
         latency = times.figure(systems, times.latencies(outcome, name))
-        return {
-            **comparison.drawable(systems, outcome.comparison.get(name, systems)),
-            **existing_figures(curves.sweeps(outcome, systems), latency),
-        }
+        drawings = comparison.drawable(systems, outcome.comparison.get(name, systems))
+        return drawings | existing_figures(curves.sweeps(outcome, systems), latency)
 
     def page(self) -> bytes:
         """Return the HTML page of the experiment."""
@@ -287,7 +285,8 @@ def page_of(outcome: Outcome) -> data.Page:
         for name in decisions(outcome)
         if name in outcome.systems
     ]
-    shown = [gate for gate in outcome.gates if gate.dataset in outcome.systems]
+    shown, made = [gate for gate in outcome.gates if gate.dataset in outcome.systems], decisions(outcome)
+    whole = overall(made, outcome.gates) if len(made) > 1 else None
     return {
         "title": outcome.experiment.title,
         "datasets": datasets,
@@ -298,19 +297,10 @@ def page_of(outcome: Outcome) -> data.Page:
             *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
         ],
         "across": list(across.verdict_of(outcome)),
-        "overall": _overall(outcome),
+        "overall": whole and (whole[0].badge, whole[0].sentence, whole[1]),
         "gates_title": gates.page_title(shown, outcome.experiment.config.baseline),
         "times": sure(_times(outcome)),
     }
-
-
-def _overall(outcome: Outcome) -> tuple[str, list[str], list[str]] | None:
-    """Return the badge and the sentence over several data sets, and those whose own sentence it repeats."""
-    made = decisions(outcome)
-    if len(made) < 2:
-        return None
-    decision, repeated = overall(made, outcome.gates)
-    return decision.badge, decision.sentence, repeated
 
 
 def _times(outcome: Outcome) -> data.Times:

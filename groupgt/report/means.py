@@ -48,9 +48,8 @@ def means_grid(evaluation: Evaluation) -> Grid:
         headers = ["metric", *("all" if cutoff is None else f"@{cutoff}" for cutoff in cutoffs)]
         distinct = dict.fromkeys(names.values())
         return headers, [[name, *(cells.get((name, cutoff), "") for cutoff in cutoffs)] for name in distinct]
-    return ["metric", "mean", "queries"], [
-        [label, evaluation.deciding[text], evaluation.counted(text)] for text, label in labels.items()
-    ]
+    rows = [[label, evaluation.deciding[text], evaluation.counted(text)] for text, label in labels.items()]
+    return ["metric", "mean", "queries"], rows
 
 
 def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Grid]:
@@ -81,9 +80,8 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
         return means_grid(first)
     if len(first.metrics) <= tables.WIDEST:
         return _run_rows(evaluations, list(first.metrics))
-    return ["metric", *(evaluation.name for evaluation in evaluations)], [
-        [first.label_of(text), *(evaluation.deciding[text] for evaluation in evaluations)] for text in first.metrics
-    ]
+    rows = [[first.label_of(text), *(each.deciding[text] for each in evaluations)] for text in first.metrics]
+    return ["metric", *(each.name for each in evaluations)], rows
 
 
 def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
@@ -193,7 +191,10 @@ def _population_notes(
     evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None
 ) -> Iterator[str]:
     yield from population(evaluations, conventions)
-    yield from _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
+    first = evaluations[0]
+    for named, texts in grouped((each.convention, text) for text, each in first.metrics.items()).items():
+        if len(conventions) == 1 and named not in (None, first.convention):
+            yield f"convention {named}: {', '.join(texts)}"
     yield from _judged(evaluations, primary)
 
 
@@ -358,13 +359,6 @@ def _assisted(columns: Mapping[str, Sequence[Any]], query: str) -> Iterator[str]
     """Note the queries that were not judged independently of prior judgments."""
     if count := sum(value is True for value in columns.get("assisted", ())):
         yield f"{counted(count, query)} judged with prior judgments in view, not independently"
-
-
-def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
-    """List metrics that name a convention other than the one in effect."""
-    for convention, texts in grouped((each.convention, text) for text, each in evaluation.metrics.items()).items():
-        if convention not in (None, evaluation.convention):
-            yield f"convention {convention}: {', '.join(texts)}"
 
 
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:

@@ -77,10 +77,10 @@ class OutcomesTeller(Teller[Outcomes]):
 
         result = self.result
         shares = [(side, result.shares[side]) for side in SIDES.values() if side in result.shares]
-        rows = [
-            {"name": f"retrieval {side}", "value": each.value, **dict(zip(("low", "high"), each.interval)), "kind": ""}
-            for side, each in shares
-        ]
+        rows = []
+        for side, each in shares:
+            low, high = each.interval
+            rows.append({"name": f"retrieval {side}", "value": each.value, "low": low, "high": high, "kind": ""})
         level = level_text(result.confidence)
         about = About("share of correct answers", len(result.queries), "coverage", ASSOCIATION, level=level)
         return forest(rows, about, title="Correct answers by retrieval")
@@ -88,9 +88,8 @@ class OutcomesTeller(Teller[Outcomes]):
     def csv_rows(self) -> Grid:
         """Return headers and one row per cell of the table of counts, and per share."""
         result = self.result
-        rows: list[list[Any]] = [
-            [label, None, None, None, len(qids), len(result.queries)] for label, qids in _cells(result).items()
-        ]
+        total, cells = len(result.queries), _cells(result)
+        rows: list[list[Any]] = [[label, None, None, None, len(qids), total] for label, qids in cells.items()]
         rows += [[name, each.value, *each.interval, each.part, each.whole] for name, each in result.shares.items()]
         return ["name", "value", "low", "high", "part", "whole"], nulls(rows)
 

@@ -133,8 +133,5 @@ def folded(systems: Systems, decision: Decision, against: Against | None = None)
 def page_part(systems: Systems, decision: Decision, against: Against | None = None) -> data.First:
     """Return the queries to look at first, for the page."""
     why, found = first_queries(systems, decision, against)
-    return {
-        "why": f"{why[0].upper()}{why[1:]}." if why else "",
-        "queries": found,
-        "all": f"All {counted(len(systems.qids), 'query')}",
-    }
+    why = f"{why[0].upper()}{why[1:]}." if why else ""
+    return {"why": why, "queries": found, "all": f"All {counted(len(systems.qids), 'query')}"}

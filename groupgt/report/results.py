@@ -27,12 +27,10 @@ STYLES = {"table": ("txt", tables.DEFAULT), "markdown": ("md", "github"), "latex
 
 def results_of(outcome: Outcome) -> dict[str, Any]:
     """Build the contents of results.json."""
-    results: dict[str, Any] = {
-        "name": outcome.experiment.title,
-        "datasets": {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations},
-    }
+    datasets = {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations}
     for dataset, decision in decisions(outcome).items():
-        results["datasets"][dataset]["decision"] = decision.to_dict()
+        datasets[dataset]["decision"] = decision.to_dict()
+    results: dict[str, Any] = {"name": outcome.experiment.title, "datasets": datasets}
     if outcome.experiment.rule.is_timeless and outcome.overall is not None:
         results["best"] = outcome.overall
     if outcome.previous is not None:

@@ -360,12 +360,8 @@ def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str,
         yield "Better / same / worse", f"{contrast.wins:,} / {contrast.ties:,} / {contrast.losses:,} queries"
         if contrast.unpaired:
             yield "Not paired", f"{counted(contrast.unpaired, 'query')} with a value for only one of the two systems"
-    low_mean, high_mean = systems.ends(row.name)
-    of = (
-        ""
-        if low_mean is None
-        else f" ({level_text(systems.settings.confidence)} {fixed(low_mean)} to {fixed(high_mean)})"
-    )
+    low, high = systems.ends(row.name)
+    of = "" if low is None else f" ({level_text(systems.settings.confidence)} {fixed(low)} to {fixed(high)})"
     yield f"Mean {systems.label}", f"{fixed(row.mean)}{of}"
     if row.kind == "baseline":
         yield "Role", "Baseline: all changes are relative to this system."

@@ -104,9 +104,8 @@ def _opening(title: str) -> bytes:
 
 def stylesheet() -> str:
     """Return the CSS shared by all pages."""
-    light, dark = (
-        "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
-    )
+    themes = (THEMES[theme].items() for theme in ("light", "dark"))
+    light, dark = ("".join(f"--{name}:{color};" for name, color in theme) for theme in themes)
     colors = f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
     return colors + _file("page.css").decode()
 
