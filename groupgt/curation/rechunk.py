@@ -376,14 +376,10 @@ def _lost_text(row: Carried) -> str:
 def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]], harmful: Sequence[Any] = ()) -> GroundTruth:
     """Replace all alternatives and harmful ids, and keep everything else except excluded ids. Omit empty groups."""
     groups = iter(groups)
-    rows = [
-        [
-            {**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives
-            for group, alternatives in zip(written, groups)
-            if alternatives
-        ]
-        for _, written in truth.items()
-    ]
+    rows = []
+    for _, written in truth.items():
+        kept = [(group, alternatives) for group, alternatives in zip(written, groups) if alternatives]
+        rows.append([{**group, "alternatives": each} if isinstance(group, dict) else each for group, each in kept])
     columns, texts = truth.columns, truth.texts
     changed = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=texts, columns=columns, harmful=harmful)
     return replace(changed, keys=truth.keys, shape=truth.shape)

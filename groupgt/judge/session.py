@@ -113,14 +113,11 @@ class Session:
         begun = settings_of(log.acts)
         if log.acts and begun != plan.settings:
             differing = [key for key in {**begun, **plan.settings} if begun.get(key) != plan.settings.get(key)]
-            raise ConfigError(
-                f"{log.path}: this journal was started with other settings ({', '.join(differing)}); "
-                "use those, or another name with --by"
-            )
-        for source in (plan.truth, plan.prior):
-            if source is not None:
-                for qid in plan.queries:
-                    starting(source, qid)
+            settings = f"other settings ({', '.join(differing)}); use those, or another name with --by"
+            raise ConfigError(f"{log.path}: this journal was started with {settings}")
+        for source in (source for source in (plan.truth, plan.prior) if source is not None):
+            for qid in plan.queries:
+                starting(source, qid)
         self._lock = threading.Lock()
         self._order: _Order | None = None
         self._passages: Passages | None = None
@@ -480,10 +477,10 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, Any]], list[s
         cells = [{"id": cell} if isinstance(cell, str) else cell for cell in fields["alternatives"]]
         pairs = [(cell.get("id"), float(cell.get("grade", 1))) for cell in cells]
         if any(name is None for name, _ in pairs):
-            raise ConfigError(
-                f"query {qid!r}: expected ids of passages in existing ground truth, found spans, texts or sets, "
-                "which cannot be judged; give the queries in a file without ground truth"
+            found = (
+                "found spans, texts or sets, which cannot be judged; give the queries in a file without ground truth"
             )
+            raise ConfigError(f"query {qid!r}: expected ids of passages in existing ground truth, {found}")
         relevant = {str(name): grade for name, grade in pairs if grade > 0}
         nonrelevant += [str(name) for name, grade in pairs if grade <= 0]
         if relevant:

@@ -218,12 +218,10 @@ def _card(card: Card, screen: Screen) -> str:
 def _names_in(parts: Sequence[str], screen: Screen, indent: str = "  ", taken: int = 0) -> str:
     """Wrap a sentence and make its names bold; `taken` columns of the first line are in use."""
     escaped = [printable(part) for part in parts]
-    if not screen.color:
-        marked = escaped
-    else:
-        marked = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(escaped)]
+    if screen.color:
+        escaped = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(escaped)]
     opens, closes = layout.painted("|", "bold").split("|")
-    text = layout.wrapped("\0" * taken + "".join(marked), screen.width, indent).removeprefix("\0" * taken)
+    text = layout.wrapped("\0" * taken + "".join(escaped), screen.width, indent).removeprefix("\0" * taken)
     return text.replace(OPENS, opens).replace(CLOSES, closes)
 
 

@@ -273,15 +273,9 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
     Rows: `system`, `outcome` (better, same, worse), `count`.
     """
     kinds = {"better": "turn4", "same": "turn2", "worse": "turn0"}
-    body = stacked_bars(
-        down("system"),
-        {"title": "queries", "scale": {"nice": False}},
-        "outcome",
-        kinds,
-        {**legend(f"than {baseline}"), "symbolType": "square"},
-        tips(system="system", outcome="", count="queries"),
-        STEP + 4,
-    )
+    x, key = {"title": "queries", "scale": {"nice": False}}, {**legend(f"than {baseline}"), "symbolType": "square"}
+    tooltip = tips(system="system", outcome="", count="queries")
+    body = stacked_bars(down("system"), x, "outcome", kinds, key, tooltip, STEP + 4)
     body["layer"][0]["mark"] |= {"stroke": "$ground", "strokeWidth": 1}
     counts_by_system = []
     for system in distinct(rows, "system"):

@@ -105,16 +105,8 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
     ]
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
     body: Layer = {"layer": layers, "height": {"step": STEP}}
-    columns = {
-        "system": "system",
-        "latency": unit,
-        "fast": "ms low",
-        "slow": "ms high",
-        "value": "mean",
-        "low": "low",
-        "high": "high",
-        "front": "on the front",
-    }
+    columns = {"system": "system", "latency": unit, "fast": "ms low", "slow": "ms high"}
+    columns |= {"value": "mean", "low": "low", "high": "high", "front": "on the front"}
     text = f"On the Pareto front of {about.metric} and latency: {shortlist(front)}."
     return figure_of("latency", f"Latency, best {about.metric} first", about, body, rows, columns, text)
 
@@ -145,15 +137,9 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
 
     Rows: `stage`, `fate` (covered, not covered), `count`, `order`.
     """
-    body = stacked_bars(
-        down("stage"),
-        {"title": "groups", "scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}},
-        "fate",
-        {"covered": "turn4", "not covered": "turn2"},
-        legend(""),
-        tips(stage="stage", fate="", count="groups"),
-        28,
-    )
+    x = {"title": "groups", "scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}}
+    colors, tooltip = {"covered": "turn4", "not covered": "turn2"}, tips(stage="stage", fate="", count="groups")
+    body = stacked_bars(down("stage"), x, "fate", colors, legend(""), tooltip, 28)
     covered = [f"{row['stage']} {count_text(row['count'])}" for row in rows if row["fate"] == "covered"]
     columns = {"stage": "stage", "fate": "", "count": "groups"}
     text = f"Groups covered by each stage: {shortlist(covered)}"

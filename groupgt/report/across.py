@@ -57,18 +57,12 @@ class AcrossTeller(Teller[Across]):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python, with None for undefined values, as in results.json."""
         result = self.result
-        rows: list[dict[str, Any]] = [
-            {
-                "system": result.places[name][0],
-                "dataset": result.places[name][1],
-                "metric": text,
-                "mean": finite(here),
-                "baseline_mean": finite(there),
-                "significant": contrast.significant,
-                "against": jsonable(contrast),
-            }
-            for name, text, there, here, contrast in beside_rows(result)
-        ]
+        rows = list[dict[str, Any]]()
+        for name, text, there, here, each in beside_rows(result):
+            system, dataset = result.places[name]
+            row = {"system": system, "dataset": dataset, "metric": text, "mean": finite(here)}
+            more = {"baseline_mean": finite(there), "significant": each.significant, "against": jsonable(each)}
+            rows.append(row | more)
         return {
             "baseline": result.baseline,
             "primary": result.primary,
@@ -90,11 +84,9 @@ def sentences(result: Across) -> Iterator[Sentence]:
         small, large = (choose(sizes, key=sizes.__getitem__) for choose in (min, max))
         if sizes[large] > SIMILAR * sizes[small]:
             about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
-            yield warning(
-                f"chunks average {sizes[large]:,.0f} characters in {large}, but {sizes[small]:,.0f} in {small}, "
-                f"so {result.label} gives longer chunks more text. Use a budget, such as "
-                f"{_under(metric, max(about, 1), result.convention)}"
-            )
+            lengths = f"{sizes[large]:,.0f} characters in {large}, but {sizes[small]:,.0f} in {small}"
+            budget = f"Use a budget, such as {_under(metric, max(about, 1), result.convention)}"
+            yield warning(f"chunks average {lengths}, so {result.label} gives longer chunks more text. {budget}")
 
 
 def _under(metric: Metric, chars: int, convention: str) -> str:

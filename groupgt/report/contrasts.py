@@ -30,10 +30,7 @@ from groupgt.report.means import about, parts_of
 # Number of queries that a scatter plot names.
 NAMED = 6
 # Tests of differences that do not come from a single ground truth.
-ESTIMATED: dict[str, str] = {
-    "audit": "t test of differences corrected by the audit",
-    "annotators": "t test of differences averaged over annotators",
-}
+ESTIMATED = {"audit": "corrected by the audit", "annotators": "averaged over annotators"}
 MEANINGS = {BETTER: "significantly better", WORSE: "significantly worse", MARK: "significantly different"}
 # Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
 SHED = ("differ", "effect", "queries")
@@ -75,10 +72,9 @@ def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: st
 def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
     """Explains that significance is out of reach, and how many resamples would be enough."""
     enough = math.ceil(least * (1 + settings.resamples) / settings.alpha - SLACK) - 1
-    return (
-        f"{counted(settings.resamples, 'resample')} cannot give a p-value below {least:.2g} for "
-        f"{counted(comparisons, 'comparison')}, and alpha is {settings.alpha:g}. Use at least {enough:,} resamples"
-    )
+    below = f"cannot give a p-value below {least:.2g} for {counted(comparisons, 'comparison')}"
+    drawn = counted(settings.resamples, "resample")
+    return f"{drawn} {below}, and alpha is {settings.alpha:g}. Use at least {enough:,} resamples"
 
 
 def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
@@ -99,7 +95,9 @@ def described(settings: Settings, basis: Basis = "") -> str:
     >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
     'paired bootstrap test, 2,000 resamples, seed 7'
     """
-    return ESTIMATED[basis] if basis else TESTS[settings.test].title + (resampling(settings) if settings.draws else "")
+    if basis:
+        return f"t test of differences {ESTIMATED[basis]}"
+    return TESTS[settings.test].title + (resampling(settings) if settings.draws else "")
 
 
 def resampling(settings: Settings) -> str:

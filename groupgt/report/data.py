@@ -165,18 +165,10 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
 
 def _questions(systems: Systems, kept: Ints) -> data.Questions:
     places = np.sort(kept).tolist()
-    table: data.Questions = {
-        "qids": [systems.qids[at] for at in places],
-        "texts": [],
-        "groups": [],
-        "slices": {},
-        "complete": [],
-        "out": {},
-        "values": [
-            _values(np.stack([columns[text][places] for columns in systems.shown.values()]), metric)
-            for text, metric in systems.metrics.items()
-        ],
-    }
+    qids, values = [systems.qids[at] for at in places], []
+    for text, metric in systems.metrics.items():
+        values.append(_values(np.stack([columns[text][places] for columns in systems.shown.values()]), metric))
+    table = data.Questions(qids=qids, texts=[], groups=[], slices={}, complete=[], out={}, values=values)
     if systems.evaluations:
         truth, slicer = systems.first.truth, systems.first.slicer
         groups = truth.judgments.groups.tolist()

@@ -118,14 +118,10 @@ def decide(
 
 def decisions(outcome: Outcome) -> dict[str, Decision]:
     """Return the decision on every data set of an experiment, the worst first."""
-    made = {
-        dataset: decide(
-            outcome.systems.get(dataset),
-            [gate for gate in outcome.gates if gate.dataset == dataset],
-            outcome.failed.get(dataset),
-        )
-        for dataset in outcome.evaluations
-    }
+    made = {}
+    for dataset in outcome.evaluations:
+        gates = [gate for gate in outcome.gates if gate.dataset == dataset]
+        made[dataset] = decide(outcome.systems.get(dataset), gates, outcome.failed.get(dataset))
     return dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
 
 
@@ -289,11 +285,10 @@ def highest_mean(case: Case) -> Decision | None:
         return None
     mean = f"{systems.extreme} mean {systems.label}"
     shown = [case.names[name] for name in tied]
+    sentence = enumerated(shown, f" share the {mean}; no baseline set.")
     if len(tied) == len(systems.names):
         sentence = [f"{every(len(tied), 'system')} share the {mean}; no baseline set."]
-    elif len(tied) > 1:
-        sentence = enumerated(shown, f" share the {mean}; no baseline set.")
-    else:
+    elif len(tied) == 1:
         sentence = ["", shown[0], f" has the {mean}; no baseline to test against."]
     state: State = "ties" if len(tied) > 1 else "no baseline"
     return Decision(state, sentence, mean_evidence(systems, tied[0]), corrected_note(case), tied[0])
@@ -493,7 +488,6 @@ def overall_card(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> C
     decision, repeated = overall(made, gates)
     lines = []
     for name, each in made.items():
-        evidence = f"{' · '.join(each.evidence)}." if each.evidence else ""
-        parts = ["" if name in repeated else each.text, evidence, each.note]
-        lines += [f"{name}: {' '.join(filter(None, parts))}"] if any(parts) else []
+        parts = [*([] if name in repeated else [each.text]), *each.card.lines]
+        lines += [f"{name}: {' '.join(parts)}"] if parts else []
     return Card(decision.shape, decision.badge, decision.sentence, lines)

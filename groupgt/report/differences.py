@@ -122,10 +122,8 @@ def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
     if not few:
         return ""
     where = shortlist(few, LISTED, " … and {:,} more")
-    return (
-        f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test. "
-        "The default, --test randomization, is exact even then"
-    )
+    why = f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test"
+    return f"{why}. The default, --test randomization, is exact even then"
 
 
 def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -> Iterator[str]:

@@ -105,11 +105,7 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
 
 
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """Build a table with one row per result and one column per group.
-
-    It shows the first results, any further results with a hit, and the number of remaining results. If there are many
-    groups, they share one column that names the groups hit by each result.
-    """
+    """Build a table of the first results and any further hits, with one column per group, or one for many groups."""
     truth, hits = evaluation.truth, evaluation.labelled.hits
     length = int(hits.length[query])
     if not length:

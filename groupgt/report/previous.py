@@ -146,18 +146,11 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
 def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
     """Build the section of results.json that compares a data set with the previous run."""
     against = outcome.against[dataset]
-    rows: list[dict[str, Any]] = [
-        {
-            "system": name,
-            "metric": text,
-            "before": finite(then),
-            "now": finite(now),
-            "measured_again": (name, text) not in against.stored,
-            "significant": contrast.significant,
-            "against": jsonable(contrast),
-        }
-        for name, text, then, now, contrast in beside_rows(against)
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, text, then, now, each in beside_rows(against):
+        row = {"system": name, "metric": text, "before": finite(then), "now": finite(now)}
+        row |= {"measured_again": (name, text) not in against.stored}
+        rows.append(row | {"significant": each.significant, "against": jsonable(each)})
     return {
         "run": outcome.previous or "",
         "rows": rows,

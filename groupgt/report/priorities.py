@@ -80,10 +80,7 @@ def _best_rank(failures: Failures, query: int) -> float:
 def _missing(
     systems: Systems, failures: Failures, query: int, subject: str | None, than: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the groups that a system (or, without one, every system) misses: their alternatives, and their ranks.
-
-    `than` is the system whose rank is added for comparison; empty if the query was lost since the previous run.
-    """
+    """Yield the groups that the system misses (without one, all systems), with ranks, also that of `than` if given."""
     count = len(systems.names)
     for group in failures.groups_of(query):
         if subject is not None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,9 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
         left_out.append(f"nothing else: even without details, the page already takes up {base:,} bytes")
     if left_out:
         overview = block(_overview(page, every, left_out))
-    parts = [
-        _main(page),
-        _block("times", times),
-        _block("page", overview),
-        _scripts(),
-        *(_block(name, data) for name, data in tables.items()),
-        *(_block(name, data) for place, chunks in enumerate(every) for name, data in _details(place, chunks)),
-    ]
+    parts = [_main(page), _block("times", times), _block("page", overview), _scripts()]
+    details = (_details(place, chunks) for place, chunks in enumerate(every))
+    parts += [_block(name, data) for name, data in chain(tables.items(), *details)]
     return _document(page["title"], parts)
 
 
