@@ -11,7 +11,6 @@ from groupgt.render.tables import fixed
 
 Rows = Sequence[Mapping[str, Any]]
 Layer = dict[str, Any]
-
 WIDTH = 560
 STEP = 22
 # Maximum number of systems distinguished by color.

@@ -143,11 +143,8 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], note
     counts: Counter[str] = Counter(kind for _, _, kind, text in cases if text)
     kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     told = " ".join(f'{name}="{counts[kind]}"' for name, kind in kinds.items())
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        "<testsuites>",
-        f'  <testsuite name={quoted(suite)} tests="{len(cases)}" {told}>',
-    ]
+    opening = f'  <testsuite name={quoted(suite)} tests="{len(cases)}" {told}>'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", opening]
     for family, name, kind, text in cases:
         start = f"    <testcase classname={quoted(family)} name={quoted(name)}"
         if not text:

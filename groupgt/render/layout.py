@@ -181,12 +181,6 @@ class Cells:
             above=tuple(self.above[place] for place in places if self.above),
         )
 
-    def without(self, name: str) -> Cells:
-        """Return a table without a column, or without a group of them."""
-        labels = labels_of(self.headers, self.above)
-        kept = [place for place, label in enumerate(labels) if name not in (label, *self.above[place : place + 1])]
-        return self.of(kept)
-
     def least(self, kept: int) -> list[int]:
         """Return the minimum width of each column.
 
@@ -253,9 +247,11 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
     for name in cells.shed:
         if total(cells.least(cells.keep)) <= width:
             break
-        fewer = cells.without(name)
-        if len(fewer.headers) < len(cells.headers):
-            cells = fewer
+        # It names a column, or a group of them.
+        names = [(label, *cells.above[at : at + 1]) for at, label in enumerate(labels_of(cells.headers, cells.above))]
+        kept = [place for place, of_column in enumerate(names) if name not in of_column]
+        if len(kept) < len(names):
+            cells = cells.of(kept)
             left_out.append(name)
     cells = _shortened(cells, width)
     return list(_divided(cells, width)), left_out

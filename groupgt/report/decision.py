@@ -207,7 +207,9 @@ def gains(case: Case) -> Decision | None:
     if not better:
         return None
     note = (_not_best(case, better[0]) if len(better) == 1 else "") or corrected_note(case, better[0])
-    return _changed(case, "gain", better, note or _worse_in_slice(case, case.names[better[0]]))
+    # A system that is better overall may be significantly worse on a slice.
+    of_slices = (text for *loss, text in in_slices(case.systems) if loss == [case.names[better[0]], "worse"])
+    return _changed(case, "gain", better, note or next((f"Significantly worse on {text}." for text in of_slices), ""))
 
 
 def _changed(case: Case, kind: Literal["loss", "gain"], names: Sequence[str], note: str) -> Decision:
@@ -431,12 +433,6 @@ def corrected_note(case: Case, name: str | None = None) -> str:
         own, baseline = (systems.values[each][systems.primary] for each in (name, systems.baseline))
         uncorrected = f"; uncorrected change {signed(mean_of(own - baseline), DIGITS)}"
     return f"Corrected by an audit of {counted(len(systems.audit.truth), 'query')}{uncorrected}."
-
-
-def _worse_in_slice(case: Case, name: str) -> str:
-    """Name the slice in which a system is significantly worse, although it is better overall."""
-    losses = (text for system, standing, text in in_slices(case.systems) if (system, standing) == (name, "worse"))
-    return next((f"Significantly worse on {text}." for text in losses), "")
 
 
 def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:

@@ -11,7 +11,6 @@ from groupgt.evaluation.explain import call_numbers, ids_of, number_of, values_e
 from groupgt.evaluation.misses import complete_within
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
-from groupgt.model.populations import Populations
 from groupgt.render.document import Block, document
 from groupgt.render.layout import PAPER, Screen, wrapped
 from groupgt.render.tables import Table, counted, fixed, snippet
@@ -48,7 +47,11 @@ def explanation(
         times = round(complete_within(evaluation, None)[query] * len(evaluation.trials))
         parts.append(f"results are from the first trial; complete in {times:,} of {len(evaluation.trials):,} trials")
     if not truth.judgments.groups[query]:
-        parts.append(f"no group with a relevant alternative: the query {_why_without(evaluation.populations, query)}")
+        is_defined = evaluation.populations.defined[query]
+        counts = "counts as 0" if is_defined else "is undefined (no ground truth) and excluded from all means"
+        if evaluation.populations.unanswerable[query]:
+            counts = "is declared unanswerable, and counts only in the metrics for such queries"
+        parts.append(f"no group with a relevant alternative: the query {counts}")
     for row in values_explained(evaluation, query, metrics):
         trials = row.get("trials", [])
         over = f", over {len(trials):,} trials: {', '.join(map(fixed, trials))}" if trials else ""
@@ -60,12 +63,6 @@ def explanation(
     texts = [wrapped(printable(part), screen.width) for part in parts]
     matrix = "\n".join(document([block], screen=screen) for block in _hit_matrix(evaluation, query, corpus))
     return "\n\n".join([*texts[:2], matrix, *texts[2:]])
-
-
-def _why_without(populations: Populations, query: int) -> str:
-    if populations.unanswerable[query]:
-        return "is declared unanswerable, and counts only in the metrics for such queries"
-    return "counts as 0" if populations.defined[query] else "is undefined (no ground truth) and excluded from all means"
 
 
 def _without_middle(text: str) -> str:

@@ -248,10 +248,9 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
     bound: Any = gate.asks.min if gate.asks.min is not None else gate.asks.max
     sign = 1 if gate.asks.min is not None else -1
     if gate.drop is not None:
-        if gate.drop.baseline is None:
-            bound = outcome.against[gate.dataset].before[gate.system][text]
-        else:
-            bound = outcome.evaluations[gate.dataset][gate.drop.baseline].values[text]
+        own, baseline = outcome.evaluations[gate.dataset], gate.drop.baseline
+        before = outcome.against[gate.dataset].before[gate.system] if baseline is None else own[baseline].values
+        bound = before[text]
         sign = 1 if evaluation.metrics[text].higher_is_better else -1
     below = sign * (bound - values)
     failing = np.flatnonzero(below > SLACK)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from groupgt.metrics.language import explanations
 from groupgt.model.hits import Ints
 from groupgt.model.ranking import Ranking
 from groupgt.render.document import Detail, Item, Verdict
+from groupgt.render.drawing import Figure
 from groupgt.render.encodings import About
 from groupgt.render.entries import Entries, Entry, Line
 from groupgt.render.figures import group_ranks
@@ -43,9 +44,6 @@ from groupgt.report.sentences import (
     warning,
     warnings_about,
 )
-
-if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
 
 SNIPPET_CHARS = 60
 # Maximum number of groups shown per query, those not covered first, and of rows of the table by group number.

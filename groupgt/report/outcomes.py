@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupgt.comparison.outcomes import CORRECT, Outcomes
 from groupgt.errors import first_of
 from groupgt.metrics import views
 from groupgt.render.columns import level_text
 from groupgt.render.document import Detail, Item, Verdict
-from groupgt.render.drawing import drawing
+from groupgt.render.drawing import Figure, drawing
 from groupgt.render.entries import Entries, Entry
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, count_text, counted, minus
 from groupgt.report.sentences import NAMED, appended, at_cutoff, sentence_of, subject, typeset, unit_of
-
-if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
 
 ASSOCIATION = (
     "This is only an association. Harder queries tend to fail at both retrieval and answering, so better "

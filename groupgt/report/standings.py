@@ -276,10 +276,10 @@ def _share(axis: Axis, value: float) -> float:
 
 
 def _page_legend(rows: Sequence[Standing]) -> list[tuple[str, str]]:
-    kinds = {row.kind for row in rows}
-    legend = [(kind, f"significantly {kind}") for kind in MARKS if kind in kinds]
-    legend += [("not significant", "not significant")] if "not significant" in kinds else []
-    return [*legend, *([("limit", "gate limit")] if any(row.limit is not None for row in rows) else [])]
+    kinds = {row.kind for row in rows} | {"limit" for row in rows if row.limit is not None}
+    meanings = {kind: f"significantly {kind}" for kind in MARKS}
+    meanings |= {"not significant": "not significant", "limit": "gate limit"}
+    return [(kind, meaning) for kind, meaning in meanings.items() if kind in kinds]
 
 
 def _page_notes(systems: Systems, rows: Sequence[Standing], names: Names, *, has_others: bool) -> Iterator[str]:
