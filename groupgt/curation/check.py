@@ -227,9 +227,8 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     unknown_ids.warn_of_unknown(run, labeller)
     populations = Populations(truth.judgments, labelled.present)
     answered = populations.defined & labelled.present
-    for fault in filter(
-        None, (unknown_ids.fault_of_queries(truth, run, labelled), unknown_ids.fault_of_lists(truth, run, request))
-    ):
+    faults = (unknown_ids.fault_of_queries(truth, run, labelled), unknown_ids.fault_of_lists(truth, run, request))
+    for fault in filter(None, faults):
         warn(fault)
     unknown_ids.warn_of_no_match(truth, run, request, labelled)
     comments = run.by_original_ids.resolved.comments

@@ -156,7 +156,7 @@ def items(
 
     Pairs and slices are shown if requested, unless `brief` is set; everything else is a detail.
     """
-    chosen = list(comparison.metrics) if metrics is None else list(metrics)
+    chosen = list(comparison.metrics if metrics is None else metrics)
     above: list[Item] = [standings.table(comparison.by(), gates)]
     means, has_others = contrasts.leaderboards(comparison.by()), len(comparison.by().metrics) > 1
     above += means if has_others and not brief else map(Detail, means)
@@ -309,11 +309,9 @@ def _tests(systems: Systems) -> list[str]:
     intervals = f"{100 * settings.confidence:g}% {INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
         return [intervals, *about]
-    lines = [
-        *about,
-        f"{described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}",
-        f"p-values against the baseline: {corrected_over(settings, *_family_sizes(systems.rows))}",
-    ]
+    test = f"{described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}"
+    of_baseline = corrected_over(settings, *_family_sizes(systems.rows))
+    lines = [*about, test, f"p-values against the baseline: {of_baseline}"]
     if systems.others:
         families = len({text for *_, text in systems.others})
         of_others = corrected_over(settings, _pairs_per_metric(systems), families, contrasts.of_pairs(systems))

@@ -75,24 +75,22 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
 def ecdf(systems: Systems) -> Figure:
     """Draw the cumulative share of queries with a first hit, and of complete queries, by rank."""
     shown = shown_systems(systems)
-    rows = [
-        {"system": name, "kind": kind, "rank": rank, "share": share}
-        for name, each in shown.items()
-        for reached, weights in [ranks_reached(each)]
-        for kind, ranks in reached.items()
-        for rank, share in cumulative(ranks, weights)
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, each in shown.items():
+        reached, weights = ranks_reached(each)
+        for kind, ranks in reached.items():
+            shares = cumulative(ranks, weights)
+            rows += [{"system": name, "kind": kind, "rank": rank, "share": share} for rank, share in shares]
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
 
 
 def precision_recall(systems: Systems) -> Figure:
     """Draw interpolated precision at eleven recall levels."""
     shown = shown_systems(systems)
-    rows = [
-        {"system": name, "recall": recall, "precision": finite(precision)}
-        for name, each in shown.items()
-        for recall, precision in precision_by_recall(each)
-    ]
+    rows = []
+    for name, each in shown.items():
+        for recall, precision in precision_by_recall(each):
+            rows.append({"system": name, "recall": recall, "precision": finite(precision)})
     return figures.precision_recall(rows, about(systems, "iprec", _note(systems, shown)), _named(systems))
 
 

@@ -280,12 +280,11 @@ def page_of(outcome: Outcome) -> data.Page:
     """Build the page data of an outcome: every data set with its systems, gates, times and versions."""
     sure = outcome.experiment.hide.sure
     axis = standings.shared_axis((each, _gates_on(outcome, name)) for name, each in outcome.systems.items())
-    datasets: list[Any] = [
-        {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name, axis).items()}
-        for name in decisions(outcome)
-        if name in outcome.systems
-    ]
     shown, made = [gate for gate in outcome.gates if gate.dataset in outcome.systems], decisions(outcome)
+    datasets: list[Any] = []
+    for name in (name for name in made if name in outcome.systems):
+        parts = _dataset(outcome, name, axis).items()
+        datasets.append({key: value if key in MEASURED else sure(value) for key, value in parts})
     whole = overall(made, outcome.gates) if len(made) > 1 else None
     return {
         "title": outcome.experiment.title,

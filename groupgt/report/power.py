@@ -144,12 +144,10 @@ class AuditPowerTeller(Teller[AuditPower]):
         """Return headers and one row per system, metric and quantity, with half-widths for each number of queries."""
         widths = self.result.widths
         sizes = list(widths[0].of_mean) if widths else []
-        rows = [
-            [each.system, each.metric, figure, *width_of.values()]
-            for each in widths
-            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta))
-            if width_of
-        ]
+        rows: list[list[Any]] = []
+        for each in widths:
+            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta)):
+                rows += [[each.system, each.metric, figure, *width_of.values()]] if width_of else []
         return ["run", "metric", "figure", *map(str, sizes)], rows
 
 

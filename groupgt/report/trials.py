@@ -67,8 +67,8 @@ def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> 
     """Return a table of one system and some metrics, with the same means and intervals as in all other tables."""
     name, metrics = evaluation.name, {text: evaluation.metrics[text] for text in texts}
     values = {name: {text: evaluation.values[text] for text in texts}}
-    positional = (evaluation.truth.qids, metrics, evaluation.convention, values, texts[0], {name: evaluation})
-    return Systems(*positional, baseline=name, settings=settings)
+    measured = (evaluation.truth.qids, metrics, evaluation.convention, values, texts[0], {name: evaluation})
+    return Systems(*measured, baseline=name, settings=settings)
 
 
 def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:
