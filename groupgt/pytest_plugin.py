@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 CASE = "groupgt_query"
 # The key of a worker's records in what pytest-xdist sends to the main process.
 SENT = "groupgt"
-
-
 # The file, line and name of a test: evaluations are shown in this order, whichever process finishes first.
 Place = tuple[str, int, str]
 
@@ -185,9 +183,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     except GroupgtError as error:
         raise pytest.fail.Exception(f"@pytest.mark.groupgt: {error}", pytrace=False) from None
     # The ground truth is read and its queries are selected.
-    options = {
-        name: value for name, value in options.items() if name == "policy" or name not in options_of(TruthOptions)
-    }
+    read = options_of(TruthOptions)
+    options = {name: value for name, value in options.items() if name == "policy" or name not in read}
     queries = (~Populations(truth.judgments).undefined).nonzero()[0].tolist()
     values = [(number, _stem(marker.args[0]), truth, options) for number in queries]
     metafunc.parametrize(CASE, values, ids=[truth.qids[number] for number in queries], indirect=True)

@@ -175,10 +175,8 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
     ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
-    warn(
-        "agree: without a run, only documents judged by either annotator count, so kappa is lower than over all "
-        "results; give a run"
-    )
+    lower = "so kappa is lower than over all results; give a run"
+    warn(f"agree: without a run, only documents judged by either annotator count, {lower}")
     return {qid: list(dict.fromkeys(one + other)) for qid, (one, other) in ids.items()}
 
 
@@ -226,14 +224,11 @@ def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
         np.bincount(codes // first.span, minlength=len(truth.group_query)).tolist()
         for codes in (np.intersect1d(one, two), np.setdiff1d(one, two), np.setdiff1d(two, one))
     ]
-    rows = [
-        {
-            "qid": truth.qids[int(truth.group_query[group])],
-            "group": truth.group_label(group),
-            **{name: count[group] for name, count in zip(COUNTS, counts)},
-        }
-        for group in np.flatnonzero(relevant).tolist()
-    ]
+    rows = []
+    for group in np.flatnonzero(relevant).tolist():
+        of_group = {name: count[group] for name, count in zip(COUNTS, counts)}
+        qid = truth.qids[int(truth.group_query[group])]
+        rows.append({"qid": qid, "group": truth.group_label(group), **of_group})
     items = int(length[truth.group_query[relevant]].sum())
     names = (str(first.labeller), str(second.labeller))
     queries = int((truth.judgments.defined & (length > 0)).sum())

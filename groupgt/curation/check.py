@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, repeat
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -17,23 +17,13 @@ from groupgt.curation.rechunk import weak_in
 from groupgt.engines.carriers import renamed
 from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, Faults, warn
+from groupgt.evaluation import unknown_ids
 from groupgt.evaluation.evaluate import check_directions, label_run
 from groupgt.evaluation.joined_ids import fault_of_joined, warn_of_joined
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.reading import are_several
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.unknown_ids import (
-    absent_ids,
-    blank_ids,
-    fault_of_lists,
-    fault_of_queries,
-    fold,
-    similar_id,
-    warn_of_corpus,
-    warn_of_no_match,
-    warn_of_unknown,
-)
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
@@ -44,6 +34,14 @@ from groupgt.model.run import Run
 from groupgt.model.values import normal_text
 from groupgt.render.results import Result
 from groupgt.render.tables import counted
+
+UNDEFINED = "queries without ground truth (undefined)"
+# Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
+NAME, SIZES = 40, 4
+# Number of names shown of a finding.
+EXAMPLES = 3
+# The relevant groups of each query, as sets of their members.
+Groups = dict[int, list[frozenset[tuple[str, ...]]]]
 
 
 @dataclass(frozen=True)
@@ -88,13 +86,6 @@ class Check(Result):
     def undefined(self) -> int:
         """The number of queries without ground truth."""
         return sum(each.count for each in chain.from_iterable(self.findings.values()) if each.what == UNDEFINED)
-
-
-UNDEFINED = "queries without ground truth (undefined)"
-# Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
-NAME, SIZES = 40, 4
-# Number of names shown of a finding.
-EXAMPLES = 3
 
 
 @takes_options(
@@ -153,10 +144,10 @@ def checked(
     findings, texts = {name: check_truth(truth)}, request.passages
     faults, read = Faults(), dict[str, Run]()
     with faults.merging():
-        warn_of_corpus(truth, request, title)
+        unknown_ids.warn_of_corpus(truth, request, title)
     if file is not None and (weak := weak_in(file, truth)) is not None:
         findings[name].append(_problem("groups carried with under 90% of their passage", weak))
-    if blank := blank_ids(truth, texts):
+    if blank := unknown_ids.blank_ids(truth, texts):
         findings[name].append(_problem("judged passages without contents", blank, fails=True))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, request))
@@ -166,7 +157,8 @@ def checked(
         warn_of_joined(truth.unsplit, texts)
     candidates = nearly_equal_passages(truth, texts, threshold) if threshold is not None else []
     if threshold is not None:
-        findings[name].append(check_duplicates(candidates))
+        near = [f"{each.qid}: {each.candidate} ≈ {each.alternative} ({each.similarity:.2f})" for each in candidates]
+        findings[name].append(_problem("unjudged near-duplicates of judged passages", near))
     for run_name, run in runs:
         with faults.merging():
             read[run_name] = request.run_of(run, truth)
@@ -189,9 +181,13 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     in_sets = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)] if truth.set_of is not None else ()
     sets = len(np.unique(in_sets))
     spellings: dict[str, set[str]] = {}
-    for doc in _plain_ids(truth):
-        spellings.setdefault(fold(doc), set()).add(doc)
+    # Texts and spans are not ids.
+    for doc in (name for name, form in zip(truth.ids, truth.forms or repeat(None)) if form is None):
+        spellings.setdefault(unknown_ids.fold(doc), set()).add(doc)
     pairs = [sorted(names)[:2] for names in spellings.values() if len(names) > 1]
+    pair = " and ".join(repr(_cut(name)) for name in pairs[0]) if pairs else ""
+    # A document that was judged alone is a group of its own.
+    is_alone = truth.shape == "flat" or NONRELEVANT in truth.keys
     named = np.array([len(ids) for ids in truth.harmful or ()], dtype=np.int64)
     relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
     return [
@@ -206,24 +202,14 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         _finding(UNDEFINED, _names(truth.qids, populations.undefined)),
         _finding("queries declared unanswerable", _names(truth.qids, populations.unanswerable)),
         *([Finding("lines that begin with # (comments)", truth.comments)] if truth.comments else []),
-        # A document that was judged alone is a group of its own.
-        *(
-            []
-            if truth.shape == "flat" or NONRELEVANT in truth.keys
-            else [_failing("groups without a relevant alternative", truth.groups_never_met)]
-        ),
+        *([] if is_alone else [_failing("groups without a relevant alternative", truth.groups_never_met)]),
         _failing("groups dropped because they were empty", truth.dropped),
         _failing("duplicate ids in a group", truth.repeated_ids),
         _finding("documents in several groups of one query", _shared_documents(truth)),
         *([_problem("queries with the same text, but different ground truth", twice)] if truth.texts else []),
         _problem("queries with two identical groups", equal),
         _problem("queries with a group inside another", nested),
-        Finding(
-            "ids that differ in spaces, case or Unicode form",
-            len(pairs),
-            " and ".join(repr(_cut(name)) for name in pairs[0]) if pairs else "",
-            suspicious=True,
-        ),
+        Finding("ids that differ in spaces, case or Unicode form", len(pairs), pair, suspicious=True),
     ]
 
 
@@ -238,14 +224,15 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     labelled = label_run(truth, run, plain, labeller, engine=request.engine)
     # Only a policy that removes repeats looks for all of them in files that are streamed.
     dropped = label_run(truth, run, replace(plain, duplicates="drop"), labeller, engine=request.engine)
-    warn_of_unknown(run, labeller)
+    unknown_ids.warn_of_unknown(run, labeller)
     populations = Populations(truth.judgments, labelled.present)
     answered = populations.defined & labelled.present
-    for fault in filter(None, (fault_of_queries(truth, run, labelled), fault_of_lists(truth, run, request))):
+    faults = (unknown_ids.fault_of_queries(truth, run, labelled), unknown_ids.fault_of_lists(truth, run, request))
+    for fault in filter(None, faults):
         warn(fault)
-    warn_of_no_match(truth, run, request, labelled)
+    unknown_ids.warn_of_no_match(truth, run, request, labelled)
     comments = run.by_original_ids.resolved.comments
-    contradicted = contradictions(run, thorough=True)
+    contradicted, turn = contradictions(run, thorough=True), "fall" if run.ascending else "rise"
     lengths = labelled.hits.length[labelled.present]
     has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [
@@ -258,36 +245,18 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
-        _failing(
-            f"queries whose scores {'fall' if run.ascending else 'rise'} along the ranking", contradicted.rising_scores
-        ),
+        _failing(f"queries whose scores {turn} along the ranking", contradicted.rising_scores),
         _failing("queries whose ranks contradict their scores", contradicted.contradicted_ranks),
     ]
 
 
 def check_corpus(truth: GroundTruth, request: Request) -> Finding:
     """Count the ids that no search can find because they are missing from the corpus."""
-    absent = absent_ids(truth, request)
+    absent = unknown_ids.absent_ids(truth, request)
     finding = _problem("ids of the ground truth that are not in the corpus", absent, fails=True)
-    if absent and (similar := similar_id(absent[0], request.passages)) is not None:
+    if absent and (similar := unknown_ids.similar_id(absent[0], request.passages)) is not None:
         return replace(finding, example=f"{absent[0]!r}, where the corpus has {similar!r}")
     return finding
-
-
-def _plain_ids(truth: GroundTruth) -> list[str]:
-    """Return the alternatives that are ids, not texts or spans."""
-    if not truth.forms:
-        return truth.ids
-    return [name for name, form in zip(truth.ids, truth.forms) if form is None]
-
-
-def check_duplicates(candidates: Sequence[Candidate]) -> Finding:
-    """Count unjudged passages that are nearly identical to a relevant alternative of a query."""
-    lines = [
-        f"{candidate.qid}: {candidate.candidate} ≈ {candidate.alternative} ({candidate.similarity:.2f})"
-        for candidate in candidates
-    ]
-    return _problem("unjudged near-duplicates of judged passages", lines)
 
 
 def _names(qids: Sequence[str], chosen: Any) -> list[str]:
@@ -338,16 +307,11 @@ def _shared_documents(truth: GroundTruth) -> list[str]:
     return sorted({truth.ids[document] for document in np.flatnonzero(memberships > 1).tolist()})
 
 
-# The relevant groups of each query, as sets of their members.
-Groups = dict[int, list[frozenset[tuple[str, ...]]]]
-
-
 def _relevant_groups(truth: GroundTruth) -> Groups:
     """Return the relevant groups of each query that has any, as sets."""
     groups_by_query: Groups = {}
     for group in truth.relevant_groups.tolist():
-        names = frozenset(truth.members_of(group))
-        groups_by_query.setdefault(int(truth.group_query[group]), []).append(names)
+        groups_by_query.setdefault(int(truth.group_query[group]), []).append(frozenset(truth.members_of(group)))
     return groups_by_query
 
 
@@ -358,9 +322,8 @@ def _asked_twice(truth: GroundTruth, groups_by_query: Groups) -> list[str]:
         of_text.setdefault(normal_text(text or "").casefold(), []).append(query)
     pairs = ((first, query) for text, (first, *others) in of_text.items() if text for query in others)
     needed = {query: set(groups) for query, groups in groups_by_query.items()}
-    return [
-        f"{truth.qids[one]} and {truth.qids[other]}" for one, other in pairs if needed.get(one) != needed.get(other)
-    ]
+    differing = [(one, other) for one, other in pairs if needed.get(one) != needed.get(other)]
+    return [f"{truth.qids[one]} and {truth.qids[other]}" for one, other in differing]
 
 
 def _redundant_groups(truth: GroundTruth, groups_by_query: Groups) -> tuple[list[str], list[str]]:

@@ -65,9 +65,8 @@ def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tupl
     >>> matching([{"a", "b"}, {"b"}], [{"b"}])
     [(0, 0), (1, None)]
     """
-    shared = np.array([[len(one & two) for two in second] for one in first], dtype=np.int64).reshape(
-        len(first), len(second)
-    )
+    sizes = [len(one & two) for one in first for two in second]
+    shared = np.array(sizes, dtype=np.int64).reshape(len(first), len(second))
     chosen = _assigned(shared)
     pairs: list[tuple[int | None, int | None]] = [
         (at, chosen[at] if at in chosen and shared[at, chosen[at]] else None) for at in range(len(first))

@@ -21,16 +21,8 @@ from groupgt.evaluation.sources import Sources
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.parts import is_url
 from groupgt.formats.source import Source
-from groupgt.labellers import spans, text
-from groupgt.labellers.likeness import (
-    METHODS,
-    SLACK,
-    Normalization,
-    TextPairs,
-    alternative_texts,
-    distinct,
-    token_recall,
-)
+from groupgt.labellers import likeness, spans, text
+from groupgt.labellers.likeness import METHODS, SLACK
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
@@ -106,18 +98,15 @@ class Rechunked(Result):
             "queries dropped": len(self.dropped),
         }
 
-    def carried_rows(self) -> Grid:
+    def carried_rows(self, carried: Sequence[Carried] | None = None) -> Grid:
         """Return headers and one row for each pair of an alternative and a new chunk that replaces it."""
-        return _rows_of(self.rows)
+        rows = self.rows if carried is None else carried
+        cells = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in rows]
+        return ["query", "group", "alternative", "chunk", "share", "lost"], cells
 
     def weak_rows(self) -> Grid:
         """Return headers and one row for each weakly mapped group, in the form of `carried_rows`."""
-        return _rows_of(self.weak)
-
-
-def _rows_of(carried: Sequence[Carried]) -> Grid:
-    rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in carried]
-    return ["query", "group", "alternative", "chunk", "share", "lost"], rows
+        return self.carried_rows(self.weak)
 
 
 def notes_of(truth: Path) -> Path:
@@ -268,25 +257,22 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
     sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
     corpus = sources.texts(new, "new")
-    normalized = Normalization()
+    normalized = likeness.Normalization()
     chunks, names = list(map(normalized, corpus.values())), list(corpus)
-    alternatives = alternative_texts(truth, reference, "name the chunks that it comes from (--from)")
-    texts, text_of = distinct(list(map(normalized, alternatives)))
-    pairs = TextPairs(chunks, texts, *_candidates(chunks, texts, method, threshold), pair_of=text_of)
+    alternatives = likeness.alternative_texts(truth, reference, "name the chunks that it comes from (--from)")
+    texts, text_of = likeness.distinct(list(map(normalized, alternatives)))
+    pairs = likeness.TextPairs(chunks, texts, *_candidates(chunks, texts, method, threshold), pair_of=text_of)
     score = METHODS[method](pairs, 0.0)
     enough = score >= threshold - SLACK
     if method == "contained":
         # If a text is not contained in any chunk, token recall determines the nearest chunk.
-        score = np.where(enough, score, token_recall(pairs))
+        score = np.where(enough, score, likeness.token_recall(pairs))
     of_text: dict[int, list[tuple[str, float, bool]]] = {}
     for row in np.flatnonzero(enough | _best(pairs.alternative, score)).tolist():
         chunk = (names[pairs.result[row]], float(score[row]), bool(enough[row]))
         of_text.setdefault(int(pairs.alternative[row]), []).append(chunk)
-    return [
-        Share(alternative, *chunk)
-        for alternative, number in enumerate(text_of.tolist())
-        for chunk in of_text.get(number, [])
-    ]
+    found = enumerate(of_text.get(number, []) for number in text_of.tolist())
+    return [Share(alternative, *chunk) for alternative, chunks_of in found for chunk in chunks_of]
 
 
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
@@ -325,7 +311,7 @@ def _carried(
     truth: GroundTruth, old_names: list[str], shares: Sequence[Share], method: str, *, drop_lost: bool
 ) -> Rechunked:
     """Build ground truth from sufficient chunks. Raise `DataError` for a lost group unless `drop_lost` is set."""
-    shares_of: dict[int, list[Share]] = defaultdict(list)
+    shares_of = defaultdict[int, list[Share]](list)
     for share in shares:
         shares_of[share.alternative].append(share)
     rows: list[Carried] = []
@@ -367,20 +353,17 @@ def _carried(
         warn(f"no new chunk has enough of these harmful passages, which are not mapped: {first_of(lost_harmful, 3)}")
     if truth.excluded:
         warn("excluded_ids are ids of the old chunks, which are not mapped")
-    alternatives = (
-        [name if grade == 1 else {"id": name, "grade": grade} for name, grade in group.items()] for group in groups
-    )
-    carried = with_alternatives(truth, alternatives, list(map(sorted, harmful)))
+    graded = ([name if grade == 1 else {"id": name, "grade": grade} for name, grade in each.items()] for each in groups)
+    carried = with_alternatives(truth, graded, list(map(sorted, harmful)))
     kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]
     return Rechunked(carried.select(kept) if dropped else carried, rows, method, dropped)
 
 
 def ways_to_keep(method: str, further: str = "") -> str:
     """Suggest ways to keep groups from being lost. `further` adds another suggestion."""
-    less = {
-        "spans": "lower --min-overlap",
-        "contained": "compare less strictly (--method token_recall --threshold 0.8)",
-    }.get(method, "lower --threshold")
+    less = "lower --min-overlap" if method == "spans" else "lower --threshold"
+    if method == "contained":
+        less = "compare less strictly (--method token_recall --threshold 0.8)"
     places = "keep spans, which do not depend on chunks (leave out --to, and evaluate with the spans labeller)"
     return f"{less}, or {further}{places}"
 
@@ -393,14 +376,10 @@ def _lost_text(row: Carried) -> str:
 def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]], harmful: Sequence[Any] = ()) -> GroundTruth:
     """Replace all alternatives and harmful ids, and keep everything else except excluded ids. Omit empty groups."""
     groups = iter(groups)
-    rows = [
-        [
-            {**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives
-            for group, alternatives in zip(written, groups)
-            if alternatives
-        ]
-        for _, written in truth.items()
-    ]
+    rows = []
+    for _, written in truth.items():
+        kept = [(group, alternatives) for group, alternatives in zip(written, groups) if alternatives]
+        rows.append([{**group, "alternatives": each} if isinstance(group, dict) else each for group, each in kept])
     columns, texts = truth.columns, truth.texts
     changed = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=texts, columns=columns, harmful=harmful)
     return replace(changed, keys=truth.keys, shape=truth.shape)

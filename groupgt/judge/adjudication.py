@@ -30,19 +30,17 @@ def opinions(states: Mapping[str, QueryState]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for side, (by, state) in enumerate(states.items()):
         numbers = {pair[side][1]: number for number, pair in enumerate(pairs, 1)}
-        passages = {
-            doc: {**asdict(judgment), "groups": sorted(numbers[group] for group in judgment.groups)}
-            for doc, judgment in state.passages.items()
-        }
+        passages = {}
+        for doc, each in state.passages.items():
+            passages[doc] = {**asdict(each), "groups": sorted(numbers[group] for group in each.groups)}
         told[by] = {"status": state.status, "declared": not state.has_answer, "passages": passages}
     return told
 
 
 def _aligned(states: Mapping[str, QueryState]) -> list[list[tuple[QueryState, int | None]]]:
     """Return pairs of groups matched by shared passages, each with its state, and its number if it has one."""
-    members = [
-        {number: set(group.docs) for number, group in state.groups.items() if group.docs} for state in states.values()
-    ]
+    groups_of = [state.groups.items() for state in states.values()]
+    members = [{number: set(group.docs) for number, group in groups if group.docs} for groups in groups_of]
     numbers = [list(groups) for groups in members]
     return [
         [(state, None if at is None else own[at]) for state, own, at in zip(states.values(), numbers, pair)]

@@ -68,7 +68,11 @@ def questions(
         size: The number of candidates per group.
         nonrelevant: The passages that are judged non-relevant, by query. Questions about them come last.
     """
-    elsewhere = _alternatives_elsewhere(groups)
+    # For each passage, how often others are its alternatives.
+    elsewhere: dict[str, Counter[str]] = defaultdict(Counter)
+    for group in chain.from_iterable(groups.values()):
+        for doc in group:
+            elsewhere[doc].update(other for other in group if other != doc)
     suspicious: list[Question] = []
     for qid, query_groups in groups.items():
         relevance = _relevance(index, texts.get(qid, ""), [run.get(qid, ()) for run in runs])
@@ -106,14 +110,6 @@ def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Ind
     free = [member for member in present if member not in others]
     likeness = index.likeness(doc)
     return max(free or present, key=lambda member: likeness[index.number[member]]), not free
-
-
-def _alternatives_elsewhere(groups: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Counter[str]]:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for group in chain.from_iterable(groups.values()):
-        for doc in group:
-            counts[doc].update(other for other in group if other != doc)
-    return counts
 
 
 def _standard(values: Floats) -> Floats:

@@ -23,6 +23,8 @@ LIKENESSES = 100
 # The most letters and passages of one part, whose passages are numbered in 16 bits.
 LETTERS, PASSAGES = 1 << 21, 1 << 16
 Numbers = npt.NDArray[np.integer[Any]]
+# An odd number that spreads codes over all bits: 2⁶⁴ ÷ the golden ratio.
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +179,6 @@ def _pieces_of(texts: Sequence[str]) -> tuple[Ints, Ints]:
     ends = np.cumsum([len(text) + 1 for text in lowered])
     per_text = np.diff(np.searchsorted(starts, ends), prepend=0)
     return numbers.astype(np.int64), np.repeat(np.arange(len(texts)), per_text)
-
-
-# An odd number that spreads codes over all bits: 2⁶⁴ ÷ the golden ratio.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @cache

@@ -88,10 +88,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
     data: dict[str, tuple[Callable[[Mapping[str, str]], Any], Callable[[], object]]] = {
         "/api/overview": (lambda query: session.overview(), session.prepare),
         "/api/query": (lambda query: session.view(query.get("qid", "")), session.prepare_queries),
-        "/api/search": (
-            lambda query: session.search(query.get("text", ""), query.get("qid", "")),
-            session.prepare_all,
-        ),
+        "/api/search": (lambda query: session.search(query.get("text", ""), query.get("qid", "")), session.prepare_all),
     }
 
     def read(request: Request) -> Response:
@@ -122,14 +119,9 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
                     finished()
                 except GroupgtError as error:  # the act is in the journal
                     warning = f"saved in the journal, but the ground truth was not written: {error}"
-            undone = next((act for act in session.log.acts if act["seq"] == written.get("of")), {})
-            return {
-                "seq": written["seq"],
-                "view": session.view(written["qid"]),
-                "overview": session.overview(),
-                "undone": undone.get("doc"),
-                "warning": warning,
-            }
+            undone = next((act.get("doc") for act in session.log.acts if act["seq"] == written.get("of")), None)
+            shown = {"view": session.view(written["qid"]), "overview": session.overview()}
+            return {"seq": written["seq"], **shown, "undone": undone, "warning": warning}
 
         from starlette.concurrency import run_in_threadpool
 

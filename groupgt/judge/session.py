@@ -81,11 +81,6 @@ class Plan:
     out: str | None = None
 
     @property
-    def needs_index(self) -> bool:
-        """True if queries cannot be shown before the corpus is indexed."""
-        return self.kind == "audit" or (self.kind == "judge" and self.pool.way == "bm25")
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The settings recorded at the start of a journal, which cannot be continued with different settings."""
         chosen: dict[str, Any] = {"kind": self.kind, "pool": str(self.pool), "seed": self.seed}
@@ -118,14 +113,11 @@ class Session:
         begun = settings_of(log.acts)
         if log.acts and begun != plan.settings:
             differing = [key for key in {**begun, **plan.settings} if begun.get(key) != plan.settings.get(key)]
-            raise ConfigError(
-                f"{log.path}: this journal was started with other settings ({', '.join(differing)}); "
-                "use those, or another name with --by"
-            )
-        for source in (plan.truth, plan.prior):
-            if source is not None:
-                for qid in plan.queries:
-                    starting(source, qid)
+            settings = f"other settings ({', '.join(differing)}); use those, or another name with --by"
+            raise ConfigError(f"{log.path}: this journal was started with {settings}")
+        for source in (source for source in (plan.truth, plan.prior) if source is not None):
+            for qid in plan.queries:
+                starting(source, qid)
         self._lock = threading.Lock()
         self._order: _Order | None = None
         self._passages: Passages | None = None
@@ -136,8 +128,6 @@ class Session:
         """Write the first act of a new journal."""
         if not self.log.acts:
             self.log.append({"act": "begin", "settings": self.plan.settings, "out": self.plan.out})
-
-    # --- What takes a while with a large corpus.
 
     def prepare(self) -> _Order:
         """Select the audit questions and order the queries. Other threads wait for the first one that does this."""
@@ -152,7 +142,7 @@ class Session:
 
     def prepare_queries(self) -> None:
         """Prepare everything needed to show a query."""
-        if self.plan.needs_index:
+        if self.plan.kind == "audit" or (self.plan.kind == "judge" and self.plan.pool.way == "bm25"):
             self.plan.index.build()
         self.prepare()
 
@@ -179,12 +169,10 @@ class Session:
         plan = self.plan
         if plan.sample is not None:
             return list(plan.sample["order"])
-        if plan.kind == "adjudicate":
-            return list(plan.queries)
         if plan.kind == "audit":
             # The order of the most suspicious question of each query.
-            return [*questions_of, *(qid for qid in plan.queries if qid not in questions_of)]
-        if plan.next is None:
+            return list(dict.fromkeys([*questions_of, *plan.queries]))
+        if plan.kind == "adjudicate" or plan.next is None:
             return list(plan.queries)
         if plan.next == "pool":
             return sorted(plan.queries, key=lambda qid: -len(self._pooled(qid)))
@@ -220,8 +208,6 @@ class Session:
             part = "session" if sample is None else "sample"
             raise UnknownQueryError(f"expected a query of this {part}, found {display(qid)}")
         return replayed(self._acts_of(qid)).get(qid, QueryState())
-
-    # --- What the page shows.
 
     @property
     def progress(self) -> str:
@@ -263,11 +249,8 @@ class Session:
 
     def _left(self, qid: str, state: QueryState) -> list[Question]:
         """Return the questions about a query, except those made moot by other answers."""
-        return [
-            question
-            for question in self.prepare().by_query.get(qid, [])
-            if item_key(question.item) in state.answers or not _is_moot(question, state)
-        ]
+        every = self.prepare().by_query.get(qid, [])
+        return [each for each in every if item_key(each.item) in state.answers or not _is_moot(each, state)]
 
     def _minutes_left(self, left: int) -> float | None:
         """Estimate the remaining time as the median time per query, without breaks, times the remaining queries."""
@@ -303,11 +286,8 @@ class Session:
             questions_left = self._left(qid, state)
             return {**shown, "questions": [self._question(qid, question, state) for question in questions_left]}
         docs = list(dict.fromkeys([*state.pool, *state.passages]))
-        groups = [
-            {"number": number, "name": group.name, "docs": list(group.docs)}
-            for number, group in state.groups.items()
-            if group.docs
-        ]
+        kept = ((number, group) for number, group in state.groups.items() if group.docs)
+        groups = [{"number": number, "name": group.name, "docs": list(group.docs)} for number, group in kept]
         similar = self._suggestions(state)
         shown |= {"groups": groups, "passages": [self._passage(doc, state) | similar.get(doc, {}) for doc in docs]}
         shown["suggestions"] = [self._passage(doc, state) | like for doc, like in similar.items() if doc not in docs]
@@ -410,14 +390,6 @@ class Session:
         state = self.state(qid)
         return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], SEARCH_RESULTS)]
 
-    # --- What an act becomes.
-
-    def _new_group(self, qid: str, state: QueryState) -> int:
-        """Return a group number that the query has never used, not even in an undone act."""
-        acts = self._acts_of(qid)
-        had = [int(act[key]) for act in acts for key in ("group", "new") if isinstance(act.get(key), int)]
-        return 1 + max([0, *had, *state.groups])
-
     def act(self, requested: Mapping[str, Any]) -> Act:
         """Write an act from the page to the journal, or raise `DataError` if the act is currently invalid."""
         kind, qid = requested.get("act"), requested.get("qid")
@@ -436,7 +408,10 @@ class Session:
             if fields["of"] is None:
                 raise DataError("nothing to undo")
         elif kind == "split" or (kind == "group" and fields.get("group") is None):
-            fields["new" if kind == "split" else "group"] = self._new_group(qid, state)
+            # A number that the query has never used, not even in an undone act.
+            used = (act.get(key) for act in self._acts_of(qid) for key in ("group", "new"))
+            numbers = [number for number in used if isinstance(number, int)]
+            fields["new" if kind == "split" else "group"] = 1 + max([0, *numbers, *state.groups])
         elif kind == "group" and fields["group"] not in list(state.groups):
             raise DataError(f"expected a group of query {qid!r}, found {display(fields['group'])}")
         if fault := act_fault({"at": "", "by": "", "seq": 0, **fields}):
@@ -450,11 +425,8 @@ class Session:
         for doc in (act.get("doc"), *(act.get("docs") or [])):
             if doc is not None and doc not in texts and doc not in state.marks:
                 raise DataError(f"expected a passage of the corpus, found {display(doc)}")
-        of_groups = {
-            "relevant": act.get("groups"),
-            "merge": [act.get("group"), act.get("into")],
-            "split": [act.get("group")],
-        }
+        one = act.get("group")
+        of_groups = {"relevant": act.get("groups"), "merge": [one, act.get("into")], "split": [one]}
         for group in of_groups.get(kind) or []:
             if group not in state.groups:
                 raise DataError(f"expected a group of query {act['qid']!r}, found {display(group)}")
@@ -502,15 +474,13 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, Any]], list[s
     nonrelevant: list[str] = []
     for group in truth[qid] if qid in truth.index else []:
         fields = group if isinstance(group, dict) else {"alternatives": group}
-        pairs = [
-            (cell, 1.0) if isinstance(cell, str) else (cell.get("id"), float(cell.get("grade", 1)))
-            for cell in fields["alternatives"]
-        ]
+        cells = [{"id": cell} if isinstance(cell, str) else cell for cell in fields["alternatives"]]
+        pairs = [(cell.get("id"), float(cell.get("grade", 1))) for cell in cells]
         if any(name is None for name, _ in pairs):
-            raise ConfigError(
-                f"query {qid!r}: expected ids of passages in existing ground truth, found spans, texts or sets, "
-                "which cannot be judged; give the queries in a file without ground truth"
+            found = (
+                "found spans, texts or sets, which cannot be judged; give the queries in a file without ground truth"
             )
+            raise ConfigError(f"query {qid!r}: expected ids of passages in existing ground truth, {found}")
         relevant = {str(name): grade for name, grade in pairs if grade > 0}
         nonrelevant += [str(name) for name, grade in pairs if grade <= 0]
         if relevant:

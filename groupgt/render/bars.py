@@ -55,12 +55,8 @@ class Axis:
         low, high = min(ends), max(ends)
         size = (high - low) or 1.0
         low, high = low - ROOM * size, high + ROOM * size
-        step = next(
-            step
-            for power in range(math.floor(math.log10(size)) - 1, 99)
-            for step in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)
-            if size / step <= 4
-        )
+        powers = (10.0**power for power in range(math.floor(math.log10(size)) - 1, 99))
+        step = next(step for power in powers for step in (power, 2 * power, 5 * power) if size / step <= 4)
         first, last = math.ceil(low / step), math.floor(high / step)
         return cls(low, high, tuple(place * step for place in range(first, last + 1)), has_zero)
 

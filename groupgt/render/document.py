@@ -21,6 +21,25 @@ from groupgt.render.tables import Grid, Table
 if TYPE_CHECKING:
     from groupgt.render.page.data import Sentence
 
+# A table (headers, rows), or a paragraph.
+Block = Grid | Table | str
+PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.5 sans-serif; margin: 2em; }}
+table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }}
+</style></head>
+<body>
+{body}
+</body>
+</html>"""
+# Signs that stand out more among comments.
+EMOJI = {"■": "⛔"}
+# Beginning and end of a name while a sentence is wrapped: characters without width, which `printable` escapes in text.
+OPENS, CLOSES = "\u2066", "\u2069"
+COLORS = {"■": "red", "▼": "red", "▲": "green", "✓": "green", "○": "bold"}
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -67,25 +86,11 @@ class Foot:
 class Detail:
     """An item that is shown only on request but always written to files."""
 
-    item: Grid | Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
+    item: Grid | Bare
 
 
-# A table (headers, rows), or a paragraph.
-Block = Grid | Table | str
 Bare = Table | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | str
-Item = Block | BarTable | Limits | Entries | Card | Verdict | Heading | Folded | Foot | Detail
-
-PAGE = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px/1.5 sans-serif; margin: 2em; }}
-table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }}
-</style></head>
-<body>
-{body}
-</body>
-</html>"""
+Item = Grid | Bare | Detail
 
 
 def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
@@ -138,13 +143,8 @@ def _card_text(card: Card, style: str) -> str:
         # A name keeps its first letter.
         sentence = sentence if not card.sentence[0] else sentence[0].lower() + sentence[1:]
         sentence = f"{EMOJI.get(card.sign, card.sign)} {card.word}: {sentence.removesuffix('.')}"
-    return "\n\n".join(
-        [f"### {tables.markdown(sentence)}", *(tables.minus(tables.markdown(line)) for line in card.lines)]
-    )
-
-
-# Signs that stand out more among comments.
-EMOJI = {"■": "⛔"}
+    lines = [tables.minus(tables.markdown(line)) for line in card.lines]
+    return "\n\n".join([f"### {tables.markdown(sentence)}", *lines])
 
 
 def rendered(item: Bare, style: str) -> str:
@@ -203,13 +203,6 @@ def _on_screen(items: Sequence[Bare], screen: Screen) -> Iterator[str]:
         yield layout.wrapped(f"Hidden columns: {', '.join(left_out)} (--wide shows all)", screen.width)
 
 
-# Beginning and end of a name while a sentence is wrapped: characters without width, which `printable` escapes in text.
-OPENS, CLOSES = "\u2066", "\u2069"
-
-
-COLORS = {"■": "red", "▼": "red", "▲": "green", "✓": "green", "○": "bold"}
-
-
 def _card(card: Card, screen: Screen) -> str:
     """Format a card: the badge before the sentence, and the lines below it."""
     badge = card.word.upper() if screen.is_ascii else f"{card.sign} {card.word.upper()}"
@@ -225,12 +218,10 @@ def _card(card: Card, screen: Screen) -> str:
 def _names_in(parts: Sequence[str], screen: Screen, indent: str = "  ", taken: int = 0) -> str:
     """Wrap a sentence and make its names bold; `taken` columns of the first line are in use."""
     escaped = [printable(part) for part in parts]
-    if not screen.color:
-        marked = escaped
-    else:
-        marked = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(escaped)]
+    if screen.color:
+        escaped = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(escaped)]
     opens, closes = layout.painted("|", "bold").split("|")
-    text = layout.wrapped("\0" * taken + "".join(marked), screen.width, indent).removeprefix("\0" * taken)
+    text = layout.wrapped("\0" * taken + "".join(escaped), screen.width, indent).removeprefix("\0" * taken)
     return text.replace(OPENS, opens).replace(CLOSES, closes)
 
 
@@ -245,7 +236,7 @@ def _sentence(sentence: Sentence, screen: Screen) -> str:
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
     """Render a table, split into parts if it is too wide; also return the hidden columns."""
-    cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep, above=table.above)
+    cells = tables.cells_of(table)
     paint = layout.paint_cell if screen.color else str
     width = screen.width
     if width is None or layout.total(cells.widths(layout.ROOM)) <= width:

@@ -59,13 +59,7 @@ class Figure:
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
         return dict(replaced({"$schema": SCHEMA, **self.template, "config": config}, colors))
 
-    def styled(
-        self,
-        *,
-        title: str | None = None,
-        width: int | None = None,
-        height: int | None = None,
-    ) -> Figure:
+    def styled(self, *, title: str | None = None, width: int | None = None, height: int | None = None) -> Figure:
         """Return a copy with a custom title (empty for none), or size in pixels.
 
         A custom title also removes the lines below the title. Raises `ConfigError` if a size is not positive.
@@ -77,22 +71,19 @@ class Figure:
         changed = dict(self.template)
         if title is not None:
             changed.pop("title", None)
-            if title:
-                changed["title"] = {"text": title}
-        if "spec" in changed:
-            if "width" in sizes:
-                # Panels that are side by side share the width.
-                panels = min(len(changed["facet"]["sort"]), changed["columns"])
-                sizes["width"] = max(sizes["width"] // panels, 1)
-            changed["spec"] = {**changed["spec"], **sizes}
-            sizes = {}
-        return replace(self, template={**changed, **sizes})
+            changed |= {"title": {"text": title}} if title else {}
+        if "spec" not in changed:
+            return replace(self, template={**changed, **sizes})
+        if "width" in sizes:
+            # Panels that are side by side share the width.
+            panels = min(len(changed["facet"]["sort"]), changed["columns"])
+            sizes["width"] = max(sizes["width"] // panels, 1)
+        return replace(self, template={**changed, "spec": {**changed["spec"], **sizes}})
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
         """Save the figure as .svg, .png or .pdf (needs `groupgt[plots]`), .json (specification) or .html.
 
-        Raises `ConfigError` for any other extension, and `OSError` if the file cannot
-        be written.
+        Raises `ConfigError` for any other extension, and `OSError` if the file cannot be written.
         """
         path = Path(path)
         check_picture(path)
@@ -113,10 +104,9 @@ class Figure:
     def table_html(self) -> str:
         """Return the data as an HTML table."""
         heads = "".join(f"<th>{html.escape(header)}</th>" for header in self.headers)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>" for row in self.rows
-        )
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        rows = ("".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) for row in self.rows)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
     def picture_html(self) -> str:
         """Return the picture as HTML; requires vl-convert."""

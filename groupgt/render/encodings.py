@@ -11,13 +11,19 @@ from groupgt.render.tables import fixed
 
 Rows = Sequence[Mapping[str, Any]]
 Layer = dict[str, Any]
-
 WIDTH = 560
 STEP = 22
 # Maximum number of systems distinguished by color.
 COLORS = 8
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [6, 2, 1, 2, 1, 2])
 LOWEST, HIGHEST = 0.0, 1.0
+# Axes: slanted names above the figure, and numbers on a logarithmic scale.
+SLANTED: Layer = {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
+LOG_AXIS: Layer = {"tickCount": 6, "format": "~s", "grid": False}
+# With more lines than this, only some are named and the others are grey.
+FEW_LINES = 3
+# For layers with two color scales, such as those of `tiles`.
+TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 
 @dataclass(frozen=True)
@@ -108,34 +114,18 @@ def tips(**titles: str) -> list[Layer]:
     """Return the tooltip for a mark."""
     numbers = {"value", "low", "high", "delta", "latency", "share"}
     number, name = {"type": "quantitative", "format": ".4f"}, {"type": "nominal"}
-    return [
-        {"field": field, "title": title or field, **(number if field in numbers else name)}
-        for field, title in titles.items()
-    ]
-
-
-def slanted() -> Layer:
-    """Return an axis above the figure with slanted names."""
-    return {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
-
-
-def log_axis() -> Layer:
-    """Return an axis with a logarithmic scale."""
-    return {"tickCount": 6, "format": "~s", "grid": False}
+    kinds = {field: number if field in numbers else name for field in titles}
+    return [{"field": field, "title": title or field, **kinds[field]} for field, title in titles.items()]
 
 
 def logarithmic(field: str, title: str) -> Layer:
     """Return a horizontal numeric axis with a logarithmic scale."""
-    return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": log_axis()}
+    return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": LOG_AXIS}
 
 
 def share_axis(title: str) -> Layer:
     """Return a percentage axis from 0 to 100%."""
     return {"type": "quantitative", "title": title, "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
-
-
-# With more lines than this, only some are named and the others are grey.
-FEW_LINES = 3
 
 
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
@@ -147,12 +137,9 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
     color = {**colored("system", names, [f"$system{place}" for place in range(count)]), "legend": None}
     dash = nominal("system", scale={"domain": names, "range": list(map(list, DASHES[:count]))}, legend=None)
     is_named = {"field": "system", "oneOf": names}
+    grey = {**mark, "strokeWidth": 1, "color": "$same", "opacity": 0.7}
     layers = [
-        layer(
-            {**mark, "strokeWidth": 1, "color": "$same", "opacity": 0.7},
-            {**encoding, "detail": nominal("system")},
-            {"not": is_named},
-        ),
+        layer(grey, {**encoding, "detail": nominal("system")}, {"not": is_named}),
         layer({**mark, "strokeWidth": 2.2}, {**encoding, "color": color, "strokeDash": dash}, is_named),
     ]
     text = {**{axis: encoding[axis] for axis in "xy"}, "text": nominal("label"), "color": color}
@@ -222,17 +209,12 @@ def stacked_bars(
     `colors` contains the theme color for each part; `key` is the legend.
     """
     shared = {"y": {**y, "sort": None}, "x": numeric("count", stack="zero", **x), "order": numeric("order")}
-    fills, inks = (
-        colored(field, list(colors), [f"${start}{color}" for color in colors.values()]) for start in ("", "on")
-    )
+    parts, names = list(colors), list(colors.values())
+    fills, inks = (colored(field, parts, [f"${start}{name}" for name in names]) for start in ("", "on"))
     bars = layer({"type": "bar"}, {**shared, "color": {**fills, "legend": key}, "tooltip": tooltip})
     text = {"text": numeric("count", format=","), "color": {**inks, "legend": None}}
     counts = layer({"type": "text", "align": "right", "dx": -4}, {**shared, **text}, "datum.count > 0")
     return {"layer": [bars, counts], "height": {"step": step}, **TWO_COLORS}
-
-
-# For layers with two color scales, such as those of `tiles`.
-TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 
 def panels(field: str, values: list[str], panel: Layer) -> Layer:
@@ -257,7 +239,7 @@ def heat_map(
     color["legend"] = {"title": None, "orient": "bottom", "format": f".{digits}f"}
     shared: Layer = {
         "y": {"field": row, "type": "ordinal", "sort": None, "title": titles[0]},
-        "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": slanted()},
+        "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": SLANTED},
     }
     if titles != (None, None):
         shared["x"]["axis"] = {"labelAngle": 0, "orient": "top"}

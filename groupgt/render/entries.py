@@ -57,9 +57,8 @@ class Entries:
                     lines.append(start)
                     start = " " * 6
                 lines.append(start + _ids(line, screen.width and screen.width - columns_of(start)))
-            blocks.append(
-                "\n".join(line.rstrip() for line in [*lines, *([f"      {entry.more}"] if entry.more else [])])
-            )
+            lines += [f"      {entry.more}"] if entry.more else []
+            blocks.append("\n".join(map(str.rstrip, lines)))
         title, foot = (wrapped(printable(each), screen.width) for each in (self.title, f"  {self.foot}"))
         return "\n\n".join([title, *blocks, foot])
 

@@ -22,6 +22,8 @@ Cell = str | int | float | None
 ENDINGS = (".csv", ".jsonl", ".parquet")
 # Characters that spreadsheets read as the beginning of a formula.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+# Kinds of test cases: passed without any of these; a passed case may have output.
+CaseKind = Literal["failure", "error", "skipped", "system-out"]
 
 
 def json_text(value: Any) -> str:
@@ -114,10 +116,6 @@ def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFr
     return pl.DataFrame(series).fill_nan(None)
 
 
-# Kinds of test cases: passed without any of these; a passed case may have output.
-CaseKind = Literal["failure", "error", "skipped", "system-out"]
-
-
 def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], notes: Sequence[str] = ()) -> str:
     """Format one JUnit suite from cases (class, name, kind, text); without a text, a case has passed.
 
@@ -145,11 +143,8 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], note
     counts: Counter[str] = Counter(kind for _, _, kind, text in cases if text)
     kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     told = " ".join(f'{name}="{counts[kind]}"' for name, kind in kinds.items())
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        "<testsuites>",
-        f'  <testsuite name={quoted(suite)} tests="{len(cases)}" {told}>',
-    ]
+    opening = f'  <testsuite name={quoted(suite)} tests="{len(cases)}" {told}>'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", opening]
     for family, name, kind, text in cases:
         start = f"    <testcase classname={quoted(family)} name={quoted(name)}"
         if not text:

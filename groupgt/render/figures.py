@@ -19,6 +19,7 @@ from groupgt.render.encodings import (
     FEW_LINES,
     HIGHEST,
     LOWEST,
+    SLANTED,
     STEP,
     TWO_COLORS,
     About,
@@ -43,7 +44,6 @@ from groupgt.render.encodings import (
     panels,
     points,
     share_axis,
-    slanted,
     stacked_bars,
     tiles,
     tips,
@@ -55,6 +55,26 @@ from groupgt.render.themes import RANK_ENDS, RANKS
 
 # More bars than this are drawn as one area.
 MOST_BARS = 600
+# The content of each figure, by name.
+FIGURES: dict[str, str] = {
+    "means": "means with confidence intervals",
+    "differences": "differences from the baseline with confidence intervals",
+    "queries": "per-query differences, sorted, with mean and CI",
+    "scatter": "each query in two systems; those furthest apart are named",
+    "depth": "recall, complete and ndcg against k, or against a budget",
+    "iprec": "interpolated precision at eleven points of recall",
+    "ecdf": "fraction of queries with a first hit, and of complete queries, by rank",
+    "outcomes": "wins, ties and losses against the baseline",
+    "slices": "a heat map of slices and systems",
+    "groups": "heat map of groups × systems: rank of the first hit",
+    "sweep": "a metric against one swept option, or two",
+    "latency": "quality against latency, with the Pareto front",
+    "correlation": "means of systems on one side against those on the other",
+    "trials": "each query's values over the trials of a system, noisiest first",
+    "stages": "the groups that each stage of a pipeline covers",
+    "thresholds": "unanswerable queries without results, and recall, by score threshold",
+    "power": "the power to detect a difference, against the number of queries",
+}
 
 
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
@@ -85,17 +105,11 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     ]
     number = signed if delta else fixed
     values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
-    what = f"{'Differences' if delta else 'Means'}"
+    name, what = ("differences", "Differences") if delta else ("means", "Means")
     text = f"{what} of {about.metric} with {about.level}: {shortlist(values)}."
-    return figure_of(
-        "differences" if delta else "means",
-        f"{title or what} with {about.level}",
-        about,
-        {"layer": layers, "height": {"step": STEP}},
-        rows,
-        {"name": "system", "value": value, "low": "low", "high": "high", "kind": "kind"},
-        text,
-    )
+    body: Layer = {"layer": layers, "height": {"step": STEP}}
+    columns = {"name": "system", "value": value, "low": "low", "high": "high", "kind": "kind"}
+    return figure_of(name, f"{title or what} with {about.level}", about, body, rows, columns, text)
 
 
 def deltas(
@@ -125,15 +139,11 @@ def deltas(
         f"{first} against {second} by {about.metric}, query by query: {wins:,} better, {losses:,} worse, "
         f"{len(rows) - wins - losses:,} the same; mean {signed(mean['value'])}{between(mean, signed)}, {about.level}."
     )
-    return figure_of(
-        "queries",
-        f"{first} against {second}",
-        replace(about, note=f"dashed: mean; band: {about.level}"),
-        {"layer": [marks, *of_mean, zero_line("y")], "height": 240},
-        rows,
-        {"place": "place", "qid": "query", "delta": "difference"},
-        text,
-    )
+    title = f"{first} against {second}"
+    body: Layer = {"layer": [marks, *of_mean, zero_line("y")], "height": 240}
+    columns = {"place": "place", "qid": "query", "delta": "difference"}
+    about = replace(about, note=f"dashed: mean; band: {about.level}")
+    return figure_of("queries", title, about, body, rows, columns, text)
 
 
 def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
@@ -161,16 +171,14 @@ def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
     diagonal = {"data": {"name": "diagonal", "values": [{"x": end, "y": end} for end in ends]}, **line}
     counts = {kind: sum(row["times"] for row in rows if row["kind"] == kind) for kind in ("better", "worse", "same")}
     named = shortlist([row["name"] for row in rows if row["name"]])
-    return figure_of(
-        "scatter",
-        f"{first} against {second}",
-        replace(about, note="dashed: equal values"),
-        {"layer": [diagonal, *sides], "width": 330, "height": 330},
-        rows,
-        {"qids": "queries", "x": second, "y": first, "times": "number"},
+    title = f"{first} against {second}"
+    body: Layer = {"layer": [diagonal, *sides], "width": 330, "height": 330}
+    columns = {"qids": "queries", "x": second, "y": first, "times": "number"}
+    text = (
         f"{about.metric} of {first} against {second}, query by query: {counts['better']:,} better, "
-        f"{counts['worse']:,} worse, {counts['same']:,} the same{f'; furthest apart: {named}' if named else ''}.",
+        f"{counts['worse']:,} worse, {counts['same']:,} the same{f'; furthest apart: {named}' if named else ''}."
     )
+    return figure_of("scatter", title, replace(about, note="dashed: equal values"), body, rows, columns, text)
 
 
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
@@ -193,15 +201,10 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
     layers, rows, about = _lines(rows, about, encoding, named, "metric", {"type": "line"})
     metrics = distinct(rows, "metric")
     ends = [last_means(rows, metric, systems) for metric in metrics]
-    return figure_of(
-        "depth",
-        "How much is found at each cutoff",
-        about,
-        panels("metric", metrics, {"layer": layers, "width": 220, "height": 200}),
-        rows,
-        {"system": "system", "metric": "metric", "k": unit if unit != "results" else "k", "value": "mean"},
-        f"Means against depth for {shortlist(systems)}: {shortlist(ends)}.",
-    )
+    body = panels("metric", metrics, {"layer": layers, "width": 220, "height": 200})
+    columns = {"system": "system", "metric": "metric", "k": unit if unit != "results" else "k", "value": "mean"}
+    text = f"Means against depth for {shortlist(systems)}: {shortlist(ends)}."
+    return figure_of("depth", "How much is found at each cutoff", about, body, rows, columns, text)
 
 
 def _lines(
@@ -234,15 +237,10 @@ def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Fig
     layers, rows, about = _lines(in_one, about, encoding, named, "panel", {"type": "line"})
     halves = {row["system"]: row["precision"] for row in rows if row["recall"] == 0.5}
     ends = [f"{name} {fixed(halves[name])}" for name in systems]
-    return figure_of(
-        "iprec",
-        "Interpolated precision at each recall",
-        about,
-        {"layer": layers, "width": 330, "height": 250},
-        rows,
-        {"system": "system", "recall": "recall", "precision": "precision"},
-        f"Interpolated precision at a recall of 0.5: {shortlist(ends)}.",
-    )
+    body: Layer = {"layer": layers, "width": 330, "height": 250}
+    columns = {"system": "system", "recall": "recall", "precision": "precision"}
+    text = f"Interpolated precision at a recall of 0.5: {shortlist(ends)}."
+    return figure_of("iprec", "Interpolated precision at each recall", about, body, rows, columns, text)
 
 
 def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
@@ -263,15 +261,10 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     # Shares grow with the rank.
     last = {(row["kind"], row["system"]): row["share"] for row in rows}
     reached = [f"{name} {kind} {fixed(last.get((kind, name)), 2)}" for kind in kinds for name in systems]
-    return figure_of(
-        "ecdf",
-        "Ranks of the first hit and of the last group",
-        about,
-        panels("kind", kinds, panel),
-        rows,
-        {"system": "system", "kind": "what", "rank": "rank", "share": "share of queries"},
-        f"Fraction of queries at the last rank: {shortlist(reached)}.",
-    )
+    body = panels("kind", kinds, panel)
+    columns = {"system": "system", "kind": "what", "rank": "rank", "share": "share of queries"}
+    text = f"Fraction of queries at the last rank: {shortlist(reached)}."
+    return figure_of("ecdf", "Ranks of the first hit and of the last group", about, body, rows, columns, text)
 
 
 def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
@@ -280,29 +273,18 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
     Rows: `system`, `outcome` (better, same, worse), `count`.
     """
     kinds = {"better": "turn4", "same": "turn2", "worse": "turn0"}
-    body = stacked_bars(
-        down("system"),
-        {"title": "queries", "scale": {"nice": False}},
-        "outcome",
-        kinds,
-        {**legend(f"than {baseline}"), "symbolType": "square"},
-        tips(system="system", outcome="", count="queries"),
-        STEP + 4,
-    )
+    x, key = {"title": "queries", "scale": {"nice": False}}, {**legend(f"than {baseline}"), "symbolType": "square"}
+    tooltip = tips(system="system", outcome="", count="queries")
+    body = stacked_bars(down("system"), x, "outcome", kinds, key, tooltip, STEP + 4)
     body["layer"][0]["mark"] |= {"stroke": "$ground", "strokeWidth": 1}
     counts_by_system = []
     for system in distinct(rows, "system"):
         counts = {row["outcome"]: row["count"] for row in rows if row["system"] == system}
         counts_by_system.append(f"{system} {counts.get('better', 0):,} better, {counts.get('worse', 0):,} worse")
-    return figure_of(
-        "outcomes",
-        f"Wins, ties and losses against {baseline}",
-        about,
-        {"transform": [{"calculate": f"indexof({list(kinds)}, datum.outcome)", "as": "order"}], **body},
-        rows,
-        {"system": "system", "outcome": "outcome", "count": "queries"},
-        f"Queries better and worse than {baseline} by {about.metric}: {shortlist(counts_by_system)}.",
-    )
+    spec: Layer = {"transform": [{"calculate": f"indexof({list(kinds)}, datum.outcome)", "as": "order"}], **body}
+    columns = {"system": "system", "outcome": "outcome", "count": "queries"}
+    text = f"Queries better and worse than {baseline} by {about.metric}: {shortlist(counts_by_system)}."
+    return figure_of("outcomes", f"Wins, ties and losses against {baseline}", about, spec, rows, columns, text)
 
 
 def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (LOWEST, HIGHEST)) -> Figure:
@@ -311,15 +293,11 @@ def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (LOWEST, HIGHEST)
     Rows: `slice`, `system`, `value`, `queries`.
     """
     values = [f"{row['system']} where {row['slice']} {fixed(row['value'])}" for row in rows if row["value"] is not None]
-    return figure_of(
-        "slices",
-        "Means by slice",
-        about,
-        heat_map("slice", "system", domain, counted=True),
-        [{**row, "text": fixed(row["value"], 2)} for row in rows],
-        {"slice": "slice", "system": "system", "value": "mean", "queries": "queries"},
-        f"Means of {about.metric} by slice: {shortlist(values)}.",
-    )
+    body = heat_map("slice", "system", domain, counted=True)
+    filled = [{**row, "text": fixed(row["value"], 2)} for row in rows]
+    columns = {"slice": "slice", "system": "system", "value": "mean", "queries": "queries"}
+    text = f"Means of {about.metric} by slice: {shortlist(values)}."
+    return figure_of("slices", "Means by slice", about, body, filled, columns, text)
 
 
 def group_ranks(rows: Rows, about: About) -> Figure:
@@ -329,7 +307,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     """
     classes = [RANKS[-1 if row["rank"] is None else bisect_left(RANK_ENDS, row["rank"])] for row in rows]
     filled = [{**row, "met": met, "text": str(row["rank"] or "✕")} for row, met in zip(rows, classes)]
-    shared = {"y": down("group", sort=None), "x": nominal("system", sort=None, title=None, axis=slanted())}
+    shared = {"y": down("group", sort=None), "x": nominal("system", sort=None, title=None, axis=SLANTED)}
     colors = ["$step5", "$step4", "$step3", "$step1", "$turn1"]
     inks = ["$on5", "$on4", "$on3", "$on1", "$onturn1"]
     key = {**legend("first hit"), "columns": 5, "symbolType": "square"}
@@ -337,15 +315,10 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     layers = tiles(shared, color, ink, 10, tips(group="group", system="system", text="rank"))
     groups, systems = distinct(rows, "group"), distinct(rows, "system")
     counts = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
-    return figure_of(
-        "groups",
-        "Covered groups by rank of the first hit",
-        about,
-        {"layer": layers, "height": {"step": 18}, **TWO_COLORS},
-        filled,
-        {"group": "group", "system": "system", "rank": "rank of the first hit"},
-        f"Groups covered, of {len(groups):,}: {shortlist(counts)}.",
-    )
+    body: Layer = {"layer": layers, "height": {"step": 18}, **TWO_COLORS}
+    columns = {"group": "group", "system": "system", "rank": "rank of the first hit"}
+    text = f"Groups covered, of {len(groups):,}: {shortlist(counts)}."
+    return figure_of("groups", "Covered groups by rank of the first hit", about, body, filled, columns, text)
 
 
 def trials(rows: Rows, about: About, floors: Sequence[str]) -> Figure:
@@ -360,37 +333,10 @@ def trials(rows: Rows, about: About, floors: Sequence[str]) -> Figure:
         "size": numeric("times", scale={"zero": True, "range": [0, 160]}, legend=legend("trials")),
         "tooltip": tips(query="query", system="system", value="value", times="trials"),
     }
-    return figure_of(
-        "trials",
-        "Values over trials, noisiest queries first",
-        about,
-        panels("system", systems, {"layer": [layer({**points(60), "color": "$ink"}, encoding)], "width": 220}),
-        rows,
-        {"system": "system", "query": "query", "value": "value", "times": "trials"},
-        f"Values of {about.metric} over trials: {shortlist(floors)}.",
-    )
-
-
-# The content of each figure, by name.
-FIGURES: dict[str, str] = {
-    "means": "means with confidence intervals",
-    "differences": "differences from the baseline with confidence intervals",
-    "queries": "per-query differences, sorted, with mean and CI",
-    "scatter": "each query in two systems; those furthest apart are named",
-    "depth": "recall, complete and ndcg against k, or against a budget",
-    "iprec": "interpolated precision at eleven points of recall",
-    "ecdf": "fraction of queries with a first hit, and of complete queries, by rank",
-    "outcomes": "wins, ties and losses against the baseline",
-    "slices": "a heat map of slices and systems",
-    "groups": "heat map of groups × systems: rank of the first hit",
-    "sweep": "a metric against one swept option, or two",
-    "latency": "quality against latency, with the Pareto front",
-    "correlation": "means of systems on one side against those on the other",
-    "trials": "each query's values over the trials of a system, noisiest first",
-    "stages": "the groups that each stage of a pipeline covers",
-    "thresholds": "unanswerable queries without results, and recall, by score threshold",
-    "power": "the power to detect a difference, against the number of queries",
-}
+    body = panels("system", systems, {"layer": [layer({**points(60), "color": "$ink"}, encoding)], "width": 220})
+    columns = {"system": "system", "query": "query", "value": "value", "times": "trials"}
+    text = f"Values of {about.metric} over trials: {shortlist(floors)}."
+    return figure_of("trials", "Values over trials, noisiest queries first", about, body, rows, columns, text)
 
 
 def check_figure(name: str, also: Sequence[str] = ()) -> None:

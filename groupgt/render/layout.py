@@ -9,11 +9,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, repeat
 
 # Minimum width, in columns, to which text in a cell and a name are cut.
 SHORTEST_COLUMNS, SHORTEST_NAME = 16, 12
 GAP = "  "
+# Headers have the same padding as in tabulate, if there is room.
+ROOM = 2
+CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
 @dataclass(frozen=True)
@@ -155,10 +158,8 @@ class Cells:
 
     def widths(self, padding: int = 0) -> list[int]:
         """Return the width of each column; the first column of a group makes room for its title."""
-        widths = [
-            max(columns_of(header) + padding, *(columns_of(row[place]) for row in self.rows), 0)
-            for place, header in enumerate(self.headers)
-        ]
+        columns = zip(self.headers, zip(*self.rows) if self.rows else repeat(()))
+        widths = [max([columns_of(header) + padding, *map(columns_of, column)]) for header, column in columns]
         for start, end in self.groups:
             widths[start] += max(0, columns_of(self.above[start]) - total(widths[start:end]))
         return widths
@@ -179,12 +180,6 @@ class Cells:
             right=[self.right[place] for place in places],
             above=tuple(self.above[place] for place in places if self.above),
         )
-
-    def without(self, name: str) -> Cells:
-        """Return a table without a column, or without a group of them."""
-        labels = labels_of(self.headers, self.above)
-        kept = [place for place, label in enumerate(labels) if name not in (label, *self.above[place : place + 1])]
-        return self.of(kept)
 
     def least(self, kept: int) -> list[int]:
         """Return the minimum width of each column.
@@ -221,10 +216,6 @@ def total(widths: Sequence[int]) -> int:
     return sum(widths) + len(GAP) * max(0, len(widths) - 1)
 
 
-# Headers have the same padding as in tabulate, if there is room.
-ROOM = 2
-
-
 def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
     """Render a table in tabulate's `simple` format; `paint` colors the cells."""
     widths = cells.widths(padding)
@@ -256,9 +247,11 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
     for name in cells.shed:
         if total(cells.least(cells.keep)) <= width:
             break
-        fewer = cells.without(name)
-        if len(fewer.headers) < len(cells.headers):
-            cells = fewer
+        # It names a column, or a group of them.
+        names = [(label, *cells.above[at : at + 1]) for at, label in enumerate(labels_of(cells.headers, cells.above))]
+        kept = [place for place, of_column in enumerate(names) if name not in of_column]
+        if len(kept) < len(names):
+            cells = cells.of(kept)
             left_out.append(name)
     cells = _shortened(cells, width)
     return list(_divided(cells, width)), left_out
@@ -280,9 +273,8 @@ def _shortened(cells: Cells, width: int) -> Cells:
         longest[max(others or places, key=longest.__getitem__)] -= 1
     if longest == widths:
         return cells
-    rows = [
-        [(cut if " " in text else middle_cut)(text, size) for text, size in zip(row, longest)] for row in cells.rows
-    ]
+    sized = (zip(row, longest) for row in cells.rows)
+    rows = [[cut(text, size) if " " in text else middle_cut(text, size) for text, size in row] for row in sized]
     return replace(cells, rows=rows)
 
 
@@ -297,11 +289,6 @@ def _divided(cells: Cells, width: int) -> Iterator[Cells]:
             part = list(kept)
         part.append(place)
     yield cells.of(part)
-
-
-# --- Color.
-
-CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
 def painted(text: str, color: str) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from groupgt.render.document import Item
     from groupgt.render.drawing import Drawable, Figure
 
+RowT_co = TypeVar("RowT_co", covariant=True)
+
 
 class Result:
     """A result that can print and export itself; commands print only `blocks`, `csv_rows` and `to_dict`.
@@ -85,9 +87,6 @@ class Result:
         figure = teller.plot(teller.main_figure) if has_converter() and teller.main_figure else None
         picture = figure.picture_html() if figure is not None and figure.rows else ""
         return "".join(rendered(bare(item), "html") for item in self.blocks()) + picture
-
-
-RowT_co = TypeVar("RowT_co", covariant=True)
 
 
 class ResultRows(Result, Sequence[RowT_co]):
@@ -180,6 +179,5 @@ class Teller(ABC, Generic[ResultT]):
         from groupgt.render.document import document
         from groupgt.render.entries import Entries
 
-        return document(
-            [item for item in self.blocks() if isinstance(item, (tuple, Table, Entries))], style, self.title
-        )
+        items = [item for item in self.blocks() if isinstance(item, (tuple, Table, Entries))]
+        return document(items, style, self.title)

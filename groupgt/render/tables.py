@@ -12,6 +12,46 @@ from groupgt.errors import ConfigError, near_names, printable
 from groupgt.render import layout
 from groupgt.render.exports import Cell
 
+DEFAULT = "simple"
+# More columns of numbers than this do not fit a terminal; such tables are transposed.
+WIDEST = 8
+Grid = tuple[list[str], list[list[Any]]]
+# Marks of a significant difference, and of a mean that is significantly better or worse than another.
+MARK, BETTER, WORSE = "*", "▲", "▼"
+MARKS = (MARK, BETTER, WORSE)
+# Beginning and end of a highlighted cell, by format; these two are placeholders until a table is drawn.
+OPENS, CLOSES = "\ue000", "\ue001"
+STRONG = {
+    **dict.fromkeys(("github", "pipe", "rst"), ("**", "**")),
+    **dict.fromkeys(("html", "unsafehtml"), ("<strong>", "</strong>")),
+    **dict.fromkeys(("latex", "latex_raw", "latex_booktabs", "latex_longtable"), ("\\textbf{", "}")),
+}
+_FIGURE = re.compile(rf"[-+<>]?[0-9][0-9,]*(\.[0-9]+)?[{''.join(MARKS)}]?|[-+]?∞")
+# Texts for missing numbers in columns of numbers.
+_NO_FIGURE = ("", "–", "baseline", "none", "never")
+# Maximum number of alternatives shown per group.
+ALTERNATIVES = 5
+MARKDOWN = ("github", "pipe")
+_ZERO_WIDTH = "&#8203;"
+# Characters with a meaning in Markdown, and their replacements.
+_ESCAPES = [
+    (r"[\\`\[\]|~]", r"\\\g<0>"),
+    # A mark of significance follows a digit; underscores within words are no formatting.
+    (r"(?<![0-9])\*|(?<!\w)_|_(?!\w)", r"\\\g<0>"),
+    (r"&(?=#?\w+;)", "&amp;"),
+    (r"<(?=[A-Za-z/!?])", "&lt;"),
+    # Mentions of people, and links to issues.
+    (r"(?<!\w)@(?=\w)", rf"@{_ZERO_WIDTH}"),
+    (r"(?<!&)#(?=[0-9])|(?<=\bGH)-(?=[0-9])", rf"\g<0>{_ZERO_WIDTH}"),
+    # Addresses.
+    (r"\b([A-Za-z]+):(?=//)", r"\1&#58;"),
+    (r"(?i)\bwww\.", "www&#46;"),
+    (r"(?<=\w)@(?=\w+\.\w)", "&#64;"),
+    # Headings, quotations and lists.
+    (r"(?m)^(\s*)(>|[#+-]+(?=\s|$))", r"\1\\\2"),
+    (r"(?m)^(\s*[0-9]+)([.)](?=\s|$))", r"\1\\\2"),
+]
+
 
 def fixed(value: float | None, digits: int = 4) -> str:
     """Format a value with a fixed number of decimals; a missing value becomes `–`.
@@ -134,12 +174,6 @@ def p_text(value: float, digits: int = 4) -> str:
     return f"p {text[0]} {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 
-DEFAULT = "simple"
-# More columns of numbers than this do not fit a terminal; such tables are transposed.
-WIDEST = 8
-Grid = tuple[list[str], list[list[Any]]]
-
-
 def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
     """Stack the tables of all data sets; the first column names the data set."""
     headers: list[str] = []
@@ -190,64 +224,31 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
     -----  ------
     a      0.5000
     """
-    cells = cells_of(headers, rows, style)
+    cells = cells_of(Table(headers, rows), style)
     if style == DEFAULT:
         return layout.rendered(cells)
     import tabulate
 
     check_style(style)
     opens, closes = STRONG.get(style, ("", ""))
-    text = tabulate.tabulate(
-        cells.rows,
-        headers=cells.headers,
-        tablefmt=style,
-        disable_numparse=True,
-        colalign=["right" if right else "left" for right in cells.right] if rows else None,
-    )
+    sides = ["right" if right else "left" for right in cells.right] if rows else None
+    text = tabulate.tabulate(cells.rows, cells.headers, style, disable_numparse=True, colalign=sides)
     return text.replace(OPENS, opens).replace(CLOSES, closes)
 
 
-def cells_of(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    style: str = DEFAULT,
-    shed: Sequence[str] = (),
-    keep: int = 1,
-    above: Sequence[str] = (),
-) -> layout.Cells:
-    """Convert a table to text cells with right-aligned numbers; the other arguments are for `layout.fitted`."""
-    columns = [[row[column] for row in rows] for column in range(len(headers))]
-    right = [_are_figures(column, is_name=place < keep) for place, column in enumerate(columns)]
-    texts = [[_cell(cell, style) for cell in row] for row in rows]
+def cells_of(table: Table, style: str = DEFAULT) -> layout.Cells:
+    """Convert a table to text cells with right-aligned numbers."""
+    columns = [[row[column] for row in table.rows] for column in range(len(table.headers))]
+    right = [_are_figures(column, is_name=place < table.keep) for place, column in enumerate(columns)]
+    texts = [[_cell(cell, style) for cell in row] for row in table.rows]
     for column in (place for place, is_right in enumerate(right) if is_right and style == DEFAULT):
         # Marks of significance are outside the column of digits.
         if any(row[column].endswith(MARKS) for row in texts):
             for row in texts:
                 if not row[column].endswith(MARKS):
                     row[column] = type(row[column])(f"{row[column]} ")
-    return layout.Cells(
-        [_cell(header, style) for header in headers],
-        texts,
-        right,
-        tuple(shed),
-        keep,
-        tuple(_cell(each, style) for each in above),
-    )
-
-
-# Marks of a significant difference, and of a mean that is significantly better or worse than another.
-MARK, BETTER, WORSE = "*", "▲", "▼"
-MARKS = (MARK, BETTER, WORSE)
-# Beginning and end of a highlighted cell, by format; these two are placeholders until a table is drawn.
-OPENS, CLOSES = "\ue000", "\ue001"
-STRONG = {
-    **dict.fromkeys(("github", "pipe", "rst"), ("**", "**")),
-    **dict.fromkeys(("html", "unsafehtml"), ("<strong>", "</strong>")),
-    **dict.fromkeys(("latex", "latex_raw", "latex_booktabs", "latex_longtable"), ("\\textbf{", "}")),
-}
-_FIGURE = re.compile(rf"[-+<>]?[0-9][0-9,]*(\.[0-9]+)?[{''.join(MARKS)}]?|[-+]?∞")
-# Texts for missing numbers in columns of numbers.
-_NO_FIGURE = ("", "–", "baseline", "none", "never")
+    headers, above = ([_cell(text, style) for text in names] for names in (table.headers, table.above))
+    return layout.Cells(headers, texts, right, tuple(table.shed), table.keep, tuple(above))
 
 
 def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
@@ -268,10 +269,6 @@ def snippet(text: str, size: int) -> str:
     return flat if len(flat) <= size else flat[: size - 1] + "…"
 
 
-# Maximum number of alternatives shown per group.
-ALTERNATIVES = 5
-
-
 def _cell(cell: Cell, style: str) -> str:
     """Format a cell on a single line, without control characters, and escaped in Markdown."""
     text = (cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else fixed(cell)).strip()
@@ -281,28 +278,6 @@ def _cell(cell: Cell, style: str) -> str:
     if isinstance(cell, layout.Strong):
         return layout.Strong(text) if style == DEFAULT else f"{OPENS}{escaped}{CLOSES}"
     return escaped
-
-
-MARKDOWN = ("github", "pipe")
-_ZERO_WIDTH = "&#8203;"
-# Characters with a meaning in Markdown, and their replacements.
-_ESCAPES = [
-    (r"[\\`\[\]|~]", r"\\\g<0>"),
-    # A mark of significance follows a digit; underscores within words are no formatting.
-    (r"(?<![0-9])\*|(?<!\w)_|_(?!\w)", r"\\\g<0>"),
-    (r"&(?=#?\w+;)", "&amp;"),
-    (r"<(?=[A-Za-z/!?])", "&lt;"),
-    # Mentions of people, and links to issues.
-    (r"(?<!\w)@(?=\w)", rf"@{_ZERO_WIDTH}"),
-    (r"(?<!&)#(?=[0-9])|(?<=\bGH)-(?=[0-9])", rf"\g<0>{_ZERO_WIDTH}"),
-    # Addresses.
-    (r"\b([A-Za-z]+):(?=//)", r"\1&#58;"),
-    (r"(?i)\bwww\.", "www&#46;"),
-    (r"(?<=\w)@(?=\w+\.\w)", "&#64;"),
-    # Headings, quotations and lists.
-    (r"(?m)^(\s*)(>|[#+-]+(?=\s|$))", r"\1\\\2"),
-    (r"(?m)^(\s*[0-9]+)([.)](?=\s|$))", r"\1\\\2"),
-]
 
 
 def markdown(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import (
     HIGHEST,
+    LOG_AXIS,
     LOWEST,
     STEP,
     About,
@@ -22,7 +23,6 @@ from groupgt.render.encodings import (
     interval_rules,
     layer,
     legend,
-    log_axis,
     logarithmic,
     nominal,
     numeric,
@@ -32,6 +32,9 @@ from groupgt.render.encodings import (
     tips,
 )
 from groupgt.render.tables import count_text, fixed, shortlist
+
+# Height of the figure.
+HEIGHT_PIXELS = 280
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
@@ -55,11 +58,8 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         return figure_of("sweep", title, about, body, filled, columns, f"{text}.")
     numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
     place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
-    place_of |= (
-        {"scale": {"zero": False, "nice": False, "padding": 24}}
-        if numeric
-        else {"sort": None, "axis": {"labelAngle": 0}}
-    )
+    scale = {"zero": False, "nice": False, "padding": 24}
+    place_of |= {"scale": scale} if numeric else {"sort": None, "axis": {"labelAngle": 0}}
     families = distinct(rows, "family")
     color = by_system(families, "family")
     y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
@@ -92,7 +92,7 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
     Rows, best first: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no).
     Names are placed on the axis, where they never overlap.
     """
-    x = numeric("latency", scale={"type": "log", "nice": False}, title=unit, axis={**log_axis(), "format": "~g"})
+    x = numeric("latency", scale={"type": "log", "nice": False}, title=unit, axis={**LOG_AXIS, "format": "~g"})
     y = down("system", sort=None)
     color = colored("front", ["yes", "no"], ["$better", "$same"])
     shape = colored("front", ["yes", "no"], ["circle", "square"])
@@ -104,28 +104,11 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
         layer(points(70), {"y": y, "x": x, **marks, "tooltip": tips(system="", latency=unit, value="mean")}),
     ]
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
-    return figure_of(
-        "latency",
-        f"Latency, best {about.metric} first",
-        about,
-        {"layer": layers, "height": {"step": STEP}},
-        rows,
-        {
-            "system": "system",
-            "latency": unit,
-            "fast": "ms low",
-            "slow": "ms high",
-            "value": "mean",
-            "low": "low",
-            "high": "high",
-            "front": "on the front",
-        },
-        f"On the Pareto front of {about.metric} and latency: {shortlist(front)}.",
-    )
-
-
-# Height of the figure.
-HEIGHT_PIXELS = 280
+    body: Layer = {"layer": layers, "height": {"step": STEP}}
+    columns = {"system": "system", "latency": unit, "fast": "ms low", "slow": "ms high"}
+    columns |= {"value": "mean", "low": "low", "high": "high", "front": "on the front"}
+    text = f"On the Pareto front of {about.metric} and latency: {shortlist(front)}."
+    return figure_of("latency", f"Latency, best {about.metric} first", about, body, rows, columns, text)
 
 
 def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
@@ -136,28 +119,17 @@ def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
     values = [row["x"] for row in rows]
     middle = (min(values) + max(values)) / 2
     placed = [{**row, "side": "left" if row["x"] < middle else "right"} for row in rows]
-    x, y = ({"field": key, **_free(title)} for key, title in zip("xy", titles))
-    place = {"x": x, "y": y}
-    layers = [
-        layer(points(70), {**place, "color": {"value": "$ink"}, "tooltip": tips(system="", x=titles[0], y=titles[1])})
-    ]
+    scale = {"zero": False, "nice": False, "padding": 24}
+    place = {key: numeric(key, scale=scale, title=title) for key, title in zip("xy", titles)}
+    tooltip = tips(system="", x=titles[0], y=titles[1])
+    layers = [layer(points(70), {**place, "color": {"value": "$ink"}, "tooltip": tooltip})]
     for side, shift in (("left", 8), ("right", -8)):
         name = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 160}
         layers.append(layer(name, {**place, "text": nominal("system")}, f"datum.side === '{side}'"))
-    return figure_of(
-        "correlation",
-        f"{titles[1]} against {titles[0]}",
-        about,
-        {"layer": layers, "height": HEIGHT_PIXELS},
-        placed,
-        {"system": "system", "x": titles[0], "y": titles[1]},
-        f"Means of {len(rows)} systems: {titles[1]} against {titles[0]}.",
-    )
-
-
-def _free(title: str) -> Layer:
-    """Return an axis that need not begin at 0."""
-    return {"type": "quantitative", "scale": {"zero": False, "nice": False, "padding": 24}, "title": title}
+    body: Layer = {"layer": layers, "height": HEIGHT_PIXELS}
+    columns = {"system": "system", "x": titles[0], "y": titles[1]}
+    text = f"Means of {len(rows)} systems: {titles[1]} against {titles[0]}."
+    return figure_of("correlation", f"{titles[1]} against {titles[0]}", about, body, placed, columns, text)
 
 
 def funnel(rows: Rows, about: About, first: str) -> Figure:
@@ -165,25 +137,13 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
 
     Rows: `stage`, `fate` (covered, not covered), `count`, `order`.
     """
-    body = stacked_bars(
-        down("stage"),
-        {"title": "groups", "scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}},
-        "fate",
-        {"covered": "turn4", "not covered": "turn2"},
-        legend(""),
-        tips(stage="stage", fate="", count="groups"),
-        28,
-    )
+    x = {"title": "groups", "scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}}
+    colors, tooltip = {"covered": "turn4", "not covered": "turn2"}, tips(stage="stage", fate="", count="groups")
+    body = stacked_bars(down("stage"), x, "fate", colors, legend(""), tooltip, 28)
     covered = [f"{row['stage']} {count_text(row['count'])}" for row in rows if row["fate"] == "covered"]
-    return figure_of(
-        "stages",
-        f"Groups covered by each stage, starting with {first}",
-        about,
-        body,
-        rows,
-        {"stage": "stage", "fate": "", "count": "groups"},
-        f"Groups covered by each stage: {shortlist(covered)}",
-    )
+    columns = {"stage": "stage", "fate": "", "count": "groups"}
+    text = f"Groups covered by each stage: {shortlist(covered)}"
+    return figure_of("stages", f"Groups covered by each stage, starting with {first}", about, body, rows, columns, text)
 
 
 def thresholds(rows: Rows, about: About) -> Figure:
@@ -200,15 +160,11 @@ def thresholds(rows: Rows, about: About) -> Figure:
         "tooltip": tips(system="", figure="", threshold="threshold", share="share"),
     }
     lines = layer({"type": "line", "interpolate": "step-before", "strokeWidth": 2}, encoding)
-    return figure_of(
-        "thresholds",
-        "Unanswerable queries without results, and recall of the others, by score threshold",
-        about,
-        {**lines, "height": 240},
-        rows,
-        {"system": "system", "threshold": "threshold", "figure": "figure", "share": "share"},
-        "With a higher threshold, more unanswerable queries return nothing and fewer groups are covered",
-    )
+    title = "Unanswerable queries without results, and recall of the others, by score threshold"
+    body: Layer = {**lines, "height": 240}
+    columns = {"system": "system", "threshold": "threshold", "figure": "figure", "share": "share"}
+    text = "With a higher threshold, more unanswerable queries return nothing and fewer groups are covered"
+    return figure_of("thresholds", title, about, body, rows, columns, text)
 
 
 def power(rows: Rows, about: About, target: float, queries: int, baseline: str) -> Figure:
@@ -229,12 +185,7 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
     for name in systems:
         enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= target]
         ends.append(f"{name} {f'{min(enough):,}' if enough else 'more than shown'}")
-    return figure_of(
-        "power",
-        f"Power to detect the difference from {baseline}",
-        about,
-        {"layer": layers, "height": 240},
-        rows,
-        {"system": "system", "difference": "difference", "queries": "queries", "power": "power"},
-        f"Queries needed to detect the difference in {about.metric} with {100 * target:g}% power: {shortlist(ends)}.",
-    )
+    body: Layer = {"layer": layers, "height": 240}
+    columns = {"system": "system", "difference": "difference", "queries": "queries", "power": "power"}
+    text = f"Queries needed to detect the difference in {about.metric} with {100 * target:g}% power: {shortlist(ends)}."
+    return figure_of("power", f"Power to detect the difference from {baseline}", about, body, rows, columns, text)

@@ -32,9 +32,6 @@ SYSTEMS = 3
 SIMILAR = 1.1
 
 
-# --- One data set against another.
-
-
 class AcrossTeller(Teller[Across]):
     """Report how each system's results differ between the baseline data set and every other data set."""
 
@@ -49,16 +46,8 @@ class AcrossTeller(Teller[Across]):
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per system, data set and metric."""
-        headers = [
-            "system",
-            "dataset",
-            "metric",
-            "mean",
-            "baseline",
-            "baseline_mean",
-            *csv_headers(Contrast),
-            "significant",
-        ]
+        first = ["system", "dataset", "metric", "mean", "baseline", "baseline_mean"]
+        headers = [*first, *csv_headers(Contrast), "significant"]
         places, metrics, baseline = self.result.places, self.result.metrics, self.result.baseline
         return headers, [
             [*places[name], str(metrics[text]), here, baseline, there, *csv_cells(each), int(each.significant)]
@@ -68,31 +57,20 @@ class AcrossTeller(Teller[Across]):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python, with None for undefined values, as in results.json."""
         result = self.result
-        rows: list[dict[str, Any]] = [
-            {
-                "system": result.places[name][0],
-                "dataset": result.places[name][1],
-                "metric": text,
-                "mean": finite(here),
-                "baseline_mean": finite(there),
-                "significant": contrast.significant,
-                "against": jsonable(contrast),
-            }
-            for name, text, there, here, contrast in beside_rows(result)
-        ]
+        rows = list[dict[str, Any]]()
+        for name, text, there, here, each in beside_rows(result):
+            system, dataset = result.places[name]
+            row = {"system": system, "dataset": dataset, "metric": text, "mean": finite(here)}
+            more = {"baseline_mean": finite(there), "significant": each.significant, "against": jsonable(each)}
+            rows.append(row | more)
         return {
             "baseline": result.baseline,
             "primary": result.primary,
             "settings": asdict(result.settings),
             "rows": rows,
             "queries": {
-                name: {
-                    "qids": len(shared.qids),
-                    "alone": shared.alone,
-                    "absent": shared.absent,
-                    "reworded": list(shared.reworded),
-                }
-                for name, shared in result.shared.items()
+                name: {"qids": len(each.qids), "alone": each.alone, "absent": each.absent, "reworded": each.reworded}
+                for name, each in result.shared.items()
             },
         }
 
@@ -106,11 +84,9 @@ def sentences(result: Across) -> Iterator[Sentence]:
         small, large = (choose(sizes, key=sizes.__getitem__) for choose in (min, max))
         if sizes[large] > SIMILAR * sizes[small]:
             about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
-            yield warning(
-                f"chunks average {sizes[large]:,.0f} characters in {large}, but {sizes[small]:,.0f} in {small}, "
-                f"so {result.label} gives longer chunks more text. Use a budget, such as "
-                f"{_under(metric, max(about, 1), result.convention)}"
-            )
+            lengths = f"{sizes[large]:,.0f} characters in {large}, but {sizes[small]:,.0f} in {small}"
+            budget = f"Use a budget, such as {_under(metric, max(about, 1), result.convention)}"
+            yield warning(f"chunks average {lengths}, so {result.label} gives longer chunks more text. {budget}")
 
 
 def _under(metric: Metric, chars: int, convention: str) -> str:
@@ -137,9 +113,6 @@ def tables(result: Across) -> Iterator[Item]:
     test = how_tested(result.settings, comparisons(result.contrasts().values()), marks=marks_in(shown[:1]))
     several = len(result.metrics) > 1
     yield f"against {result.baseline}: {test}{verdict_by(result.label) if several else ''}"
-
-
-# --- Data sets side by side.
 
 
 def verdict_of(outcome: Outcome) -> Iterator[Sentence]:

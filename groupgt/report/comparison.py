@@ -32,6 +32,9 @@ from groupgt.report.paper import latex_of
 from groupgt.report.sentences import grouped, typeset
 from groupgt.report.tracking import tracked
 
+# Names of intervals, by their basis.
+INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
+
 
 class ComparisonTeller(Teller[Comparison]):
     """Present a comparison, starting with the verdict."""
@@ -140,13 +143,6 @@ class ComparisonTeller(Teller[Comparison]):
         }
 
 
-# Names of intervals, by their basis.
-INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
-
-
-# --- Tables and the notes below them.
-
-
 def decided(systems: Systems, decision: Decision) -> Iterator[Item]:
     """Yield the decision, and its notes."""
     yield decision.card
@@ -154,17 +150,13 @@ def decided(systems: Systems, decision: Decision) -> Iterator[Item]:
 
 
 def items(
-    comparison: Systems,
-    metrics: Sequence[str] | None = None,
-    *,
-    brief: bool = False,
-    gates: Sequence[GateResult] = (),
+    comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False, gates: Sequence[GateResult] = ()
 ) -> Iterator[Item]:
     """Yield the table of systems, all differences, slices and query-level failures, followed by the test used.
 
     Pairs and slices are shown if requested, unless `brief` is set; everything else is a detail.
     """
-    chosen = list(comparison.metrics) if metrics is None else list(metrics)
+    chosen = list(comparison.metrics if metrics is None else metrics)
     above: list[Item] = [standings.table(comparison.by(), gates)]
     means, has_others = contrasts.leaderboards(comparison.by()), len(comparison.by().metrics) > 1
     above += means if has_others and not brief else map(Detail, means)
@@ -251,9 +243,6 @@ def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
     return max(map(comparisons, families.values()), default=0), len(families)
 
 
-# --- Figures and the page.
-
-
 def drawable(systems: Systems, comparison: Comparison) -> Drawable:
     """Return the available figures of a comparison by name; `systems` may use a different primary metric."""
     figures = evaluated.drawable(systems)
@@ -320,11 +309,9 @@ def _tests(systems: Systems) -> list[str]:
     intervals = f"{100 * settings.confidence:g}% {INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
         return [intervals, *about]
-    lines = [
-        *about,
-        f"{described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}",
-        f"p-values against the baseline: {corrected_over(settings, *_family_sizes(systems.rows))}",
-    ]
+    test = f"{described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}"
+    of_baseline = corrected_over(settings, *_family_sizes(systems.rows))
+    lines = [*about, test, f"p-values against the baseline: {of_baseline}"]
     if systems.others:
         families = len({text for *_, text in systems.others})
         of_others = corrected_over(settings, _pairs_per_metric(systems), families, contrasts.of_pairs(systems))

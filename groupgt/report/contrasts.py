@@ -18,6 +18,7 @@ from groupgt.comparison.systems import Basis, Systems, finite, interval
 from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import mean_of
+from groupgt.model.hits import Floats
 from groupgt.render import figures
 from groupgt.render.columns import effect_text, level_text
 from groupgt.render.document import Block, Item, bare
@@ -27,20 +28,14 @@ from groupgt.render.page import data
 from groupgt.render.tables import BETTER, MARK, WORSE, Table, counted, fixed, shortlist, signed, small, span
 from groupgt.report.means import about, parts_of
 
-# --- How differences were tested.
-
 # Number of queries that a scatter plot names.
 NAMED = 6
 # Tests of differences that do not come from a single ground truth.
-ESTIMATED: dict[str, str] = {
-    "audit": "t test of differences corrected by the audit",
-    "annotators": "t test of differences averaged over annotators",
-}
-MEANINGS = {
-    BETTER: "significantly better",
-    WORSE: "significantly worse",
-    MARK: "significantly different",
-}
+ESTIMATED = {"audit": "corrected by the audit", "annotators": "averaged over annotators"}
+MEANINGS = {BETTER: "significantly better", WORSE: "significantly worse", MARK: "significantly different"}
+# Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
+SHED = ("differ", "effect", "queries")
+KINDS = {"better": BETTER, "worse": WORSE}
 
 
 def marks_in(items: Iterable[Item]) -> list[str]:
@@ -78,10 +73,9 @@ def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: st
 def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
     """Explains that significance is out of reach, and how many resamples would be enough."""
     enough = math.ceil(least * (1 + settings.resamples) / settings.alpha - SLACK) - 1
-    return (
-        f"{counted(settings.resamples, 'resample')} cannot give a p-value below {least:.2g} for "
-        f"{counted(comparisons, 'comparison')}, and alpha is {settings.alpha:g}. Use at least {enough:,} resamples"
-    )
+    below = f"cannot give a p-value below {least:.2g} for {counted(comparisons, 'comparison')}"
+    drawn = counted(settings.resamples, "resample")
+    return f"{drawn} {below}, and alpha is {settings.alpha:g}. Use at least {enough:,} resamples"
 
 
 def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
@@ -102,18 +96,14 @@ def described(settings: Settings, basis: Basis = "") -> str:
     >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
     'paired bootstrap test, 2,000 resamples, seed 7'
     """
-    return ESTIMATED[basis] if basis else TESTS[settings.test].title + (resampling(settings) if settings.draws else "")
+    if basis:
+        return f"t test of differences {ESTIMATED[basis]}"
+    return TESTS[settings.test].title + (resampling(settings) if settings.draws else "")
 
 
 def resampling(settings: Settings) -> str:
     """Return resamples and seed, as text that follows the name of a randomized test or interval."""
     return f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-
-
-# --- Tables.
-
-# Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
-SHED = ("differ", "effect", "queries")
 
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
@@ -189,21 +179,14 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     corrected = corrected_headers(of_pairs(systems))
     for text in metrics:
         rows: list[list[Any]] = []
-        for pair in systems.pairs:
-            if pair.metric != text:
-                continue
+        for pair in (pair for pair in systems.pairs if pair.metric == text):
             contrast = pair.against
             # The mark goes next to the p of the deciding test.
             decisive = small(contrast.p_value) + MARK * contrast.significant
-            p_values = [small(contrast.raw_p_value), decisive] if corrected else [decisive]
+            p_values = [*([small(contrast.raw_p_value)] if corrected else []), decisive]
             rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, contrast.pairs])
         if rows:
             yield [systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows
-
-
-# --- The means of systems by every metric.
-
-KINDS = {"better": BETTER, "worse": WORSE}
 
 
 def leaderboards(systems: Systems) -> Iterator[Table]:
@@ -224,9 +207,6 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
         yield Strong(fixed(mean) + mark) if is_best else fixed(mean) + mark
 
 
-# --- Figures.
-
-
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
     for name in systems.names:
         if name != systems.baseline and (contrast := systems.between(name, systems.baseline)) is not None:
@@ -236,14 +216,9 @@ def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
 def differences(systems: Systems) -> Figure:
     """Draw differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
-    levels = [level(each) for _, each in _against_baseline(systems)]
+    levels = [level_text(each.confidence) for _, each in _against_baseline(systems)]
     stated = about(systems, level=levels[0] if levels else "")
     return figures.forest(rows, stated, delta=True, title=f"Differences against {systems.baseline}")
-
-
-def level(contrast: Contrast) -> str:
-    """Return the level of a difference's interval."""
-    return level_text(contrast.confidence)
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
@@ -264,15 +239,15 @@ def outcomes(systems: Systems) -> Figure:
     return figures.outcomes(rows, about(systems), systems.baseline)
 
 
-def _two(systems: Systems, first: str | None, second: str | None) -> tuple[str, str]:
-    """Return two systems to compare (default: the best system and the baseline)."""
+def _two(systems: Systems, first: str | None, second: str | None) -> list[tuple[str, Floats]]:
+    """Return two systems to compare (default: the best system and the baseline), with their values."""
     against = second or systems.baseline
     others = [name for name in systems.names if name != against]
     chosen = first or (systems.best if systems.best in others else None) or others[0]
     for name in (chosen, against):
         if name not in systems.values:
             raise ConfigError(f"system {name!r} was not compared{near_names(str(name), systems.names)}")
-    return chosen, against
+    return [(name, systems.values[name][systems.primary]) for name in (chosen, against)]
 
 
 def _gain_kind(gain: float) -> str:
@@ -281,41 +256,34 @@ def _gain_kind(gain: float) -> str:
 
 def scatter(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
     """Draw each query's values in two systems; the queries furthest apart are named."""
-    chosen, against = _two(systems, first, second)
     sign = 1 if systems.higher else -1
-    values, other = (systems.values[name][systems.primary] for name in (chosen, against))
+    (chosen, values), (against, other) = _two(systems, first, second)
     places: dict[tuple[float, float], list[str]] = {}
     for place in np.flatnonzero(~np.isnan(values - other)).tolist():
         places.setdefault((float(other[place]), float(values[place])), []).append(systems.qids[place])
     apart = sorted(places.items(), key=lambda item: -abs(item[0][1] - item[0][0]))
-    rows = [
-        {
-            **{"x": x, "y": y, "times": len(qids), "qids": shortlist(qids), "kind": _gain_kind(sign * (y - x))},
-            "name": shortlist(qids, 1) if number < NAMED and abs(y - x) > SLACK else "",
-        }
-        for number, ((x, y), qids) in enumerate(apart)
-    ]
+    rows: list[dict[str, Any]] = []
+    for (x, y), qids in apart:
+        name = shortlist(qids, 1) if len(rows) < NAMED and abs(y - x) > SLACK else ""
+        kind = _gain_kind(sign * (y - x))
+        rows.append({"x": x, "y": y, "times": len(qids), "qids": shortlist(qids), "kind": kind, "name": name})
     return figures.scatter(rows, about(systems), chosen, against)
 
 
 def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
     """Draw sorted per-query differences between two systems (default: the best system and the baseline)."""
-    chosen, against = _two(systems, first, second)
     sign = 1 if systems.higher else -1
-    values, other = (systems.values[name][systems.primary] for name in (chosen, against))
+    (chosen, values), (against, other) = _two(systems, first, second)
     gains = [(sign * gain, place) for place, gain in enumerate((values - other).tolist()) if not math.isnan(gain)]
     rows = []
     for number, (gain, place) in enumerate(sorted(gains, key=lambda item: (-item[0], item[1])), 1):
         rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": _gain_kind(gain)})
     contrast = systems.between(chosen, against)
-    stated = about(systems, level="CI" if contrast is None else level(contrast))
+    stated = about(systems, level="CI" if contrast is None else level_text(contrast.confidence))
     return figures.deltas(rows, stated, chosen, against, _delta(contrast))
 
 
 FIGURES = {"differences": differences, "queries": deltas, "scatter": scatter, "outcomes": outcomes}
-
-
-# --- The page.
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:

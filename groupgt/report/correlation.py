@@ -29,16 +29,10 @@ class CorrelationTeller(Teller[Correlation]):
         """Return the sentence, the coefficients, the swaps and the means."""
         result = self.result
         first, second = result.labels
-        names = {
-            "tau": "Kendall's tau-b",
-            "tau_ap": f"tau_AP, reference {first}",
-            "tau_ap_reversed": f"tau_AP, reference {second}",
-        }
+        names = {"tau": "Kendall's tau-b", "tau_ap": f"tau_AP, reference {first}"}
+        names |= {"tau_ap_reversed": f"tau_AP, reference {second}"}
         rows = [[name, getattr(result, key), _range(result.ranges[key])] for key, name in names.items()]
-        items: list[Item] = [
-            Verdict([self._sentence()]),
-            (["coefficient", "value", "95% of resampled queries"], rows),
-        ]
+        items: list[Item] = [Verdict([self._sentence()]), (["coefficient", "value", "95% of resampled queries"], rows)]
         if result.swaps:
             headers = ["better", "worse", f"delta {first}", f"p {first}", f"delta {second}", f"p {second}"]
             items.append((headers, [_swap(swap) for swap in result.swaps]))
@@ -71,32 +65,24 @@ class CorrelationTeller(Teller[Correlation]):
         if result.absent:
             lines.append(f"left out: systems on one side only ({', '.join(result.absent)})")
         lines.append("ranges over resampled queries are not confidence intervals")
-        lines.append(
-            f"p-values: randomization test, {result.settings.resamples:,} resamples, seed {result.settings.seed}, "
-            f"all pairs of a side together (step-down maximum); alpha {result.settings.alpha:g}"
-        )
-        return lines
+        drawn = f"{result.settings.resamples:,} resamples, seed {result.settings.seed}"
+        together = f"all pairs of a side together (step-down maximum); alpha {result.settings.alpha:g}"
+        return [*lines, f"p-values: randomization test, {drawn}, {together}"]
 
     def _means(self) -> Grid:
         result = self.result
-        ranks = [_ranks(side.metric.higher_is_better, column) for side, column in zip(result.sides, result.means)]
+        columns: list[list[Any]] = [list(result.systems)]
+        for side, means in zip(result.sides, result.means):
+            columns += [means.tolist(), _ranks(side.metric.higher_is_better, means)]
         first, second = result.labels
-        rows = [
-            [name, one, rank, two, other]
-            for name, one, rank, two, other in zip(
-                result.systems, result.means[0].tolist(), ranks[0], result.means[1].tolist(), ranks[1]
-            )
-        ]
-        return ["system", f"mean {first}", f"rank {first}", f"mean {second}", f"rank {second}"], sorted(
-            rows, key=lambda row: row[2]
-        )
+        headers = ["system", f"mean {first}", f"rank {first}", f"mean {second}", f"rank {second}"]
+        return headers, sorted(map(list, zip(*columns)), key=lambda row: row[2])
 
     def figure(self) -> Figure:
         """Return a plot of the means of both sides against each other, with the names of the systems."""
         result = self.result
-        points = [
-            {"system": name, "x": x, "y": y} for name, x, y in zip(result.systems, *(m.tolist() for m in result.means))
-        ]
+        means = [each.tolist() for each in result.means]
+        points = [{"system": name, "x": x, "y": y} for name, x, y in zip(result.systems, *means)]
         one, two = result.sides
         about = About("", result.shared, "", "", f"tau-b {fixed(result.tau)}, tau_AP {fixed(result.tau_ap)}")
         titles = (_title(one.label, one.text), _title(two.label, two.text))
@@ -117,17 +103,7 @@ class CorrelationTeller(Teller[Correlation]):
             "ranges": dict(result.ranges),
             "queries": {"shared": result.shared, "left_out": list(result.left_out)},
             "systems": [dict(zip(COLUMNS, row)) for row in self._means()[1]],
-            "swaps": [
-                {
-                    "better": swap.better,
-                    "worse": swap.worse,
-                    **{
-                        name: {"delta": each.delta, "p_value": each.p_value, "significant": each.significant}
-                        for name, each in (("first", swap.first), ("second", swap.second))
-                    },
-                }
-                for swap in result.swaps
-            ],
+            "swaps": list(map(_swap_dict, result.swaps)),
             "absent": list(result.absent),
         }
 
@@ -151,3 +127,10 @@ def _swap(swap: Swap) -> list[Any]:
     for each in (swap.first, swap.second):
         cells += [signed(each.delta), small(each.p_value) + MARK * each.significant]
     return cells
+
+
+def _swap_dict(swap: Swap) -> dict[str, Any]:
+    sides = {"first": swap.first, "second": swap.second}
+    fields = ("delta", "p_value", "significant")
+    told = {name: {field: getattr(side, field) for field in fields} for name, side in sides.items()}
+    return {"better": swap.better, "worse": swap.worse, **told}

@@ -43,10 +43,8 @@ class CheckTeller(Teller[Check]):
         others = counted(len(problems) - len(fails), "other finding") if fails else counted(len(problems), "finding")
         look = f" {others} to look at." if len(problems) > len(fails) else ""
         checked = self._checked()
-        if fails:
-            sentence = f"✗ Failed: {named}.{look}"
-        else:
-            sentence = f"✓ Passed: {checked}.{look}" if look else f"✓ No problems in {checked}."
+        sentence = f"✓ Passed: {checked}.{look}" if look else f"✓ No problems in {checked}."
+        sentence = f"✗ Failed: {named}.{look}" if fails else sentence
         if undefined := self.result.undefined:
             verb = "has" if undefined == 1 else "have"
             sentence += f" {counted(undefined, 'query', 'queries')} {verb} no ground truth."
@@ -75,21 +73,14 @@ class CheckTeller(Teller[Check]):
         if found := [_finding_row(each) for each in of_truth if _is_told(each) and each.what not in USUAL]:
             blocks.append(Table(["also found in the ground truth", "count", "example"], found))
         if runs:
-            queries = of_truth[0].count
-            kinds = list(
-                dict.fromkeys(
-                    each.what
-                    for _, findings in runs
-                    for each in findings
-                    if _is_told(each) and (each.what, each.count) != (WITH_RESULTS, queries)
-                )
-            )
-            cells = [{each.what: each for each in findings} for _, findings in runs]
+            told = [each for _, findings in runs for each in findings if _is_told(each)]
+            usual = (WITH_RESULTS, of_truth[0].count)
+            kinds = dict.fromkeys(each.what for each in told if (each.what, each.count) != usual)
             headers = ["run", *(HEADINGS.get(what, what) for what in kinds)]
-            of_runs = [
-                [name, *(_in_run(by[what]) if what in by else "–" for what in kinds)]
-                for (name, _), by in zip(runs, cells)
-            ]
+            of_runs: list[list[Any]] = []
+            for name, findings in runs:
+                cells = {each.what: _in_run(each) for each in findings}
+                of_runs.append([name, *(cells.get(what, "–") for what in kinds)])
             blocks.append(Table(headers, of_runs))
         for name, findings in self.result.findings.items():
             blocks += [Detail(name), Detail(Table(FINDING, list(map(_finding_row, findings)), keep=2))]
@@ -126,18 +117,13 @@ class DataChecksTeller(Teller[Any]):
 
 def check_junit(suite: str, checks: Mapping[str, Check]) -> str:
     """Format checks as JUnit XML; a case is a check of a file, named after its data set if that has a name."""
-    cases: list[tuple[str, str, CaseKind, str]] = [
-        (
-            f"{dataset}.{name}" if dataset else name,
-            each.what,
-            "failure" if each.fails else "system-out",
-            _line(each, name) if each.count else "",
-        )
-        for dataset, check in checks.items()
-        for name, findings in check.findings.items()
-        for each in findings
-        if each.suspicious
-    ]
+    cases: list[tuple[str, str, CaseKind, str]] = []
+    for dataset, check in checks.items():
+        for name, findings in check.findings.items():
+            family = f"{dataset}.{name}" if dataset else name
+            for each in (each for each in findings if each.suspicious):
+                kind: CaseKind = "failure" if each.fails else "system-out"
+                cases.append((family, each.what, kind, _line(each, name) if each.count else ""))
     return junit_text(suite, cases)
 
 
@@ -147,12 +133,10 @@ def _line(finding: Finding, name: str) -> str:
 
 
 def _is_told(finding: Finding) -> bool:
-    """Return whether a finding that is not a problem has a count above 0."""
     return bool(finding.count) and not finding.suspicious
 
 
 def _in_run(finding: Finding) -> str | int:
-    """Return the cell of a run: how many results its queries have, or a count."""
     return f"{finding.example.partition(' a query')[0]} each" if finding.what == RESULTS else finding.count
 
 
@@ -169,9 +153,8 @@ class RechunkedTeller(Teller[Rechunked]):
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.weak:
             headers = ["query", "group", "passage", "chunk that contains most of it", "share"]
-            blocks.append(
-                (headers, [[row.qid, row.group, row.old, row.new, row.share] for row in carried.weak[:WEAKEST]])
-            )
+            weakest = [[row.qid, row.group, row.old, row.new, row.share] for row in carried.weak[:WEAKEST]]
+            blocks.append((headers, weakest))
             if len(carried.weak) > WEAKEST:
                 blocks.append(f"and {len(carried.weak) - WEAKEST:,} more; --format json lists all")
         if carried.lost:
@@ -233,10 +216,8 @@ class AgreementTeller(Teller[Agreement]):
         if agreement.pairs:
             of = counted(len(agreement.pairs), "group")
             figures += [["Cohen's kappa on groups", agreement.group_kappa], [f"matched of {of}", agreement.matched]]
-        blocks: list[Block] = [
-            "\n".join([*lines, counted(agreement.queries, "query")]),
-            (["agreement", "value"], figures),
-        ]
+        about = "\n".join([*lines, counted(agreement.queries, "query")])
+        blocks: list[Block] = [about, (["agreement", "value"], figures)]
         headers, rows = agreement.group_rows()
         # Matched groups say more than those of each side.
         if not agreement.pairs and (differing := [row for row in rows if row[-2] or row[-1]][: agreement.worst]):

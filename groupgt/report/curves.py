@@ -75,24 +75,22 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
 def ecdf(systems: Systems) -> Figure:
     """Draw the cumulative share of queries with a first hit, and of complete queries, by rank."""
     shown = shown_systems(systems)
-    rows = [
-        {"system": name, "kind": kind, "rank": rank, "share": share}
-        for name, each in shown.items()
-        for reached, weights in [ranks_reached(each)]
-        for kind, ranks in reached.items()
-        for rank, share in cumulative(ranks, weights)
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, each in shown.items():
+        reached, weights = ranks_reached(each)
+        for kind, ranks in reached.items():
+            shares = cumulative(ranks, weights)
+            rows += [{"system": name, "kind": kind, "rank": rank, "share": share} for rank, share in shares]
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
 
 
 def precision_recall(systems: Systems) -> Figure:
     """Draw interpolated precision at eleven recall levels."""
     shown = shown_systems(systems)
-    rows = [
-        {"system": name, "recall": recall, "precision": finite(precision)}
-        for name, each in shown.items()
-        for recall, precision in precision_by_recall(each)
-    ]
+    rows = []
+    for name, each in shown.items():
+        for recall, precision in precision_by_recall(each):
+            rows.append({"system": name, "recall": recall, "precision": finite(precision)})
     return figures.precision_recall(rows, about(systems, "iprec", _note(systems, shown)), _named(systems))
 
 
@@ -106,17 +104,14 @@ def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:
     return f"{len(shown):,} of {len(systems.evaluations):,} systems" if hidden else ""
 
 
-# --- Sweeps.
-
-
 def sweeps(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
     """Return a figure for each entry in the file that sweeps one or two options."""
     entries = {family: config.matrix for family, config in outcome.experiment.config.systems.items()}
-    members = {name: outcome.experiment.systems[name] for name in systems.names}
-    options = {
-        name: {key: getattr(member.options, key) for key in entries[member.family]} for name, member in members.items()
-    }
-    families = {name: member.family for name, member in members.items()}
+    families = {name: outcome.experiment.systems[name].family for name in systems.names}
+    options = {}
+    for name, family in families.items():
+        given = outcome.experiment.systems[name].options
+        options[name] = {key: getattr(given, key) for key in entries[family]}
     return sweeps_of(systems, entries, families, options)
 
 

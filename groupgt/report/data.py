@@ -143,46 +143,32 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 def facts(systems: Systems) -> list[tuple[str, str]]:
     """Describe what was measured and by which rules."""
     first, truth = systems.first, systems.first.truth
-    judgments = truth.judgments
+    judgments, defined = truth.judgments, int(first.populations.defined.sum())
     lines = [
         ("convention", first.convention),
         ("policy", str(first.policy)),
         ("labeller", systems.hide(str(first.labeller))),
-        (
-            "queries",
-            f"{len(truth):,}, of which {int(first.populations.defined.sum()):,} have a group that can be covered",
-        ),
+        ("queries", f"{len(truth):,}, of which {defined:,} have a group that can be covered"),
         ("groups", f"{len(judgments.group_query):,} with {int(truth.is_relevant.sum()):,} alternatives"),
     ]
     counts = {name: each.counts for name, each in systems.evaluations.items()}
     for kind, title in COUNTS.items():
         affected = {name: count for name, counts_of in counts.items() if (count := counts_of.get(kind))}
-        if not affected:
-            continue
         texts = [f"{name}: {count:,}" for name, count in affected.items()]
         if len(affected) == len(counts) and len(set(affected.values())) == 1:
             texts = [f"{first.counts[kind]:,}{' in every system' if len(counts) > 1 else ''}"]
-        lines.append((title, "; ".join(texts)))
-    dropped = first.counts["empty_groups"] + first.counts["irrelevant_groups"]
-    if dropped:
+        lines += [(title, "; ".join(texts))] if affected else []
+    if dropped := first.counts["empty_groups"] + first.counts["irrelevant_groups"]:
         lines.append(("groups ignored", f"{dropped:,} without a relevant alternative"))
     return [*lines, ("ground truth", f"SHA-256 {truth.digest}")]
 
 
 def _questions(systems: Systems, kept: Ints) -> data.Questions:
     places = np.sort(kept).tolist()
-    table: data.Questions = {
-        "qids": [systems.qids[at] for at in places],
-        "texts": [],
-        "groups": [],
-        "slices": {},
-        "complete": [],
-        "out": {},
-        "values": [
-            _values(np.stack([columns[text][places] for columns in systems.shown.values()]), metric)
-            for text, metric in systems.metrics.items()
-        ],
-    }
+    qids, values = [systems.qids[at] for at in places], []
+    for text, metric in systems.metrics.items():
+        values.append(_values(np.stack([columns[text][places] for columns in systems.shown.values()]), metric))
+    table = data.Questions(qids=qids, texts=[], groups=[], slices={}, complete=[], out={}, values=values)
     if systems.evaluations:
         truth, slicer = systems.first.truth, systems.first.slicer
         groups = truth.judgments.groups.tolist()

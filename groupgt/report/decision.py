@@ -7,8 +7,9 @@ returns the decision: a badge, a sentence, the evidence and, if a gate and a tes
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from groupgt.comparison.systems import Systems
@@ -117,18 +118,11 @@ def decide(
 
 def decisions(outcome: Outcome) -> dict[str, Decision]:
     """Return the decision on every data set of an experiment, the worst first."""
-    made = {
-        dataset: decide(
-            outcome.systems.get(dataset),
-            [gate for gate in outcome.gates if gate.dataset == dataset],
-            outcome.failed.get(dataset),
-        )
-        for dataset in outcome.evaluations
-    }
+    made = {}
+    for dataset in outcome.evaluations:
+        gates = [gate for gate in outcome.gates if gate.dataset == dataset]
+        made[dataset] = decide(outcome.systems.get(dataset), gates, outcome.failed.get(dataset))
     return dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
-
-
-# --- The rows of the table of decisions, in order.
 
 
 def no_result(case: Case) -> Decision | None:
@@ -153,25 +147,18 @@ def failed_gates(case: Case) -> Decision | None:
     first = (valued or failures)[0]
     name = case.names[first.system]
     if all(gate.problem == "failed" for gate in failures):
-        systems = dict.fromkeys(gate.system for gate in failures)
-        who = ["", name] if len(systems) == 1 else [f"{len(systems):,} systems"]
-        has = counted(len(failures), "gate has", "gates have")
-        sentence = (
-            [*who, f" failed to run, so {has} no value."]
-            if len(who) > 1
-            else [f"{who[0]} failed to run, so {has} no value."]
-        )
+        systems = {gate.system for gate in failures}
+        sentence = ["", name, ""] if len(systems) == 1 else [f"{len(systems):,} systems"]
+        sentence[-1] += f" failed to run, so {counted(len(failures), 'gate has', 'gates have')} no value."
         return Decision("system failed", sentence, [first_line(first.detail)], system=first.system)
-    if len(failures) == 1:
-        sentence = _failure(first, name)
-        state: State = "gate failed"
-    else:
-        *who, count = fails(case.gates, case.names)
-        of = [" of ", name, " first."] if not who else [" first."]
-        sentence = [*who, f"{count}, {told.measure(first)}{of[0]}", *of[1:]]
-        state = "gates failed"
     evidence, note = _of_gate(case, first)
-    return Decision(state, sentence, evidence, note or corrected_note(case, first.system), first.system)
+    note = note or corrected_note(case, first.system)
+    if len(failures) == 1:
+        return Decision("gate failed", _failure(first, name), evidence, note, first.system)
+    *who, count = fails(case.gates, case.names)
+    of = [" of ", name, " first."] if not who else [" first."]
+    sentence = [*who, f"{count}, {told.measure(first)}{of[0]}", *of[1:]]
+    return Decision("gates failed", sentence, evidence, note, first.system)
 
 
 def fails(gates: Sequence[GateResult], names: Names) -> list[str]:
@@ -192,23 +179,14 @@ def _failure(gate: GateResult, name: str) -> list[str]:
         return [f"The gate on {measure} has no value for ", name, "."]
     if gate.drop is None:
         limit = f"requires {asks.min:g}" if asks.min is not None else f"allows {asks.max:g}"
-        article = "a" if gate.timed else "a mean"
-        return [
-            "",
-            name,
-            f" has {article} {measure} of {told.value(gate)}{told.unit(gate)}; the gate {limit}{told.unit(gate)}.",
-        ]
+        unit, article = told.unit(gate), "a" if gate.timed else "a mean"
+        return ["", name, f" has {article} {measure} of {told.value(gate)}{unit}; the gate {limit}{unit}."]
     since = " since the previous run" if gate.drop.baseline is None else ""
     change = told.change(gate)
     if asks.min_gain is None:
         rest = f"; the gate allows {asks.max_drop:g}."
     elif gate.drop.is_beyond:
-        is_gain = gate.drop.lost < 0
-        rest = (
-            f"; the gate requires {asks.min_gain:g}."
-            if is_gain
-            else f"; the gate requires a gain of {asks.min_gain:g}."
-        )
+        rest = f"; the gate requires {'' if gate.drop.lost < 0 else 'a gain of '}{asks.min_gain:g}."
     else:
         rest = "; the gate requires a significant gain."
     return ["", name, f" {change} in {measure}{since}{rest}"]
@@ -228,10 +206,10 @@ def gains(case: Case) -> Decision | None:
     better = [name for name, each in case.contrasts.items() if each.standing == "better"]
     if not better:
         return None
-    notes = (_not_best(case, better[0]) if len(better) == 1 else "", corrected_note(case, better[0]))
-    return _changed(
-        case, "gain", better, next(filter(None, (*notes, _worse_in_slice(case, case.names[better[0]]))), "")
-    )
+    note = (_not_best(case, better[0]) if len(better) == 1 else "") or corrected_note(case, better[0])
+    # A system that is better overall may be significantly worse on a slice.
+    of_slices = (text for *loss, text in in_slices(case.systems) if loss == [case.names[better[0]], "worse"])
+    return _changed(case, "gain", better, note or next((f"Significantly worse on {text}." for text in of_slices), ""))
 
 
 def _changed(case: Case, kind: Literal["loss", "gain"], names: Sequence[str], note: str) -> Decision:
@@ -241,19 +219,14 @@ def _changed(case: Case, kind: Literal["loss", "gain"], names: Sequence[str], no
     others = sum(each.significant for each in case.contrasts.values()) - len(names)
     tail = f", {counted(others, 'is', 'are')} worse" if others else ""
     tail += f"; {words}" if (words := case.passed_words()) else ""
+    first, tested = names[0], case.of_family(case.contrasts[names[0]])
     if len(names) == 1:
-        sentence = ["", case.names[names[0]], f" is significantly {verb} than ", baseline, f" in {label}{tail}."]
-        return Decision(kind, sentence, evidence(case.of_family(case.contrasts[names[0]])), note, names[0])
+        sentence = ["", case.names[first], f" is significantly {verb} than ", baseline, f" in {label}{tail}."]
+        return Decision(kind, sentence, evidence(tested), note, first)
     who = every(count, "system") if len(names) == count else f"{len(names):,} of {count:,} systems"
     sentence = [f"{who} are significantly {verb} than ", baseline, f" in {label}{tail}."]
-    lead = f"Largest {kind}: {case.names[names[0]]}, "
-    return Decision(
-        "losses" if kind == "loss" else "gains",
-        sentence,
-        evidence(case.of_family(case.contrasts[names[0]]), lead),
-        note,
-        names[0],
-    )
+    found = evidence(tested, f"Largest {kind}: {case.names[first]}, ")
+    return Decision("losses" if kind == "loss" else "gains", sentence, found, note, first)
 
 
 def clear_winner(case: Case) -> Decision | None:
@@ -261,11 +234,11 @@ def clear_winner(case: Case) -> Decision | None:
     systems, best = case.systems, case.systems.best
     if best is None or systems.is_baseline_named or not systems.baseline or not systems.has_clear_winner:
         return None
-    others = [name for name in systems.names if name != best]
-    than = "every other system" if len(others) > 1 else ""
-    tail = f" in {systems.label}" + (f"; {words}." if (words := case.passed_words()) else ".")
-    after = [than + tail] if than else ["", case.names[others[0]], tail]
-    sentence = ["", case.names[best], f" is significantly better than {after[0]}", *after[1:]]
+    others = [case.names[name] for name in systems.names if name != best]
+    than, tail = " is significantly better than ", f" in {systems.label}"
+    tail += f"; {words}." if (words := case.passed_words()) else "."
+    after = [than, others[0], tail] if len(others) == 1 else [f"{than}every other system{tail}"]
+    sentence = ["", case.names[best], *after]
     return Decision("best", sentence, mean_evidence(systems, best), "", best)
 
 
@@ -275,11 +248,8 @@ def all_passed(case: Case) -> Decision | None:
     if not words:
         return None
     if case.contrasts:
-        undecided = _undecided(case)
-        tail = {
-            "same values": f"no query differs in {systems.label}",
-            "not tested": f"{systems.label} was not tested",
-        }.get(undecided, f"no significant difference in {systems.label}")
+        tails = {"same values": f"no query differs in {systems.label}", "not tested": f"{systems.label} was not tested"}
+        tail = tails.get(_undecided(case), f"no significant difference in {systems.label}")
         largest = next(iter(case.contrasts))
         return Decision("passed", [f"{words}; {tail}."], _largest_evidence(case), _not_equal(case), largest)
     best = systems.best or ""
@@ -301,12 +271,12 @@ def nothing_significant(case: Case) -> Decision | None:
             sentence = [f"{every(count + 1, 'system')} have the same {label} on every query."]
         queries = counted(case.contrasts[largest].pairs, "query")
         return Decision("same values", sentence, [f"mean {fixed(case.systems.mean(largest), DIGITS)}", queries])
-    verb = "could not be tested against " if undecided == "not tested" else "does not differ significantly from "
-    sentence = ["", case.names[largest], f" {verb}", baseline, f" in {label}."]
+    one, none = "does not differ significantly from", "differs significantly from"
+    if undecided == "not tested":
+        one, none = "could not be tested against", "could be tested against"
+    sentence = ["", case.names[largest], f" {one} ", baseline, f" in {label}."]
     if count > 1:
-        sentence = [f"No system {verb.replace('could not', 'could')}the baseline in {label}."]
-    if count > 1 and undecided != "not tested":
-        sentence = [f"No system differs significantly from the baseline in {label}."]
+        sentence = [f"No system {none} the baseline in {label}."]
     return Decision("nothing significant", sentence, _largest_evidence(case), _not_equal(case), largest)
 
 
@@ -317,11 +287,10 @@ def highest_mean(case: Case) -> Decision | None:
         return None
     mean = f"{systems.extreme} mean {systems.label}"
     shown = [case.names[name] for name in tied]
+    sentence = enumerated(shown, f" share the {mean}; no baseline set.")
     if len(tied) == len(systems.names):
         sentence = [f"{every(len(tied), 'system')} share the {mean}; no baseline set."]
-    elif len(tied) > 1:
-        sentence = enumerated(shown, f" share the {mean}; no baseline set.")
-    else:
+    elif len(tied) == 1:
         sentence = ["", shown[0], f" has the {mean}; no baseline to test against."]
     state: State = "ties" if len(tied) > 1 else "no baseline"
     return Decision(state, sentence, mean_evidence(systems, tied[0]), corrected_note(case), tied[0])
@@ -357,9 +326,6 @@ def _undecided(case: Case) -> str:
     return "not tested" if all(math.isnan(each.raw_p_value) for each in case.contrasts.values()) else ""
 
 
-# --- The evidence.
-
-
 def _largest_evidence(case: Case) -> list[str]:
     """Return the evidence for the largest change, with the system's name if there are several systems."""
     name, contrast = next(iter(case.contrasts.items()))
@@ -375,14 +341,12 @@ def _of_gate(case: Case, gate: GateResult) -> tuple[list[str], str]:
         return [told.why(gate)], ""
     if (tested := _tested_by(case, gate)) is not None:
         return evidence(tested), _reconciled(gate, tested)
-    if (gate.timed or gate.asks.slice) and gate.system in case.family:
-        # What the gate measures has no CI: the primary metric says how good the system is.
+    if not (gate.timed or gate.asks.slice):
+        return mean_evidence(systems.by(systems.evaluations[gate.system].text_of(gate.metric)), gate.system), ""
+    # What the gate measures has no CI: the primary metric says how good the system is.
+    if gate.system in case.family:
         return evidence(case.of_family(case.family[gate.system]), f"{systems.label} "), ""
-    if gate.timed or gate.asks.slice:
-        return mean_evidence(systems, gate.system), ""
-    evaluation = systems.evaluations[gate.system]
-    one = systems.by(evaluation.text_of(gate.metric))
-    return mean_evidence(one, gate.system), ""
+    return mean_evidence(systems, gate.system), ""
 
 
 def _tested_by(case: Case, gate: GateResult) -> Tested | None:
@@ -393,14 +357,8 @@ def _tested_by(case: Case, gate: GateResult) -> Tested | None:
     own = Tested(drop.against, drop.settings, drop.comparisons, drop.settings.corrects if gate.asks.must else "none")
     if gate.asks.reads_test(is_beyond=drop.is_beyond) or drop.baseline is None or gate.asks.slice:
         return own
-    systems = case.systems
-    text = systems.evaluations[gate.system].text_of(gate.metric)
-    if text == systems.primary and gate.system in case.family:
-        return case.of_family(case.family[gate.system])
-    return own
-
-
-# --- The line that reconciles.
+    is_primary = case.systems.evaluations[gate.system].text_of(gate.metric) == case.systems.primary
+    return case.of_family(case.family[gate.system]) if is_primary and gate.system in case.family else own
 
 
 def _reconciled(gate: GateResult, tested: Tested) -> str:
@@ -410,10 +368,8 @@ def _reconciled(gate: GateResult, tested: Tested) -> str:
         return ""
     if tested.contrast.significant:
         return "Both agree: the drop is beyond the limit and significantly different from 0."
-    return (
-        "Both hold: the measured drop is beyond the limit, and its interval includes no drop, "
-        "so chance cannot be ruled out."
-    )
+    includes = "its interval includes no drop, so chance cannot be ruled out"
+    return f"Both hold: the measured drop is beyond the limit, and {includes}."
 
 
 def _within_limit(case: Case, name: str) -> str:
@@ -450,10 +406,8 @@ def _not_best(case: Case, name: str) -> str:
     nearest = min(unbeaten, key=lambda each: abs(systems.lead[each].delta))
     lead = systems.lead[nearest]
     p_value = "" if math.isnan(lead.raw_p_value) else f" (uncorrected {p_text(lead.raw_p_value, DIGITS)})"
-    size = signed(lead.delta, DIGITS)
-    return (
-        f"Better than the baseline, not proven best: against {case.names[nearest]} {size} is not significant{p_value}."
-    )
+    against = f"against {case.names[nearest]} {signed(lead.delta, DIGITS)} is not significant{p_value}"
+    return f"Better than the baseline, not proven best: {against}."
 
 
 def _not_equal(case: Case) -> str:
@@ -476,16 +430,9 @@ def corrected_note(case: Case, name: str | None = None) -> str:
         return ""
     uncorrected = ""
     if name in case.contrasts:
-        columns = systems.values
-        change = mean_of(columns[name][systems.primary] - columns[systems.baseline][systems.primary])
-        uncorrected = f"; uncorrected change {signed(change, DIGITS)}"
+        own, baseline = (systems.values[each][systems.primary] for each in (name, systems.baseline))
+        uncorrected = f"; uncorrected change {signed(mean_of(own - baseline), DIGITS)}"
     return f"Corrected by an audit of {counted(len(systems.audit.truth), 'query')}{uncorrected}."
-
-
-def _worse_in_slice(case: Case, name: str) -> str:
-    """Name the slice in which a system is significantly worse, although it is better overall."""
-    losses = (text for system, standing, text in in_slices(case.systems) if (system, standing) == (name, "worse"))
-    return next((f"Significantly worse on {text}." for text in losses), "")
 
 
 def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:
@@ -511,3 +458,32 @@ def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:
 def first_line(text: str) -> str:
     """Return the first line of an error."""
     return text.strip().partition("\n")[0]
+
+
+def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[Decision, list[str]]:
+    """Return one decision over several data sets, the worst of them first, and those whose own sentence it repeats.
+
+    It has no evidence, because each data set has its own and no test covers all of them.
+    """
+    dataset, worst = next(iter(made.items()))
+    failures = [gate for gate in gates if not gate.passed]
+    sentence, repeated = worst.sentence, list(made)
+    if len(failures) > 1 and worst.state != "system failed":
+        counts = Counter(gate.dataset for gate in failures)
+        where = ", ".join(f"{counts[name]:,} on {name}" for name in made if counts[name])
+        *who, count = fails(gates, Names(gate.system for gate in gates))
+        sentence, repeated = [*who, f"{count}: {where}."], []
+    elif any(each.sentence != worst.sentence for each in made.values()):
+        start, *rest = worst.sentence
+        sentence, repeated = ["On ", dataset, f", {start[:1].lower()}{start[1:]}", *rest], [dataset]
+    return replace(worst, sentence=sentence, evidence=[], note=""), repeated
+
+
+def overall_card(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> Card:
+    """Return the decision over several data sets, with a line for each of them."""
+    decision, repeated = overall(made, gates)
+    lines = []
+    for name, each in made.items():
+        parts = [*([] if name in repeated else [each.text]), *each.card.lines]
+        lines += [f"{name}: {' '.join(parts)}"] if parts else []
+    return Card(decision.shape, decision.badge, decision.sentence, lines)

@@ -42,9 +42,8 @@ class DepthsTeller(Teller[Depths]):
         rows: list[list[Any]] = []
         for each in depths:
             cutoff = "–" if not each.queries else "not reached" if each.depth is None else f"{each.depth:,}"
-            rest = [each.undefined, each.missing, *([each.unanswerable] if declared else []), each.reached]
-            population = [each.queries, *rest]
-            rows.append([each.run, f"{100 * each.share:g}%", cutoff, _range(*each.interval), *population])
+            population = [each.queries, each.undefined, each.missing, *([each.unanswerable] if declared else [])]
+            rows.append([each.run, f"{100 * each.share:g}%", cutoff, _range(*each.interval), *population, each.reached])
         grid = with_slices(depths, headers, rows)
         table = Table(*grid, tuple(hidden), len(grid[0]) - len(headers) + 1)
         changes = [f"policy {depths.policy.changes}"] if depths.policy.changes else []
@@ -77,10 +76,8 @@ class DepthsTeller(Teller[Depths]):
 
 def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     """Describe the depths of several runs for one share, starting with the smallest."""
-    ordered = sorted(
-        (depth for depth in depths if depth.queries),
-        key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
-    )
+    ordered = [depth for depth in depths if depth.queries]
+    ordered.sort(key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached))
     if not ordered:
         return warning("There are no queries to evaluate, so there is no depth")
     first = ordered[0]
@@ -88,8 +85,8 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     others = ordered[len(tied) :]
     share = f"{100 * first.share:g}% of {counted(first.queries, 'query')}"
     if first.depth is None:
-        never = f" never completes {share}. All of its results together complete {100 * first.reached:.3g}%"
-        parts = [*subject(first.run), never]
+        all_of_it = f"All of its results together complete {100 * first.reached:.3g}%"
+        parts = [*subject(first.run), f" never completes {share}. {all_of_it}"]
     else:
         one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1
         between = f" ({100 * level:g}% CI {_range(*first.interval)})" if one_interval else ""
@@ -112,9 +109,6 @@ def _range(low: int | None, high: int | None) -> str:
     return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
 
 
-# --- Thresholds.
-
-
 class ThresholdsTeller(Teller[Thresholds]):
     """Report thresholds for each run and share."""
 
@@ -124,20 +118,16 @@ class ThresholdsTeller(Teller[Thresholds]):
     def blocks(self) -> list[Item]:
         """Return the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
         thresholds = self.result
-        counts = (
-            f"{counted(thresholds.answerable, 'answerable query')}, {thresholds.unanswerable:,} declared unanswerable"
-        )
+        answerable, others = counted(thresholds.answerable, "answerable query"), f"{thresholds.unanswerable:,} declared"
+        ignored = f"results {'above' if self._distances else 'below'} the threshold are ignored"
         headers = ["run", "threshold", "unanswerable empty", "answerable recall.coverage", "answerable with results"]
         rows: list[list[Any]] = []
         for each in thresholds.thresholds:
             threshold = "none" if each.threshold is None else _number(each.threshold)
             empty, answered = (f"{100 * share:.1f}%" for share in (each.abstains, each.answered))
             rows.append([each.run, threshold, empty, each.recall, answered])
-        return [
-            Verdict(list(self._sentences())),
-            Table(headers, rows, keep=2),
-            f"{counts}; results {'above' if self._distances else 'below'} the threshold are ignored",
-        ]
+        counts = f"{answerable}, {others} unanswerable; {ignored}"
+        return [Verdict(list(self._sentences())), Table(headers, rows, keep=2), counts]
 
     @property
     def _distances(self) -> set[str]:
@@ -152,11 +142,8 @@ class ThresholdsTeller(Teller[Thresholds]):
             rest = " without a threshold."
             if each.threshold is not None:
                 cost = f"then {fixed(each.recall)}, compared with {fixed(full_recall[each.run])} without a threshold"
-                number = _number(each.threshold)
-                kept = (
-                    f"a distance threshold of {number}" if each.run in self._distances else f"a threshold of {number}"
-                )
-                rest = f" at {kept}. recall.coverage of the others is {cost}."
+                what = "distance threshold" if each.run in self._distances else "threshold"
+                rest = f" at a {what} of {_number(each.threshold)}. recall.coverage of the others is {cost}."
             yield sentence_of("best", *subject(each.run), empty + rest)
 
     def figure(self) -> Figure:

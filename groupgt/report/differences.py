@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from groupgt.comparison.contrast import Contrast, comparisons
@@ -13,9 +14,10 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
 from groupgt.evaluation.trials import p_of_f, values_in_trials
+from groupgt.render.columns import level_text
 from groupgt.render.page import data
 from groupgt.render.tables import counted, p_text, shortlist, signed
-from groupgt.report.contrasts import level, more_resamples
+from groupgt.report.contrasts import more_resamples
 from groupgt.report.decision import in_slices
 from groupgt.report.evidence import size_of
 from groupgt.report.sentences import WHOLE, differing_as_a_whole, sentence_of, warning, warnings_about
@@ -39,12 +41,7 @@ class Other(NamedTuple):
         return [words, self.name, rest] if self.name else [words + rest]
 
 
-def changes(
-    contrasts: Mapping[str, Contrast],
-    other: Other,
-    label: str,
-    settings: Settings,
-) -> Iterator[data.Sentence]:
+def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, settings: Settings) -> Iterator[data.Sentence]:
     """Describe significant losses, then gains, largest first; if there are none, describe the largest difference."""
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
@@ -70,8 +67,8 @@ def changes(
     size = measured(contrasts[largest], settings, count)
     if len(contrasts) == 1:
         yield sentence_of("same", *other.parts(begins, f"{within}: {size}."))
-        return
-    yield sentence_of("same", *other.parts(begins, f"{within}. Largest difference: "), largest, f", {size}.")
+    else:
+        yield sentence_of("same", *other.parts(begins, f"{within}. Largest difference: "), largest, f", {size}.")
 
 
 def by_ranks(contrast: Contrast) -> str:
@@ -88,7 +85,7 @@ def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", c
     if reason := undefined(contrast, settings):
         return f"{signed(contrast.delta)}{of} ({reason})"
     low, high = contrast.delta_interval
-    between = "" if math.isnan(low) else f"{level(contrast)} {signed(low)} to {signed(high)}; "
+    between = "" if math.isnan(low) else f"{level_text(contrast.confidence)} {signed(low)} to {signed(high)}; "
     size = signed(contrast.delta)
     if contrast.ranks is not None:
         size = f"{signed(contrast.ranks, 2)} of all signed ranks"
@@ -104,16 +101,12 @@ def of_two(
 ) -> data.Sentence:
     """Describe the difference between two systems, significant or not, and on how many queries each is better."""
     kind = {"better": "gain", "worse": "loss"}.get(contrast.standing, "same")
-    decided = f" is significantly {contrast.standing} than " if contrast.significant else None
+    than = f"significantly {contrast.standing} than" if contrast.significant else "not significantly different from"
     size = measured(contrast, settings, count, f" in {label}", correction)
     counts = f"It is better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}, and the same on "
-    effect = contrast.effect_size
-    rest = f": {size}. {counts}{contrast.ties:,}." + (
-        f" Effect size {signed(effect, 2)}." if math.isfinite(effect) else ""
-    )
-    return sentence_of(
-        kind, "", first, decided or " is not significantly different from ", second, by_ranks(contrast) + rest
-    )
+    effect = f" Effect size {signed(contrast.effect_size, 2)}." if math.isfinite(contrast.effect_size) else ""
+    rest = f"{by_ranks(contrast)}: {size}. {counts}{contrast.ties:,}.{effect}"
+    return sentence_of(kind, "", first, f" is {than} ", second, rest)
 
 
 def undefined(contrast: Contrast, settings: Settings) -> str:
@@ -126,14 +119,12 @@ def undefined(contrast: Contrast, settings: Settings) -> str:
 
 def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
     """Recommend the default test if too few queries differ for the chosen test to be reliable; otherwise empty."""
-    few = {name: each for name, each in contrasts.items() if is_unreliable(each, settings)}
+    few = [f"{name} {each.differ:,}" for name, each in contrasts.items() if is_unreliable(each, settings)]
     if not few:
         return ""
-    where = shortlist([f"{name} {each.differ:,}" for name, each in few.items()], LISTED, " … and {:,} more")
-    return (
-        f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test. "
-        "The default, --test randomization, is exact even then"
-    )
+    where = shortlist(few, LISTED, " … and {:,} more")
+    why = f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test"
+    return f"{why}. The default, --test randomization, is exact even then"
 
 
 def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -> Iterator[str]:
@@ -184,15 +175,12 @@ def whole(systems: Systems) -> Iterator[str]:
 
 def warnings(systems: Systems) -> list[str]:
     """Return warnings about the primary metric, such as few differing queries or excluded queries."""
-    settings = systems.settings
-    lines = [f"warning: {text}" for text in warnings_about(systems.evaluations)]
     contrasts = systems.against_baseline
-    lines += [f"warning: {text}" for text in whole(systems)]
-    lines += [f"warning: {text}" for text in too_few({} if systems.basis else contrasts, systems.label, settings)]
+    undecided = too_few({} if systems.basis else contrasts, systems.label, systems.settings)
+    found = chain(warnings_about(systems.evaluations), whole(systems), undecided)
+    lines = [f"warning: {text}" for text in found]
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:
-        lines.append(
-            f"differences from {systems.baseline} exclude queries evaluated for only one of the two systems: "
-            f"{shortlist(alone, LISTED, ' … and {:,} more')}"
-        )
+        exclude = f"differences from {systems.baseline} exclude queries evaluated for only one of the two systems"
+        lines.append(f"{exclude}: {shortlist(alone, LISTED, ' … and {:,} more')}")
     return lines

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +16,14 @@ from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table
-from groupgt.report.best import best_runs, ranked
-from groupgt.report.means import (
-    as_requested,
-    call_tables,
-    corrected_blocks,
-    footer,
-    grids,
-    lead_of,
-    means_grid,
-    notes_below,
-    side_by_side,
-    slice_tables,
-)
-from groupgt.report.sentences import grouped, warning, warnings_about
+from groupgt.render.tables import Grid, Table, fixed, shortlist
+from groupgt.report import means as measured
+from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped, sentence_of, warning, warnings_about
 from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable
+    from groupgt.render.page.data import Sentence
 
 
 def _title(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -56,7 +46,7 @@ def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> lis
     slicer, labels = list(first.slicer), {text: first.label_of(text) for text in first.metrics}
     most = max(len(labels), *(len(each) for each in grouped((by, value) for by, value, _ in slicer).values()), 0)
     if len(evaluations) == 1 or len(conventions) > 1 or not slicer or most > tables.WIDEST:
-        return [*grids(evaluations, conventions), *slice_tables(evaluations)]
+        return [*measured.grids(evaluations, conventions), *measured.slice_tables(evaluations)]
     sliced = [(text, place) for text in labels for place in range(len(slicer))]
     headers = [*labels.values(), *(slicer[place][1] for _, place in sliced)]
     above = [*("" for _ in labels), *(f"{labels[text]} by {slicer[place][0]}" for text, place in sliced)]
@@ -82,14 +72,19 @@ class EvaluationTeller(Teller[Evaluation]):
     def blocks(self) -> list[Block]:
         """Return the means overall and by slice, the population, and note on the convention."""
         evaluation = self.result
-        means: list[Block] = [*_title([evaluation]), means_grid(evaluation), *slice_tables([evaluation])]
-        means += call_tables([evaluation])
+        means: list[Block] = [*_title([evaluation]), measured.means_grid(evaluation)]
+        means += [*measured.slice_tables([evaluation]), *measured.call_tables([evaluation])]
         noise = _noise({evaluation.name: evaluation}, list(evaluation.metrics))
-        return [*means, *noise, notes_below([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
+        return [
+            *means,
+            *noise,
+            measured.notes_below([evaluation], [evaluation.convention]),
+            *measured.corrected_blocks([evaluation]),
+        ]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Return only the table of means."""
-        return tables.table(*means_grid(self.result), style)
+        return tables.table(*measured.means_grid(self.result), style)
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per mean, over all queries (empty `by`) and for each slice."""
@@ -97,7 +92,7 @@ class EvaluationTeller(Teller[Evaluation]):
 
     def frame_rows(self) -> Grid:
         """Return the CSV rows with metric names as requested."""
-        return as_requested(self.csv_rows(), self.result.metrics)
+        return measured.as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except per-query values as plain Python."""
@@ -144,7 +139,7 @@ class EvaluationTeller(Teller[Evaluation]):
 
     def footer(self) -> list[str]:
         """Return lines that describe the population."""
-        return footer(self.result)
+        return measured.footer(self.result)
 
     def explain(self, qid: str, metrics: Sequence[Metric], corpus: Mapping[str, str] | None) -> str:
         """Return the hit matrix of one query and a worked example of every formula."""
@@ -183,30 +178,31 @@ class EvaluationsTeller(Teller[Evaluations]):
     def blocks(self) -> list[Item]:
         """Return the best run with warnings, the means overall and by slice, best run first, and the population."""
         evaluations, conventions = ranked(list(self.result.values())), self.result.conventions
-        lead = lead_of(evaluations, conventions)
+        lead = measured.lead_of(evaluations, conventions)
         best = list(best_runs(evaluations, lead))
-        notes = notes_below(evaluations, conventions, lead=lead if best else "")
+        notes = measured.notes_below(evaluations, conventions, lead=lead if best else "")
         return [
             Verdict([*best, *map(warning, warnings_about(self.result))]),
             *_title(evaluations),
             *_means(evaluations, conventions),
-            *call_tables(evaluations),
+            *measured.call_tables(evaluations),
             *_noise(self.result, list(evaluations[0].metrics)[: None if len(evaluations) == 1 else 1]),
             *([notes] if notes else []),
-            *corrected_blocks(evaluations),
+            *measured.corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),
         ]
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per run or, with slices, one row per mean."""
         evaluations = list(self.result.values())
-        is_sliced = any(evaluation.slicer.by for evaluation in evaluations)
-        return means_and_slices(evaluations) if is_sliced else side_by_side(evaluations, self.result.conventions)
+        if any(evaluation.slicer.by for evaluation in evaluations):
+            return means_and_slices(evaluations)
+        return measured.side_by_side(evaluations, self.result.conventions)
 
     def frame_rows(self) -> Grid:
         """Return headers and one row per mean."""
         evaluations = list(self.result.values())
-        return as_requested(means_and_slices(evaluations), evaluations[0].metrics)
+        return measured.as_requested(means_and_slices(evaluations), evaluations[0].metrics)
 
     def metrics(self) -> dict[str, float]:
         """Return the means of each run as a flat dict."""
@@ -215,3 +211,55 @@ class EvaluationsTeller(Teller[Evaluations]):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python."""
         return {"runs": [evaluation.to_dict() for evaluation in self.result.values()]}
+
+
+def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Return runs by their mean of the first metric, best first; undefined means come last, ties keep their order."""
+    text, metric = next(iter(evaluations[0].metrics.items()))
+    sign = -1 if metric.higher_is_better else 1
+    means = [sign * each.deciding[text] for each in evaluations]
+    order = sorted(range(len(means)), key=lambda place: math.inf if math.isnan(means[place]) else means[place])
+    return [evaluations[place] for place in order]
+
+
+def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sentence]:
+    """Name the runs that are best on most metrics, then the best ones on other metrics, without a significance test.
+
+    `lead` precedes them.
+    """
+    first = evaluations[0]
+    ahead: dict[str, list[str]] = {}
+    decided, equal = 0, []
+    for text, metric in first.metrics.items():
+        means = {each.name: mean for each in evaluations if not math.isnan(mean := each.deciding[text])}
+        if len(set(means.values())) < 2:
+            equal += [text] if len(means) > 1 else []
+            continue
+        decided += 1
+        top = max(means.values()) if metric.higher_is_better else min(means.values())
+        for name in (name for name, mean in means.items() if mean == top):
+            ahead.setdefault(name, []).append(text)
+    same = [first.label_of(text) for text in equal]
+    if equal and not decided:
+        on = same[0] if len(equal) == 1 else "every metric"
+        yield sentence_of("same", f"{lead}{every(len(evaluations), 'run')} have the same mean on {on}.")
+    if not decided:
+        return
+    most = max(map(len, ahead.values()))
+    texts = next(texts for texts in ahead.values() if len(texts) == most)
+    winners = [name for name, ofs in ahead.items() if ofs == texts]
+    names = {name: shortlist([first.label_of(text) for text in ofs], NAMED, " …") for name, ofs in ahead.items()}
+    is_all = decided == most and not equal and decided > 1
+    on = every(decided, "metric").lower() if is_all else names[winners[0]]
+    word = "Highest" if all(first.metrics[text].higher_is_better for text in texts) else "Best"
+    (top,) = {each.deciding[texts[0]] for each in evaluations if each.name == winners[0]}
+    value = fixed(top) if not is_all and len(texts) == 1 else f"{first.label_of(texts[0])} {fixed(top)}"
+    parts = enumerated(winners, f" ({'tied, ' if len(winners) > 1 else ''}{value})")
+    parts[0] = f"{lead}{word} mean of {len(evaluations):,} runs on {on}: {parts[0]}"
+    for name in [name for name in ahead if name not in winners][:NAMED]:
+        parts = appended(parts, f"; on {names[name]}: ", name, "")
+    if same:
+        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {shortlist(same, NAMED, ' …')}"
+    parts[-1] += "."
+    yield sentence_of("best", *parts)
+    yield sentence_of("note", "Is that significant? groupgt compare … --baseline NAME")

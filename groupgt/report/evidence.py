@@ -12,6 +12,7 @@ from groupgt.comparison.contrast import Contrast, Interval, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import GateResult
+from groupgt.render.columns import level_text
 from groupgt.render.tables import counted, fixed, p_text, signed
 from groupgt.report.gates import subject_of
 from groupgt.report.names import Names
@@ -91,14 +92,9 @@ class Case:
         if not checked:
             return ""
         if len(checked) < len(self.gates):
-            words = f"{len(checked):,} of {counted(len(self.gates), 'gate')} passed"
-        else:
-            words = f"{every(len(checked), 'gate') if is_start else _all(len(checked))} passed"
-        return words
-
-
-def _all(count: int) -> str:
-    return "the gate" if count == 1 else "both gates" if count == 2 else "all gates"
+            return f"{len(checked):,} of {counted(len(self.gates), 'gate')} passed"
+        lower = {1: "the gate", 2: "both gates"}.get(len(checked), "all gates")
+        return f"{every(len(checked), 'gate') if is_start else lower} passed"
 
 
 def evidence(tested: Tested, lead: str = "") -> list[str]:
@@ -123,16 +119,7 @@ def _interval(tested: Tested) -> list[str]:
     if math.isnan(low):
         return []
     over = f", adjusted for {tested.comparisons:,} comparisons" if tested.is_adjusted else ""
-    return [f"{level(tested.contrast.confidence)} {between((low, high))}{over}"]
-
-
-def level(confidence: float) -> str:
-    """Return the level of an interval.
-
-    >>> level(1 - 0.05 / 3)
-    '98.3% CI'
-    """
-    return f"{100 * confidence:.3g}% CI"
+    return [f"{level_text(tested.contrast.confidence)} {between((low, high))}{over}"]
 
 
 def between(ends: Interval) -> str:
@@ -156,4 +143,4 @@ def ends_of_mean(systems: Systems, name: str) -> str:
     low, high = systems.ends(name)
     if low is None:
         return ""
-    return f"{level(systems.settings.confidence)} {fixed(low, DIGITS)} to {fixed(high, DIGITS)}"
+    return f"{level_text(systems.settings.confidence)} {fixed(low, DIGITS)} to {fixed(high, DIGITS)}"

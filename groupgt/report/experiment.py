@@ -36,8 +36,7 @@ from groupgt.report import (
     times,
     trials,
 )
-from groupgt.report.decision import Decision, decisions
-from groupgt.report.overall import overall, overall_card
+from groupgt.report.decision import Decision, decisions, overall, overall_card
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import enumerated, grouped, sentence_of, typeset, warning
 from groupgt.report.stages import items as staged
@@ -69,14 +68,12 @@ class OutcomeTeller(Teller[Outcome]):
     def metrics(self) -> dict[str, float]:
         """Return the means of each system as a flat dict; with several data sets, names begin with the data set."""
         several = len(self.result.evaluations) > 1
-        return tracked(
-            (
-                [*([dataset] if several else []), system],
-                {evaluation.label_of(text): mean for text, mean in evaluation.deciding.items()},
-            )
-            for dataset, by_system in self.result.evaluations.items()
-            for system, evaluation in by_system.items()
-        )
+        means = list[tuple[list[str], dict[str, float]]]()
+        for dataset, by_system in self.result.evaluations.items():
+            for system, each in by_system.items():
+                path = [dataset, system] if several else [system]
+                means.append((path, {each.label_of(text): mean for text, mean in each.deciding.items()}))
+        return tracked(means)
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per mean, overall and for each slice, as in means.csv."""
@@ -92,10 +89,8 @@ class OutcomeTeller(Teller[Outcome]):
         name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
         systems = outcome.systems[name]
         latency = times.figure(systems, times.latencies(outcome, name))
-        return {
-            **comparison.drawable(systems, outcome.comparison.get(name, systems)),
-            **existing_figures(curves.sweeps(outcome, systems), latency),
-        }
+        drawings = comparison.drawable(systems, outcome.comparison.get(name, systems))
+        return drawings | existing_figures(curves.sweeps(outcome, systems), latency)
 
     def page(self) -> bytes:
         """Return the HTML page of the experiment."""
@@ -157,9 +152,6 @@ def failure_summary(title: str, why: str) -> str:
     return f"## {markdown(printable(title))}\n\nThe run failed before any gate was evaluated:\n\n{lines}"
 
 
-# --- Sentences.
-
-
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     """Yield the result of a test across data sets, and the decision on every data set with its details."""
     yield Verdict(list(across.verdict_of(outcome)))
@@ -199,7 +191,7 @@ def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) ->
     ]
 
 
-def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
+def _on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """Yield the sentences on one data set that vary from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
@@ -217,9 +209,6 @@ def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sente
     yield sentence_of("best", f"Best by {rule.words}: {first}", *names)
 
 
-# --- Tables.
-
-
 def _gates_on(outcome: Outcome, dataset: str) -> list[GateResult]:
     return [gate for gate in outcome.gates if gate.dataset == dataset]
 
@@ -235,10 +224,8 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield from map(Detail, contrasts.leaderboards(outcome.systems[dataset]))
     if not is_compared:
         yield from trials.blocks(outcome.evaluations[dataset], [evaluations[0].text_of(primary)])
-    if len(evaluations) > means.MOST_COLUMNS:
-        yield from map(Detail, means.slices_of(evaluations, primary))
-    else:
-        yield from map(Detail, means.slice_tables(evaluations))
+    has_columns = len(evaluations) <= means.MOST_COLUMNS
+    yield from map(Detail, means.slice_tables(evaluations) if has_columns else means.slices_of(evaluations, primary))
     if is_compared:
         table = outcome.comparison[dataset]
         compared = list(table.metrics)
@@ -266,15 +253,9 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
     by_cutoff = len(table.metrics) > tables.WIDEST
     for texts in grouped((each.cutoff if by_cutoff else None, text) for text, each in table.metrics.items()).values():
         headers = [f"against {table.baseline}", "queries", *(first.label_of(text) for text in texts)]
-        rows: list[list[Any]] = []
-        for name in (name for name in table.names if name != table.baseline):
-            by_metric = [table[name][text] for text in texts]
-            cells = [contrasts.delta_text(row) for row in by_metric]
-            rows.append([name, tables.range_text([row.pairs or 0 for row in by_metric]), *cells])
-        yield headers, rows
-
-
-# --- Figures.
+        others = {name: [table[name][text] for text in texts] for name in table.names if name != table.baseline}
+        counts = {name: tables.range_text([row.pairs or 0 for row in rows]) for name, rows in others.items()}
+        yield headers, [[name, counts[name], *map(contrasts.delta_text, rows)] for name, rows in others.items()]
 
 
 def chosen(names: Sequence[str], dataset: str | None) -> str:
@@ -295,19 +276,16 @@ def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None
     return drawings
 
 
-# --- The page.
-
-
 def page_of(outcome: Outcome) -> data.Page:
     """Build the page data of an outcome: every data set with its systems, gates, times and versions."""
     sure = outcome.experiment.hide.sure
     axis = standings.shared_axis((each, _gates_on(outcome, name)) for name, each in outcome.systems.items())
-    datasets: list[Any] = [
-        {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name, axis).items()}
-        for name in decisions(outcome)
-        if name in outcome.systems
-    ]
-    shown = [gate for gate in outcome.gates if gate.dataset in outcome.systems]
+    shown, made = [gate for gate in outcome.gates if gate.dataset in outcome.systems], decisions(outcome)
+    datasets: list[Any] = []
+    for name in (name for name in made if name in outcome.systems):
+        parts = _dataset(outcome, name, axis).items()
+        datasets.append({key: value if key in MEASURED else sure(value) for key, value in parts})
+    whole = overall(made, outcome.gates) if len(made) > 1 else None
     return {
         "title": outcome.experiment.title,
         "datasets": datasets,
@@ -318,19 +296,10 @@ def page_of(outcome: Outcome) -> data.Page:
             *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
         ],
         "across": list(across.verdict_of(outcome)),
-        "overall": _overall(outcome),
+        "overall": whole and (whole[0].badge, whole[0].sentence, whole[1]),
         "gates_title": gates.page_title(shown, outcome.experiment.config.baseline),
         "times": sure(_times(outcome)),
     }
-
-
-def _overall(outcome: Outcome) -> tuple[str, list[str], list[str]] | None:
-    """Return the badge and the sentence over several data sets, and those whose own sentence it repeats."""
-    made = decisions(outcome)
-    if len(made) < 2:
-        return None
-    decision, repeated = overall(made, outcome.gates)
-    return decision.badge, decision.sentence, repeated
 
 
 def _times(outcome: Outcome) -> data.Times:
@@ -342,7 +311,7 @@ def _times(outcome: Outcome) -> data.Times:
         "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
         "gates": {name: gates.page_rows(outcome, name, timed=True) for name in outcome.systems},
         "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
-        "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
+        "verdict": {name: list(_on_time(outcome, name)) for name in outcome.systems},
     }
 
 

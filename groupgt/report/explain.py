@@ -11,7 +11,6 @@ from groupgt.evaluation.explain import call_numbers, ids_of, number_of, values_e
 from groupgt.evaluation.misses import complete_within
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
-from groupgt.model.populations import Populations
 from groupgt.render.document import Block, document
 from groupgt.render.layout import PAPER, Screen, wrapped
 from groupgt.render.tables import Table, counted, fixed, snippet
@@ -42,14 +41,17 @@ def explanation(
     if harmful := truth.harmful and truth.harmful[query]:
         parts.append(f"harmful: {first_of(sorted(harmful), ALTERNATIVES)}")
     if evaluation.labeller.name != "id":
-        parts.append(
-            f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
-        )
+        repeat = "a repeat hits what an earlier result already hit, and gains nothing"
+        parts.append(f"labeller {evaluation.labeller}; {repeat}")
     if evaluation.trials:
         times = round(complete_within(evaluation, None)[query] * len(evaluation.trials))
         parts.append(f"results are from the first trial; complete in {times:,} of {len(evaluation.trials):,} trials")
     if not truth.judgments.groups[query]:
-        parts.append(f"no group with a relevant alternative: the query {_why_without(evaluation.populations, query)}")
+        is_defined = evaluation.populations.defined[query]
+        counts = "counts as 0" if is_defined else "is undefined (no ground truth) and excluded from all means"
+        if evaluation.populations.unanswerable[query]:
+            counts = "is declared unanswerable, and counts only in the metrics for such queries"
+        parts.append(f"no group with a relevant alternative: the query {counts}")
     for row in values_explained(evaluation, query, metrics):
         trials = row.get("trials", [])
         over = f", over {len(trials):,} trials: {', '.join(map(fixed, trials))}" if trials else ""
@@ -61,13 +63,6 @@ def explanation(
     texts = [wrapped(printable(part), screen.width) for part in parts]
     matrix = "\n".join(document([block], screen=screen) for block in _hit_matrix(evaluation, query, corpus))
     return "\n\n".join([*texts[:2], matrix, *texts[2:]])
-
-
-def _why_without(populations: Populations, query: int) -> str:
-    """Describe how a query without groups is counted."""
-    if populations.unanswerable[query]:
-        return "is declared unanswerable, and counts only in the metrics for such queries"
-    return "counts as 0" if populations.defined[query] else "is undefined (no ground truth) and excluded from all means"
 
 
 def _without_middle(text: str) -> str:
@@ -85,9 +80,8 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
     for group in shown:
         names = [name + (f" (grade {grade:g})" if grade != 1 else "") for name, grade in truth.alternatives_of(group)]
         weight = f", weight {truth.group_weight[group]:g}" if truth.group_weight[group] != 1 else ""
-        lines.append(
-            f"{truth.group_label(group)}{weight}: {first_of(names, ALTERNATIVES, ' or ') or 'no alternatives'}"
-        )
+        alternatives = first_of(names, ALTERNATIVES, " or ") or "no alternatives"
+        lines.append(f"{truth.group_label(group)}{weight}: {alternatives}")
         for name in (truth.ids[alternative] for alternative in truth.relevant_in(group)[:ALTERNATIVES]):
             if corpus and name in corpus:
                 lines.append(f"    {name}: {snippet(corpus[name], SNIPPET)}")
@@ -108,11 +102,7 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
 
 
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """Build a table with one row per result and one column per group.
-
-    It shows the first results, any further results with a hit, and the number of remaining results. If there are many
-    groups, they share one column that names the groups hit by each result.
-    """
+    """Build a table of the first results and any further hits, with one column per group, or one for many groups."""
     truth, hits = evaluation.truth, evaluation.labelled.hits
     length = int(hits.length[query])
     if not length:
@@ -141,11 +131,9 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
             name = f"{name}: {snippet(corpus[name], SNIPPET)}"
         hit = marks.get(rank, {})
         call = [str(calls[rank - 1])] if calls else []
-        rows.append(
-            [str(rank), *call, name, *([_named(hit)] if len(groups) > WIDE else [hit.get(n, "·") for n in groups])]
-        )
-        if judged:
-            rows[-1].append("" if hit else rejected.get(rank, ""))
+        cells = [_named(hit)] if len(groups) > WIDE else [hit.get(number, "·") for number in groups]
+        verdict = ["" if hit else rejected.get(rank, "")] if judged else []
+        rows.append([str(rank), *call, name, *cells, *verdict])
     columns = ["hits"] if len(groups) > WIDE else [f"g{number}" for number in groups]
     headers = ["rank", *(["call"] if calls else []), "result", *columns, *(["judged"] if judged else [])]
     note = counted(length, "result")

@@ -51,6 +51,18 @@ JUNIT: dict[str, CaseKind] = {
     "not checked": "skipped",
     "FAILED": "failure",
 }
+# Signs of results in a summary.
+SUMMARY_SIGNS = {
+    "FAILED": "⛔",
+    "allowed": "☑ allowed",
+    "passed": "✔",
+    "skipped": "· nothing to compare",
+    "not checked": "· not checked",
+}
+# Order of gates by kind, failures first.
+ORDER = {"failed": 0, "allowed": 1, "passed": 2, "skipped": 3}
+# Width of a bar without a natural end, relative to the larger of value and limit.
+ROOM = 1.3
 
 
 def reason(result: GateResult) -> str:
@@ -72,9 +84,6 @@ def status(result: GateResult) -> str:
     if result.problem == "left out":
         return "not checked"
     return "skipped" if result.skipped else "passed" if result.passed else "FAILED"
-
-
-# --- A gate in a few words.
 
 
 def measure(result: GateResult) -> str:
@@ -111,6 +120,10 @@ def value(result: GateResult) -> str:
         return times.cost_text(result.value)
     digits = 3 if result.value < 1 or not result.timed else 2 if result.value < 10 else 1 if result.value < 100 else 0
     return fixed(result.value, digits)
+
+
+def _found(result: GateResult) -> str:
+    return value(result) if result.value is None else f"{value(result)}{unit(result)}"
 
 
 def change(result: GateResult) -> str:
@@ -216,10 +229,9 @@ def summary(gates: Sequence[GateResult], baseline: str | None) -> Iterator[Item]
 
 def failed(outcome: Outcome, dataset: str) -> Iterator[Folded]:
     """Yield a table of failed gates on a data set, with the queries that fail them, worst first."""
+    gates = [gate for gate in outcome.gates if gate.dataset == dataset and not gate.passed]
     rows: list[list[Any]] = [
-        [gate.gate, "FAILED", reason(gate), ", ".join(_failing(outcome, gate)) or "–"]
-        for gate in outcome.gates
-        if gate.dataset == dataset and not gate.passed
+        [gate.gate, "FAILED", reason(gate), ", ".join(_failing(outcome, gate)) or "–"] for gate in gates
     ]
     if rows:
         headers = ["gate", "result", "why", "queries that fail it"]
@@ -236,10 +248,9 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
     bound: Any = gate.asks.min if gate.asks.min is not None else gate.asks.max
     sign = 1 if gate.asks.min is not None else -1
     if gate.drop is not None:
-        if gate.drop.baseline is None:
-            bound = outcome.against[gate.dataset].before[gate.system][text]
-        else:
-            bound = outcome.evaluations[gate.dataset][gate.drop.baseline].values[text]
+        own, baseline = outcome.evaluations[gate.dataset], gate.drop.baseline
+        before = outcome.against[gate.dataset].before[gate.system] if baseline is None else own[baseline].values
+        bound = before[text]
         sign = 1 if evaluation.metrics[text].higher_is_better else -1
     below = sign * (bound - values)
     failing = np.flatnonzero(below > SLACK)
@@ -247,20 +258,6 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
     yield from (evaluation.truth.qids[place] for place in worst[:FAILING].tolist())
     if len(worst) > FAILING:
         yield f"and {len(worst) - FAILING:,} more"
-
-
-# Signs of results in a summary.
-SUMMARY_SIGNS = {
-    "FAILED": "⛔",
-    "allowed": "☑ allowed",
-    "passed": "✔",
-    "skipped": "· nothing to compare",
-    "not checked": "· not checked",
-}
-# Order of gates by kind, failures first.
-ORDER = {"failed": 0, "allowed": 1, "passed": 2, "skipped": 3}
-# Width of a bar without a natural end, relative to the larger of value and limit.
-ROOM = 1.3
 
 
 def kind(result: GateResult) -> str:
@@ -336,9 +333,7 @@ def title(gates: Sequence[GateResult], subject: str | None) -> str:
         rest = count - sum(unchecked.values())
         passed = f"{rest:,}" if unchecked else {1: "", 2: "both"}.get(count, f"all {count:,}")
         parts = [f"{passed} passed".strip()] if rest else []
-        words = ", ".join(
-            [*parts, *(f"{number:,} {word}" if count > 1 else word for word, number in unchecked.items())]
-        )
+        words = ", ".join(parts + [f"{number:,} {word}" if count > 1 else word for word, number in unchecked.items()])
     return f"{'Gate' if count == 1 else 'Gates'}{on}: {words}"
 
 
@@ -346,32 +341,21 @@ def table(gates: Sequence[GateResult], baseline: str | None) -> Limits:
     """Return the gates for a terminal, failures first, and as a table for other formats."""
     subject = subject_of(gates, baseline)
     rows, cells = [], []
-    folded = _foldable(gates)
+    # Gates that passed on systems without a failed gate, if there are several.
+    about = {gate.system for gate in gates if not gate.passed}
+    folded = [gate for gate in gates if about and kind(gate) == "passed" and gate.system not in about]
+    folded = folded if len(folded) > 1 else []
     ordered = sorted(gates, key=lambda gate: (ORDER[kind(gate)], gate.gate))
     for gate in ordered:
         word = "allowed" if kind(gate) == "allowed" else status(gate)
         note = f", {remark(gate)}" if remark(gate) else ""
-        found = f"{value(gate)}{unit(gate) if gate.value is not None else ''}"
-        rows.append((word, f"{measure(gate)}{rest(gate, subject, baseline)}{note}", shares(gate), found))
-        cells.append([word, *rows[-1][1:2], found])
+        what = f"{measure(gate)}{rest(gate, subject, baseline)}{note}"
+        rows.append((word, what, shares(gate), _found(gate)))
+        cells.append([word, what, _found(gate)])
     heading = title(gates, subject)
     # Only a terminal lists folded gates last.
     rows = [row for _, row in sorted(zip(ordered, rows), key=lambda each: each[0] in folded)]
     return Limits(heading, rows, Table([heading, "what", "value"], cells, keep=2), len(folded))
-
-
-def _foldable(gates: Sequence[GateResult]) -> list[GateResult]:
-    """Return passed gates on systems without a failed gate; empty if there is only one."""
-    about = {gate.system for gate in gates if not gate.passed}
-    folded = [gate for gate in gates if about and kind(gate) == "passed" and gate.system not in about]
-    return folded if len(folded) > 1 else []
-
-
-def told_status(result: GateResult) -> str:
-    """Return the word for the outcome of a gate, or the reason why there is none."""
-    if result.problem is not None:
-        return "Not checked" if result.problem == "left out" else "Nothing to compare" if result.skipped else "No value"
-    return kind(result).capitalize()
 
 
 def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]:
@@ -396,7 +380,9 @@ def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
 
 
 def _page_row(gate: GateResult, words: str, shown: dict[str, str] | None) -> data.Gate:
-    parts = shares(gate)
+    parts, told = shares(gate), kind(gate).capitalize()
+    if gate.problem is not None:
+        told = "Not checked" if gate.problem == "left out" else "Nothing to compare" if gate.skipped else "No value"
     return {
         "number": gate.gate,
         "system": gate.system,
@@ -404,11 +390,11 @@ def _page_row(gate: GateResult, words: str, shown: dict[str, str] | None) -> dat
         "reason": reason(gate),
         "order": ORDER[kind(gate)],
         "kind": kind(gate),
-        "status": told_status(gate),
+        "status": told,
         "measure": measure(gate),
         "rest": words,
         "note": remark(gate),
-        "value": f"{value(gate)}{unit(gate) if gate.value is not None else ''}",
+        "value": _found(gate),
         "shares": None if parts is None else [round(100 * min(part, 1.0), 2) for part in parts],
         "shown": shown,
         "over": kind(gate) in ("failed", "allowed") and {gate.asks.max, gate.asks.max_drop} != {None},

@@ -6,23 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from groupgt.comparison.headroom import Headroom
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.tables import count_text, fixed, part_of, shortlist
 
 # More queries than this are only counted, not named.
 LISTED = 5
-
-
-# Maximum number of queries named in a cell.
-NAMED_IN_CELL = 10
-
-
-def first_of(qids: Sequence[str]) -> str:
-    """Count queries and name the first ones, for a table cell."""
-    if not qids:
-        return "none"
-    return f"{len(qids):,}: {shortlist(qids, NAMED_IN_CELL)}"
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
@@ -55,11 +45,8 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
     chosen = [each for each in systems.headroom if each.metric in metrics]
     if not chosen:
         return
-    cells: list[list[Any]] = []
-    for each in chosen:
-        gain = fixed(abs(each.per_query - each.mean))
-        cells.append([systems.labels[each.metric], each.best, each.mean, each.per_query, gain, each.queries])
-    yield ["headroom", "best system", "mean", "best run per query", "maximum gain", "queries"], cells
+    headers = ["headroom", "best system", "mean", "best run per query", "maximum gain", "queries"]
+    yield headers, _rows(systems, chosen)
     union = chosen[0]
     size = alone = ""
     if not math.isnan(union.union_size):
@@ -75,12 +62,12 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
 
 def page_rows(systems: Systems) -> list[list[str]]:
     """Return the best system for each metric, its mean, that of the best system per query, their difference, and n."""
-    return [
-        [
-            systems.labels[each.metric],
-            each.best,
-            *map(fixed, (each.mean, each.per_query, abs(each.per_query - each.mean))),
-            f"{each.queries:,}",
-        ]
-        for each in systems.headroom
-    ]
+    return _rows(systems, systems.headroom)
+
+
+def _rows(systems: Systems, chosen: Sequence[Headroom]) -> list[list[str]]:
+    rows = []
+    for each in chosen:
+        means = map(fixed, (each.mean, each.per_query, abs(each.per_query - each.mean)))
+        rows.append([systems.labels[each.metric], each.best, *means, f"{each.queries:,}"])
+    return rows

@@ -35,9 +35,7 @@ UNDECLARED = "(no ground truth; set answerable: false if no answer exists)"
 MOST_COLUMNS = 4
 # Maximum number of calls of a run in a table.
 SHOWN_CALLS = 10
-
-
-# --- Tables.
+CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95% CI", "labels saved"]
 
 
 def means_grid(evaluation: Evaluation) -> Grid:
@@ -48,12 +46,10 @@ def means_grid(evaluation: Evaluation) -> Grid:
         names = {text: label.split("@")[0] for text, label in labels.items()}
         cells = {(names[text], metric.cutoff): evaluation.deciding[text] for text, metric in evaluation.metrics.items()}
         headers = ["metric", *("all" if cutoff is None else f"@{cutoff}" for cutoff in cutoffs)]
-        return headers, [
-            [name, *(cells.get((name, cutoff), "") for cutoff in cutoffs)] for name in dict.fromkeys(names.values())
-        ]
-    return ["metric", "mean", "queries"], [
-        [label, evaluation.deciding[text], evaluation.counted(text)] for text, label in labels.items()
-    ]
+        distinct = dict.fromkeys(names.values())
+        return headers, [[name, *(cells.get((name, cutoff), "") for cutoff in cutoffs)] for name in distinct]
+    rows = [[label, evaluation.deciding[text], evaluation.counted(text)] for text, label in labels.items()]
+    return ["metric", "mean", "queries"], rows
 
 
 def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Grid]:
@@ -84,9 +80,8 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
         return means_grid(first)
     if len(first.metrics) <= tables.WIDEST:
         return _run_rows(evaluations, list(first.metrics))
-    return ["metric", *(evaluation.name for evaluation in evaluations)], [
-        [first.label_of(text), *(evaluation.deciding[text] for evaluation in evaluations)] for text in first.metrics
-    ]
+    rows = [[first.label_of(text), *(each.deciding[text] for each in evaluations)] for text in first.metrics]
+    return ["metric", *(each.name for each in evaluations)], rows
 
 
 def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
@@ -121,19 +116,12 @@ def call_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
     if not of_runs:
         return
     rows: list[list[Any]] = [
-        [name, call.call, call.queries, f"{call.covered:,} of {call.groups:,}", call.nothing_new, _count(call.repeated)]
+        [name, call.call, call.queries, f"{call.covered:,} of {call.groups:,}", call.nothing_new, call.repeated]
         for name, call in of_runs
     ]
     headers = ["run", "by call", "queries", "groups covered", "nothing new", "query repeated"]
     several = len(evaluations) > 1
     yield Table(headers, rows) if several else Table(headers[1:], [row[1:] for row in rows])
-
-
-def _count(number: int | None) -> str:
-    return "–" if number is None else f"{number:,}"
-
-
-# --- Tables of slices.
 
 
 def slice_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
@@ -184,14 +172,9 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
     return sliced
 
 
-# --- Notes below the means.
-
-
-def notes_below(
-    evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None, lead: str = ""
-) -> str:
+def notes_below(evaluations: Sequence[Evaluation], conventions: Sequence[str], lead: str = "") -> str:
     """Return the notes below the means: population (unless a `lead` says it), judged fraction, and convention."""
-    notes = [*_population_notes(evaluations, conventions, primary), *_notes(evaluations)]
+    notes = [*_population_notes(evaluations, conventions, None), *_notes(evaluations)]
     return "\n".join(notes[1 if lead else 0 :])
 
 
@@ -208,7 +191,10 @@ def _population_notes(
     evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None
 ) -> Iterator[str]:
     yield from population(evaluations, conventions)
-    yield from _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
+    first = evaluations[0]
+    for named, texts in grouped((each.convention, text) for text, each in first.metrics.items()).items():
+        if len(conventions) == 1 and named not in (None, first.convention):
+            yield f"convention {named}: {', '.join(texts)}"
     yield from _judged(evaluations, primary)
 
 
@@ -241,25 +227,20 @@ def evaluated_of(systems: Systems) -> str:
     total = counted(len(systems.qids), "query")
     if low != high:
         return f"{low:,} to {high:,} of {total} evaluated, depending on the metric"
-    return f"{high:,} of {total} evaluated{_others(systems, len(systems.qids) - high)}"
-
-
-def _others(systems: Systems, others: int) -> str:
-    """Return why the other queries were not evaluated; empty if the ground truth is not the only reason."""
-    counts = systems.first.counts if systems.evaluations else {}
+    counts, others = systems.first.counts if systems.evaluations else {}, len(systems.qids) - high
     reasons = {"unanswerable": counts.get("unanswerable", 0), "without ground truth": counts.get("undefined", 0)}
-    if not others or sum(reasons.values()) != others:
-        return ""
-    return f" ({', '.join(f'{count:,} {reason}' for reason, count in reasons.items() if count)})"
+    # The ground truth may not be the only reason.
+    is_explained = others and sum(reasons.values()) == others
+    named = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
+    return f"{high:,} of {total} evaluated{f' ({named})' if is_explained else ''}"
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
     """Return the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     # With several conventions, the header of each column names its own.
     several = len(evaluations) > 1
-    names_of = grouped(
-        (_counts(each, is_named=len(conventions) < 2, in_columns=several), each.name) for each in evaluations
-    )
+    is_named = len(conventions) < 2
+    names_of = grouped((_counts(each, is_named=is_named, in_columns=several), each.name) for each in evaluations)
     rules = _rules(evaluations[0])
     if len(names_of) == 1:
         return [*next(iter(names_of)), *rules]
@@ -380,13 +361,6 @@ def _assisted(columns: Mapping[str, Sequence[Any]], query: str) -> Iterator[str]
         yield f"{counted(count, query)} judged with prior judgments in view, not independently"
 
 
-def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
-    """List metrics that name a convention other than the one in effect."""
-    for convention, texts in grouped((each.convention, text) for text, each in evaluation.metrics.items()).items():
-        if convention not in (None, evaluation.convention):
-            yield f"convention {convention}: {', '.join(texts)}"
-
-
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     """Yield notes on the `autorag` convention if any metric uses it."""
     first = evaluations[0]
@@ -397,23 +371,14 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         for count, (*others, last) in names_of.items():
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
         parts[-1] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
-        yield (
-            f"the autorag convention scores even a perfect ranking below 1 {', '.join(parts)}. The coverage convention "
-            "gives it 1"
-        )
+        below = f"the autorag convention scores even a perfect ranking below 1 {', '.join(parts)}"
+        yield f"{below}. The coverage convention gives it 1"
     differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:
         runs = differing[0] if len(differing) == 1 else f"{len(differing):,} runs"
         of_runs = "" if len(evaluations) == 1 else f" of {runs}"
-        yield (
-            f"AutoRAG reports different means{of_runs}, because it skips queries without results, "
-            "counts repeats and breaks ties differently. Use --policy autorag to do the same"
-        )
-
-
-# --- Means corrected by an audit or averaged over annotators, and the assumptions behind them.
-
-CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95% CI", "labels saved"]
+        why = "it skips queries without results, counts repeats and breaks ties differently"
+        yield f"AutoRAG reports different means{of_runs}, because {why}. Use --policy autorag to do the same"
 
 
 def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
@@ -448,23 +413,14 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
     yield from _assisted(audit.truth.columns, "audited query")
-    yield (
-        "corrected numbers leave out queries without a value from both the model and the annotator, and count queries "
-        "without a value from the annotator alone as 0"
-    )
+    without, zero = "queries without a value from", "the annotator alone as 0"
+    yield f"corrected numbers leave out {without} both the model and the annotator, and count {without} {zero}"
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
         yield f"the annotator skipped {counted(skipped, 'audited query')}, counted as 0"
-    left = [text for text in evaluation.metrics if text not in evaluation.corrected]
     if compared:
         yield "each difference is corrected separately and may differ from the difference between the corrected means"
-    if left:
+    if left := [text for text in evaluation.metrics if text not in evaluation.corrected]:
         yield f"not corrected: {', '.join(left)} (no value per query, or not between 0 and 1)"
-
-
-# --- Sentences.
-
-
-# --- Figures.
 
 
 def forest(systems: Systems) -> Figure:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import first_of
 from groupgt.evaluation.marks import Marks
 from groupgt.evaluation.misses import PlacedGroup
-from groupgt.evaluation.result import Evaluation, Misses
+from groupgt.evaluation.result import Misses
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import explanations
 from groupgt.model.hits import Ints
 from groupgt.model.ranking import Ranking
-from groupgt.model.values import Budget
 from groupgt.render.document import Detail, Item, Verdict
+from groupgt.render.drawing import Figure
 from groupgt.render.encodings import About
 from groupgt.render.entries import Entries, Entry, Line
 from groupgt.render.figures import group_ranks
@@ -44,9 +44,6 @@ from groupgt.report.sentences import (
     warning,
     warnings_about,
 )
-
-if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
 
 SNIPPET_CHARS = 60
 # Maximum number of groups shown per query, those not covered first, and of rows of the table by group number.
@@ -76,18 +73,15 @@ class MissesTeller(Teller[Misses]):
 
     def blocks(self) -> list[Item]:
         """Return what is complete, the groups that are not and, for one run, coverage by group number as a detail."""
-        return [
-            Verdict(list(self._sentences())),
-            *(self._worst_queries() if self._is_of_one else self._hardest_groups()),
-        ]
+        items = self._worst_queries() if self._is_of_one else self._hardest_groups()
+        return [Verdict(list(self._sentences())), *items]
 
     def _worst_queries(self) -> Iterator[Item]:
         """Yield the worst queries of one run with the groups that they miss, and harmful results."""
         misses, unit = self.result, unit_of(self.result.evaluations.values())
         texts = {each["qid"]: each["query"] for each in misses.queries}
-        if entries := [
-            _entry(qid, list(groups), misses, unit) for qid, groups in groupby(misses.of_worst, lambda group: group.qid)
-        ]:
+        of_queries = groupby(misses.of_worst, lambda group: group.qid)
+        if entries := [_entry(qid, list(groups), misses, unit) for qid, groups in of_queries]:
             most = f"{len(entries):,} of {misses.incomplete:,}, " if len(entries) < misses.incomplete else ""
             more = "; --worst N lists more" if most else ""
             title = f"worst queries ({most}lowest coverage first{more})"
@@ -113,28 +107,18 @@ class MissesTeller(Teller[Misses]):
             yield f"all runs cover all {unit}s"
             return
         is_all = unmet == len(misses.groups)
-        title = (
-            "fewest runs first"
-            if is_all
-            else f"{len(misses.groups):,} of {unmet:,}, fewest runs first; --worst N lists more"
-        )
-        yield f"hardest {unit}s ({title})"
+        title = f"{len(misses.groups):,} of {unmet:,}, fewest runs first; --worst N lists more"
+        yield f"hardest {unit}s ({'fewest runs first' if is_all else title})"
         rows = list[list[Any]]()
         for each in misses.groups:
             ranks = {name: place.rank for name, place in each.places.items()}
             best = min((rank, name) for name, rank in ranks.items() if rank) if any(ranks.values()) else None
             covering = sum(place.covered / place.trials for place in each.places.values())
-            rows.append(
-                [
-                    each.qid,
-                    each.group if unit == "group" or not each.alternatives else each.alternatives[0],
-                    f"{count_text(covering)} of {len(runs):,}",
-                    *(("none", "") if best is None else (f"{best[0]:,}", best[1])),
-                    *("–" if rank is None else f"{rank:,}" for rank in ranks.values()),
-                    snippet(misses.failures.text_of(each.qid) or "", QUERY_CHARS),
-                    _alternatives(each, misses.texts, ALTERNATIVES),
-                ]
-            )
+            group = each.group if unit == "group" or not each.alternatives else each.alternatives[0]
+            of_best = ("none", "") if best is None else (f"{best[0]:,}", best[1])
+            line = [each.qid, group, f"{count_text(covering)} of {len(runs):,}", *of_best, *self._places(each)]
+            text = snippet(misses.failures.text_of(each.qid) or "", QUERY_CHARS)
+            rows.append([*line, text, _alternatives(each, misses.texts, ALTERNATIVES)])
         every_rank = "every run's rank"
         headers = ["query", unit, "runs", "best rank", "in run", *runs, "text", "alternatives"]
         above = [""] * 5 + [every_rank] * len(runs) + ["", ""]
@@ -159,10 +143,8 @@ class MissesTeller(Teller[Misses]):
     def _missed(self) -> str:
         """Return a sentence about the groups that one run misses: not in its results, or after the cutoff."""
         misses, (evaluation,) = self.result, self.result.evaluations.values()
-        lacking = [
-            round(sum(row["groups"] * (1 - row[key]) for row in misses.by_group)) for key in ("covered", "anywhere")
-        ]
-        missed, never = lacking
+        keys = ("covered", "anywhere")
+        missed, never = (round(sum(row["groups"] * (1 - row[key]) for row in misses.by_group)) for key in keys)
         if not missed:
             return ""
         lengths = np.unique(evaluation.labelled.hits.length[misses.failures.counted])
@@ -314,15 +296,10 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
         headers, *rows = [[*row[:group], *row[group + 1 :]] for row in (headers, *rows)]
     if any(texts.values()):
         before = [None, *(row[0] for row in rows)]
-        shown = [
-            "" if row[0] == above else snippet(texts.get(row[0]) or "", QUERY_CHARS) for row, above in zip(rows, before)
-        ]
-        rows = [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
+        shown = {qid: snippet(text or "", QUERY_CHARS) for qid, text in texts.items()}
+        rows = [[row[0], "" if row[0] == above else shown[row[0]], *row[1:]] for row, above in zip(rows, before)]
         headers = [headers[0], "text", *headers[1:]]
     return headers, rows
-
-
-# --- Figures and the page: what each result hits.
 
 
 def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
@@ -344,7 +321,11 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
     question_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
     every_ranking = [_rankings(systems, name, queries) for name in systems.evaluations]
     every_mark = [Marks(each) for each in systems.every]
-    every_count = [_times_covered(each, systems.cutoff) for each in systems.every]
+    # In how many trials each group is covered, shape (G,).
+    every_count = [
+        np.sum([hits.covered(Cut.at(hits, systems.cutoff).top) for hits in each.hits_in_trials], axis=0)
+        for each in systems.every
+    ]
     truth = systems.first.truth
     left = FORMULAS
     for at in queries.tolist():
@@ -372,7 +353,8 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
             groups.append([truth.group_label(group), weight, alternatives, *([cannot] if cannot else [])])
         important = set(places)
         rankings: list[list[Any] | None] = []
-        for by_query, marks, (several, times) in zip(every_ranking, every_mark, every_count):
+        for evaluation, by_query, marks, times in zip(systems.every, every_ranking, every_mark, every_count):
+            several = len(evaluation.trials)
             if systems.qids[at] not in by_query:
                 rankings.append(None)
                 continue
@@ -387,12 +369,6 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
             in_trials = [f"covered in {count:,} of {several:,} trials" for count in covered]
             rankings.append([len(ids), top, texts, of_query, far, *([in_trials] if several else [])])
         yield data.Detail(question_of[at], groups, list(places), important, rankings, formulas)
-
-
-def _times_covered(evaluation: Evaluation, cutoff: int | Budget | None) -> tuple[int, Ints]:
-    """Return the number of trials, and in how many of them each group is covered, shape (G,)."""
-    covered = [hits.covered(Cut.at(hits, cutoff).top) for hits in evaluation.hits_in_trials]
-    return len(evaluation.trials), np.sum(covered, axis=0)
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:

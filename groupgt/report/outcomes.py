@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupgt.comparison.outcomes import CORRECT, Outcomes
 from groupgt.errors import first_of
 from groupgt.metrics import views
 from groupgt.render.columns import level_text
 from groupgt.render.document import Detail, Item, Verdict
-from groupgt.render.drawing import drawing
+from groupgt.render.drawing import Figure, drawing
 from groupgt.render.entries import Entries, Entry
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, count_text, counted, minus
 from groupgt.report.sentences import NAMED, appended, at_cutoff, sentence_of, subject, typeset, unit_of
-
-if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
 
 ASSOCIATION = (
     "This is only an association. Harder queries tend to fail at both retrieval and answering, so better "
@@ -77,10 +74,10 @@ class OutcomesTeller(Teller[Outcomes]):
 
         result = self.result
         shares = [(side, result.shares[side]) for side in SIDES.values() if side in result.shares]
-        rows = [
-            {"name": f"retrieval {side}", "value": each.value, **dict(zip(("low", "high"), each.interval)), "kind": ""}
-            for side, each in shares
-        ]
+        rows = []
+        for side, each in shares:
+            low, high = each.interval
+            rows.append({"name": f"retrieval {side}", "value": each.value, "low": low, "high": high, "kind": ""})
         level = level_text(result.confidence)
         about = About("share of correct answers", len(result.queries), "coverage", ASSOCIATION, level=level)
         return forest(rows, about, title="Correct answers by retrieval")
@@ -88,9 +85,8 @@ class OutcomesTeller(Teller[Outcomes]):
     def csv_rows(self) -> Grid:
         """Return headers and one row per cell of the table of counts, and per share."""
         result = self.result
-        rows: list[list[Any]] = [
-            [label, None, None, None, len(qids), len(result.queries)] for label, qids in _cells(result).items()
-        ]
+        total, cells = len(result.queries), _cells(result)
+        rows: list[list[Any]] = [[label, None, None, None, len(qids), total] for label, qids in cells.items()]
         rows += [[name, each.value, *each.interval, each.part, each.whole] for name, each in result.shares.items()]
         return ["name", "value", "low", "high", "part", "whole"], nulls(rows)
 
@@ -147,10 +143,8 @@ def _first_queries(result: Outcomes) -> Iterator[Entries]:
     entries = [Entry(qid, _covered(result, qid), result.failures.text_of(qid) or "", []) for qid in worst[:FIRST]]
     of = f"{len(entries):,} of {len(worst):,}, " if len(entries) < len(worst) else ""
     title = f"look at these first ({of}incomplete and wrong, most missed groups first)"
-    rows = [[entry.name, entry.count, entry.text] for entry in entries]
-    yield Entries(
-        title, entries, Table(["query", "covered", "text"], rows), f"see one: groupgt explain … --query {worst[0]}"
-    )
+    table = Table(["query", "covered", "text"], [[entry.name, entry.count, entry.text] for entry in entries])
+    yield Entries(title, entries, table, f"see one: groupgt explain … --query {worst[0]}")
 
 
 def _counts(result: Outcomes, qid: str) -> tuple[float, int]:
@@ -181,26 +175,20 @@ def page_part(results: Mapping[str, Outcomes]) -> data.Outcomes | None:
     """Return the page data of all systems with answers; None if there are none."""
     if not results:
         return None
-    worst = _worst(results)
+    worst, first = _worst(results), next(iter(results.values()))
     where = {1: "", 2: " in both systems"}.get(len(results), f" in all {len(results):,} systems")
+
+    def covered(qid: str) -> list[str]:
+        return [f"{name} {_covered(each, qid)}" if where else _covered(each, qid) for name, each in results.items()]
+
     return {
         "sentences": typeset(_of_systems(results)),
         "note": ASSOCIATION,
         "why": f"incomplete and wrong{where}, most missed groups first",
-        "first": [(qid, _text(results, qid), _covered_by(results, qid)) for qid in worst[:FIRST]],
+        "first": [(qid, first.failures.text_of(qid) or "", ", ".join(covered(qid))) for qid in worst[:FIRST]],
         "more": worst[FIRST:][:LINKED],
         "systems": [_system_part(name, each) for name, each in results.items()],
     }
-
-
-def _text(results: Mapping[str, Outcomes], qid: str) -> str:
-    return next(iter(results.values())).failures.text_of(qid) or ""
-
-
-def _covered_by(results: Mapping[str, Outcomes], qid: str) -> str:
-    """Return how many groups of a query each system covers."""
-    covered = {name: _covered(each, qid) for name, each in results.items()}
-    return ", ".join([f"{name} {text}" for name, text in covered.items()] if len(results) > 1 else covered.values())
 
 
 def _of_systems(results: Mapping[str, Outcomes]) -> Iterator[data.Sentence]:
@@ -225,25 +213,11 @@ def _system_part(name: str, result: Outcomes) -> data.OutcomesOfSystem:
         "system": name,
         "heads": _heads(result),
         "sides": [f"retrieval complete{_at(result)}", "retrieval incomplete"],
-        "cells": [
-            {
-                "count": f"{len(qids):,}",
-                "label": CELLS[label][0],
-                "look": CELLS[label][1],
-                "qids": qids[:LINKED],
-                "more": max(len(qids) - LINKED, 0),
-            }
-            for label, qids in _cells(result).items()
-        ],
+        "cells": [_cell_part(label, qids) for label, qids in _cells(result).items()],
         "bars": [
-            (
-                side,
-                100 * share.value,
-                100 * share.interval[0],
-                100 * share.interval[1],
-                f"{100 * share.value:.1f}% correct",
-            )
+            (side, 100 * share.value, 100 * low, 100 * high, f"{100 * share.value:.1f}% correct")
             for side, share in result.shares.items()
+            for low, high in [share.interval]
             if side in SIDES.values()
         ],
         "sentence": minus(sentence.removesuffix(f" ({interval}).")) if interval else "",
@@ -252,6 +226,11 @@ def _system_part(name: str, result: Outcomes) -> data.OutcomesOfSystem:
         "notes": [*filter(None, [_of_trials(result)]), *_notes(result)],
         "drawing": drawing(result.plot()),
     }
+
+
+def _cell_part(label: str, qids: list[str]) -> data.OutcomeCell:
+    (outcome, look), more = CELLS[label], max(len(qids) - LINKED, 0)
+    return {"count": f"{len(qids):,}", "label": outcome, "look": look, "qids": qids[:LINKED], "more": more}
 
 
 def _cells(result: Outcomes) -> dict[str, list[str]]:
@@ -277,9 +256,8 @@ def _sentence(result: Outcomes) -> str:
             return f"All {len(result.queries):,} answers are correct, and {lacking}."
         of = f" of {name}" if (name := subject(result.run)[1]) else ""
         return f"Of {wrong.whole:,.0f} wrong answers{of}, {wrong.part:,.0f} had incomplete retrieval{at}."
-    means = {
-        side: f"{sums[side] / max(len(scores[side]), 1):.3f} ({counted(len(scores[side]), 'query')})" for side in SIDES
-    }
+    counts = {side: len(scores[side]) for side in SIDES}
+    means = {side: f"{sums[side] / max(count, 1):.3f} ({counted(count, 'query')})" for side, count in counts.items()}
     if alone:
         side = alone[0]
         return f"Retrieval is {SIDES[side]}{at} for every answered query. Answers score {means[side]} on average."
@@ -295,10 +273,9 @@ def _difference(result: Outcomes) -> tuple[str, str]:
     interval = f"{level_text(result.confidence)} {low} to {high}"
     points = f"{abs(100 * share.value):.1f} points"
     less = share.value < 0
+    verb = f"score {points} {'lower' if less else 'higher'}"
     if result.is_plain:
         verb = f"are correct {points} {'less' if less else 'more'} often"
-    else:
-        verb = f"score {points} {'lower' if less else 'higher'}"
     return f"Answers {verb} where retrieval is complete ({interval}).", interval
 
 

@@ -34,6 +34,8 @@ MARKED = {
 # With more metrics than this the table is set smaller, and its headers have two lines.
 FEW_METRICS = 4
 SMALL, SMALLER = r"footnotesize\setlength{\tabcolsep}{2pt}", r"scriptsize\setlength{\tabcolsep}{1.5pt}"
+# Which systems, by letter, the cell of a system and a metric is better (True) or worse (False) than.
+Signs = dict[tuple[str, str], dict[bool, list[str]]]
 
 
 def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
@@ -44,9 +46,8 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     named = list(dict.fromkeys(against)) or [systems.baseline]
     for name in named:
         if name not in systems.names:
-            raise ConfigError(
-                f"against: expected one of {', '.join(systems.names)}, found {name!r}{near_names(name, systems.names)}"
-            )
+            found = f"{name!r}{near_names(name, systems.names)}"
+            raise ConfigError(f"against: expected one of {', '.join(systems.names)}, found {found}")
     if len(named) > len(string.ascii_lowercase):
         raise ConfigError(f"against: expected at most {len(string.ascii_lowercase)} systems, found {len(named)}")
     letters = dict(zip(named, string.ascii_lowercase))
@@ -54,7 +55,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     chosen = {text: metric for text, metric in systems.metrics.items() if text in metrics}
     contrasts = contrasts_with(named, systems.tested, chosen, systems.settings, systems.builds)
     # Each pair is tested once and reported for both systems.
-    signs: dict[tuple[str, str], dict[bool, list[str]]] = {}
+    signs: Signs = {}
     for (first, second, text), contrast in contrasts.items():
         if contrast.significant:
             is_better = contrast.standing == "better"
@@ -98,13 +99,7 @@ def _cell(systems: Systems, name: str, text: str, digits: int, signs: dict[bool,
     return shown + (f"${marks}$" if marks else "")
 
 
-def _caption(
-    systems: Systems,
-    letters: dict[str, str],
-    signs: dict[tuple[str, str], dict[bool, list[str]]],
-    contrasts: Sequence[Contrast],
-    count: int,
-) -> str:
+def _caption(systems: Systems, letters: dict[str, str], signs: Signs, contrasts: Sequence[Contrast], count: int) -> str:
     """Write the caption: metrics, number of queries, and the significance test."""
     settings, bold = systems.settings, ". The best values are bold" if len(systems.names) > 1 else ""
     over = {text: _queries(*systems.queries_over(text)) for text in systems.by().compared or systems.metrics}
@@ -118,9 +113,7 @@ def _caption(
     what = MARKED.get(tuple(sorted({better for of_cell in signs.values() for better in of_cell})), "")
     corrected = corrected_over(settings, comparisons(contrasts) // count, families=2)
     named = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
-    comparison = f"No difference from {named} is significant"
-    if what:
-        comparison = f"{what} ({named})"
+    comparison = f"{what} ({named})" if what else f"No difference from {named} is significant"
     test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"
     return f"{text} {comparison}: {test}.".translate(ESCAPED)
 

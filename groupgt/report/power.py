@@ -25,6 +25,8 @@ from groupgt.report.sentences import NAMED, sentence_of, warning, warnings_about
 MILLION = 10**6
 # Points per power curve, and maximum number of curves.
 POINTS, CURVES = 16, 8
+# No power is more than this, whatever the t test promises.
+CAP = "(at most the probability that enough queries differ)"
 
 
 class PowerAnalysisTeller(Teller[PowerAnalysis]):
@@ -108,12 +110,8 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
                     value = differences.power(row.difference, count, row.alpha, systems.settings.test)
                     points.append({**shared, "queries": count, "power": value})
         evaluated = max((row.queries for row in systems.rows), default=0)
-        about = About(
-            systems.label,
-            evaluated,
-            systems.convention,
-            policy_text(systems.first.policy if systems.evaluations else systems.policy),
-        )
+        policy = policy_text(systems.first.policy if systems.evaluations else systems.policy)
+        about = About(systems.label, evaluated, systems.convention, policy)
         return tradeoffs.power(points, about, self.result.power, queries, systems.baseline)
 
     def csv_rows(self) -> Grid:
@@ -147,12 +145,10 @@ class AuditPowerTeller(Teller[AuditPower]):
         """Return headers and one row per system, metric and quantity, with half-widths for each number of queries."""
         widths = self.result.widths
         sizes = list(widths[0].of_mean) if widths else []
-        rows = [
-            [each.system, each.metric, figure, *width_of.values()]
-            for each in widths
-            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta))
-            if width_of
-        ]
+        rows: list[list[Any]] = []
+        for each in widths:
+            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta)):
+                rows += [[each.system, each.metric, figure, *width_of.values()]] if width_of else []
         return ["run", "metric", "figure", *map(str, sizes)], rows
 
 
@@ -160,10 +156,6 @@ def _needed_text(row: Power) -> str:
     if row.needed is None:
         return "–" if row.reached is None else "never" if abs(row.difference) < SLACK else f">{MILLION:,}"
     return f"{row.needed:,}" if row.needed <= MILLION else f">{MILLION:,}"
-
-
-# No power is more than this, whatever the t test promises.
-CAP = "(at most the probability that enough queries differ)"
 
 
 def whose_power(powers: Sequence[Power], settings: Settings) -> str:

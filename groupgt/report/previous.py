@@ -16,11 +16,13 @@ from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, shortlist, small, span
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
 from groupgt.report.differences import Other, changes, too_few
-from groupgt.report.headroom import NAMED_IN_CELL, first_of
 from groupgt.report.sentences import at_cutoff, grouped, sentence_of, warning
 
+# Maximum number of queries named in a cell.
+NAMED = 10
 # Names the first queries or systems in a line.
 _some = partial(shortlist, most=10, more=", and {:,} more")
+OTHER = Other("than in the previous run", "the previous run")
 
 
 def will_compare(previous: Previous, experiment: Experiment) -> str:
@@ -45,9 +47,6 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
         yield f"only in the previous run: {_some(gone)}"
 
 
-# --- Sentences.
-
-
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """Describe changes in the primary metric since the previous run, and systems that cannot be compared."""
     if outcome.previous == "":
@@ -56,8 +55,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     if against is None:
         return
     label = _label(outcome, against)
-    other = Other("than in the previous run", "the previous run")
-    yield from changes(against.contrasts(), other, label, against.settings)
+    yield from changes(against.contrasts(), OTHER, label, against.settings)
     yield from map(warning, too_few(against.contrasts(), label, against.settings))
     for why, names in _by_reason(against, against.refused):
         yield warning(f"not compared with the previous run in {label}: {_some(names)}, because {why}")
@@ -69,9 +67,6 @@ def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iter
 
 def _label(outcome: Outcome, against: Against) -> str:
     return against.metrics[against.primary].label(against.primary, outcome.experiment.convention)
-
-
-# --- Tables.
 
 
 def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
@@ -90,11 +85,11 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 def changed_queries(outcome: Outcome, against: Against) -> Iterator[Item]:
     """List, for each system, the queries that are complete only in the previous run, or only now."""
-    rows = [
-        [name, first_of(lost), first_of(against.gained[name])]
-        for name, lost in against.lost.items()
-        if lost or against.gained[name]
-    ]
+    rows = []
+    for name in against.lost:
+        both = (against.lost[name], against.gained[name])
+        if any(both):
+            rows.append([name, *(f"{len(qids):,}: {shortlist(qids, NAMED)}" if qids else "none" for qids in both)])
     if rows:
         cutoff = at_cutoff(against.metrics[against.primary].cutoff)
         yield ["since the previous run", "queries lost", "queries gained"], rows
@@ -118,29 +113,16 @@ def _notes(against: Against) -> Iterator[str]:
         yield f"stored values are used for {_some(names)}{left}: {why}"
 
 
-# --- The page.
-
-
 def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
     """Return each system next to its previous version for the page, as text; None without a previous run."""
     against = outcome.against.get(dataset)
     if against is None:
         return None
-    convention, other = outcome.experiment.convention, Other("than in the previous run", "the previous run")
-    rows = grouped(
-        (
-            name,
-            [
-                against.metrics[text].label(text, convention),
-                f"{each.pairs:,}",
-                *map(fixed, (then, now)),
-                delta_text(each),
-                span(each.delta_interval),
-                small(each.p_value),
-            ],
-        )
-        for name, text, then, now, each in beside_rows(against)
-    )
+    rows: dict[str, list[list[str]]] = {}
+    for name, text, then, now, each in beside_rows(against):
+        metric = against.metrics[text].label(text, outcome.experiment.convention)
+        means = [metric, f"{each.pairs:,}", fixed(then), fixed(now)]
+        rows.setdefault(name, []).append([*means, delta_text(each), span(each.delta_interval), small(each.p_value)])
     contrasts, label = against.contrasts(), _label(outcome, against)
     systems: list[data.Former] = []
     for name, cells in rows.items():
@@ -150,35 +132,25 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
             {
                 "name": name,
                 "rows": cells,
-                "verdict": list(changes(alone, other, label, against.settings)),
-                "lost": list(lost[:NAMED_IN_CELL]),
-                "more_lost": max(len(lost) - NAMED_IN_CELL, 0),
-                "gained": list(gained[:NAMED_IN_CELL]),
-                "more_gained": max(len(gained) - NAMED_IN_CELL, 0),
+                "verdict": list(changes(alone, OTHER, label, against.settings)),
+                "lost": list(lost[:NAMED]),
+                "more_lost": max(len(lost) - NAMED, 0),
+                "gained": list(gained[:NAMED]),
+                "more_gained": max(len(gained) - NAMED, 0),
             }
         )
     heads = ["metric", "queries", "before", "now", "delta", "CI", p_header(against.settings)]
     return {"run": outcome.previous or "", "heads": heads, "systems": systems, "notes": list(_notes(against))}
 
 
-# --- JSON.
-
-
 def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
     """Build the section of results.json that compares a data set with the previous run."""
     against = outcome.against[dataset]
-    rows: list[dict[str, Any]] = [
-        {
-            "system": name,
-            "metric": text,
-            "before": finite(then),
-            "now": finite(now),
-            "measured_again": (name, text) not in against.stored,
-            "significant": contrast.significant,
-            "against": jsonable(contrast),
-        }
-        for name, text, then, now, contrast in beside_rows(against)
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, text, then, now, each in beside_rows(against):
+        row = {"system": name, "metric": text, "before": finite(then), "now": finite(now)}
+        row |= {"measured_again": (name, text) not in against.stored}
+        rows.append(row | {"significant": each.significant, "against": jsonable(each)})
     return {
         "run": outcome.previous or "",
         "rows": rows,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,17 +28,9 @@ TEXT_CHARS = 200
 ABOUT_ONE = ("gate failed", "gates failed", "loss", "losses", "gain", "gains")
 
 
-@dataclass(frozen=True)
-class First:
-    """A query to look at first: its id and text, its result, and the missing groups with their ranks."""
-
-    qid: str
-    text: str
-    became: str
-    missing: list[tuple[str, str]]
-
-
-def first_queries(systems: Systems, decision: Decision, against: Against | None = None) -> tuple[str, list[First]]:
+def first_queries(
+    systems: Systems, decision: Decision, against: Against | None = None
+) -> tuple[str, list[data.FirstQuery]]:
     """Return why these queries come first, and up to three of them.
 
     First come queries that the decision's system loses to the baseline (or else to the previous run), by the size of
@@ -64,7 +55,7 @@ def first_queries(systems: Systems, decision: Decision, against: Against | None 
     deepest = sorted(failures.nobody, key=lambda qid: -_best_rank(failures, places[qid]))
     chosen = list(dict.fromkeys([*lost, *deepest]))[:QUERIES]
     count = len(systems.names)
-    found = []
+    found: list[data.FirstQuery] = []
     for qid in chosen:
         at, is_lost = places[qid], qid in lost
         became = "not complete" if count == 1 else f"complete in 0 of {count:,}"
@@ -72,7 +63,7 @@ def first_queries(systems: Systems, decision: Decision, against: Against | None 
             became = f"{fixed(before[at], DIGITS)} → {fixed(values[subject][at], DIGITS)}"
         than = "" if since else baseline
         missing = list(_missing(systems, failures, at, subject if is_lost else None, than))[:GROUPS]
-        found.append(First(qid, failures.text_of(qid) or "", became, missing))
+        found.append({"qid": qid, "text": failures.text_of(qid) or "", "became": became, "missing": missing})
     of_lost = f"lost by {names[subject]}{since}" if subject is not None and any(qid in lost for qid in chosen) else ""
     incomplete = f"groups missing{at_cutoff(systems.cutoff)}" if count == 1 else "complete in no system"
     of_none = "" if all(qid in lost for qid in chosen) else incomplete
@@ -89,10 +80,7 @@ def _best_rank(failures: Failures, query: int) -> float:
 def _missing(
     systems: Systems, failures: Failures, query: int, subject: str | None, than: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the groups that a system (or, without one, every system) misses: their alternatives, and their ranks.
-
-    `than` is the system whose rank is added for comparison; empty if the query was lost since the previous run.
-    """
+    """Yield the groups that the system misses (without one, all systems), with ranks, also that of `than` if given."""
     count = len(systems.names)
     for group in failures.groups_of(query):
         if subject is not None:
@@ -122,7 +110,7 @@ def _named(systems: Systems, name: str) -> str:
 def foot(systems: Systems, decision: Decision, against: Against | None = None) -> Foot:
     """Return the last line of a text: the queries to look at first."""
     why, found = first_queries(systems, decision, against)
-    queries = " ".join(["query" if len(found) == 1 else "queries", *(each.qid for each in found)])
+    queries = " ".join(["query" if len(found) == 1 else "queries", *(each["qid"] for each in found)])
     return Foot(f"look first at {queries} ({why})" if found else "")
 
 
@@ -131,8 +119,8 @@ def folded(systems: Systems, decision: Decision, against: Against | None = None)
     why, found = first_queries(systems, decision, against)
     rows = []
     for each in found:
-        lacks = "; ".join(f"{names}, {where}" for names, where in each.missing)
-        rows.append([Strong(each.qid), each.became, snippet(each.text, TEXT_CHARS), lacks])
+        lacks = "; ".join(f"{names}, {where}" for names, where in each["missing"])
+        rows.append([Strong(each["qid"]), each["became"], snippet(each["text"], TEXT_CHARS), lacks])
     if rows:
         these = "this query" if len(rows) == 1 else f"these {len(rows)} queries"
         table = Table(["Query", systems.label, "Text", "Missing"], rows, keep=4)
@@ -142,10 +130,5 @@ def folded(systems: Systems, decision: Decision, against: Against | None = None)
 def page_part(systems: Systems, decision: Decision, against: Against | None = None) -> data.First:
     """Return the queries to look at first, for the page."""
     why, found = first_queries(systems, decision, against)
-    return {
-        "why": f"{why[0].upper()}{why[1:]}." if why else "",
-        "queries": [
-            {"qid": each.qid, "text": each.text, "became": each.became, "missing": each.missing} for each in found
-        ],
-        "all": f"All {counted(len(systems.qids), 'query')}",
-    }
+    why = f"{why[0].upper()}{why[1:]}." if why else ""
+    return {"why": why, "queries": found, "all": f"All {counted(len(systems.qids), 'query')}"}

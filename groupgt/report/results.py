@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,16 @@ from groupgt.report.gates import reason
 from groupgt.report.times import from_cache
 from groupgt.store.stamped import Writer, text_file
 
+# Formats that are the report with another table style.
+STYLES = {"table": ("txt", tables.DEFAULT), "markdown": ("md", "github"), "latex": ("tex", "latex_booktabs")}
+
 
 def results_of(outcome: Outcome) -> dict[str, Any]:
     """Build the contents of results.json."""
-    results: dict[str, Any] = {
-        "name": outcome.experiment.title,
-        "datasets": {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations},
-    }
+    datasets = {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations}
     for dataset, decision in decisions(outcome).items():
-        results["datasets"][dataset]["decision"] = decision.to_dict()
+        datasets[dataset]["decision"] = decision.to_dict()
+    results: dict[str, Any] = {"name": outcome.experiment.title, "datasets": datasets}
     if outcome.experiment.rule.is_timeless and outcome.overall is not None:
         results["best"] = outcome.overall
     if outcome.previous is not None:
@@ -58,15 +60,10 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
         result["comparison"] = outcome.comparison[dataset].to_dict()
         del result["comparison"]["decision"]
     if dataset in outcome.stages:
-        result["stages"] = {
-            system: {
-                "groups": stages.total,
-                "kept": stages.kept,
-                "stages": jsonable(list(stages.stages)),
-                **({"trials": stages.trials} if stages.trials > 1 else {}),
-            }
-            for system, stages in outcome.stages[dataset].items()
-        }
+        result["stages"] = {}
+        for system, each in outcome.stages[dataset].items():
+            told = {"groups": each.total, "kept": each.kept, "stages": jsonable(list(each.stages))}
+            result["stages"][system] = told | ({"trials": each.trials} if each.trials > 1 else {})
     if dataset in outcome.answered:
         result["outcomes"] = {system: each.to_dict() for system, each in outcome.answered[dataset].items()}
     if dataset in outcome.against:
@@ -75,28 +72,21 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
 
 
 def _gates(outcome: Outcome) -> list[dict[str, Any]]:
+    names = ("gate", "system", "dataset", "metric", "passed", "reason", "value", "skipped", "timed")
     return [
-        {
-            "gate": gate.gate,
-            "system": gate.system,
-            "dataset": gate.dataset,
-            "metric": gate.metric,
-            "passed": gate.passed,
-            "reason": reason(gate),
-            "value": gate.value,
-            "skipped": gate.skipped,
-            "timed": gate.timed,
-        }
-        for gate in outcome.gates
+        {name: reason(gate) if name == "reason" else getattr(gate, name) for name in names} for gate in outcome.gates
     ]
 
 
 def timings_of(outcome: Outcome, folder: Path | None = None) -> Any:
     """Build the contents of timings.json, with all times and anything that depends on them."""
-    timings: dict[str, Any] = {
-        "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
-        "systems": [timing.as_dict() for timing in outcome.timings],
-    }
+    way_back = None
+    with suppress(ValueError):  # on another drive
+        if folder is not None:
+            way_back = os.path.relpath(outcome.experiment.path.resolve(), folder.resolve() / "stamp")
+    way_back = way_back and Path(way_back).as_posix()
+    systems = [timing.as_dict() for timing in outcome.timings]
+    timings: dict[str, Any] = {"experiment": way_back, "systems": systems}
     if not outcome.experiment.rule.is_timeless:
         timings["best"] = outcome.best
         timings["overall"] = outcome.overall
@@ -107,35 +97,17 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> Any:
     return outcome.experiment.hide.sure(timings)
 
 
-def _way_back(experiment: Path, folder: Path) -> str | None:
-    """Return the path of the experiment file relative to a result folder in `folder`; None if on another drive."""
-    try:
-        return Path(os.path.relpath(experiment.resolve(), folder.resolve() / "stamp")).as_posix()
-    except ValueError:
-        return None
-
-
 def means_grid(outcome: Outcome) -> Grid:
     """Return headers and one row per mean, overall and for each slice, as in means.csv."""
     return stacked((name, means_and_slices(list(systems.values()))) for name, systems in outcome.evaluations.items())
-
-
-# --- Its files.
-
-# Formats that are the report with another table style.
-STYLES = {
-    "table": ("table.txt", tables.DEFAULT),
-    "markdown": ("table.md", "github"),
-    "latex": ("table.tex", "latex_booktabs"),
-}
 
 
 def files_of(outcome: Outcome, parent: Path) -> dict[str, Writer]:
     """Return writers for the files that present an outcome, by name; its result folder will be in `parent`."""
     formats = outcome.experiment.config.output.formats
     files: dict[str, Writer] = {}
-    for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
-        files[name] = text_file(outcome.text(style) + "\n")
+    for ending, style in (STYLES[kind] for kind in formats if kind in STYLES):
+        files[f"table.{ending}"] = text_file(outcome.text(style) + "\n")
     if "report" in formats:
         files["report.html"] = outcome.to_html
     if "json" in formats:

@@ -20,6 +20,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 # Maximum number of names in a sentence.
 NAMED = 3
+# The p-value below which trials differ as a whole.
+WHOLE = 0.05
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -135,19 +137,13 @@ def sentence_of(kind: str, *parts: str) -> Sentence:
 
 def typeset(sentences: Iterable[Sentence]) -> list[Sentence]:
     """Return sentences with real minus signs, names apart."""
-    return [
-        {**each, "parts": [part if place % 2 else minus(part) for place, part in enumerate(each["parts"])]}
-        for each in sentences
-    ]
+    apart = ((each["kind"], enumerate(each["parts"])) for each in sentences)
+    return [sentence_of(kind, *(part if place % 2 else minus(part) for place, part in parts)) for kind, parts in apart]
 
 
 def warning(text: str) -> Sentence:
     """Turn a warning into a sentence without changing its capitalization."""
     return sentence_of("doubt", text if text.endswith("?") else f"{text}.")
-
-
-# The p-value below which trials differ as a whole.
-WHOLE = 0.05
 
 
 def _of_trials(evaluation: Evaluation) -> Iterator[str]:

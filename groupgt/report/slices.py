@@ -29,16 +29,14 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         for text in metrics:
             rows: list[list[Any]] = [["queries"]]
             for part in parts:
-                counts = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
                 # The number of queries behind a slice's differences may vary between systems.
-                low, high = min(counts, default=part.queries), max(counts, default=part.queries)
-                rows[0].append(f"{low:,}" if low == high else f"{low:,} to {high:,}")
+                counts = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
+                rows[0].append(tables.range_text(counts or [part.queries]))
             for system in systems.names:
                 inner = [part.index[system, text] for part in parts]
-                if system == systems.baseline:
-                    rows.append([f"{system} (mean)", *(fixed(row.mean) for row in inner)])
-                else:
-                    rows.append([system, *(delta_text(row) for row in inner)])
+                is_baseline = system == systems.baseline
+                means = (fixed(row.mean) for row in inner)
+                rows.append([f"{system} (mean)", *means] if is_baseline else [system, *map(delta_text, inner)])
             headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
             yield transposed(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in systems.left_out.items():
@@ -80,11 +78,9 @@ def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
 
 
 def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
-    return (
-        f"{row.system} with {signed(inner.delta)} in {systems.labels[row.metric]} where {part.by} = {part.value} "
-        f"({counted(inner.pairs or 0, 'query')}, {p_header(systems.settings)} {small(inner.p_value)}), "
-        f"and {signed(row.delta)} overall"
-    )
+    where = f"{signed(inner.delta)} in {systems.labels[row.metric]} where {part.by} = {part.value}"
+    tested = f"{counted(inner.pairs or 0, 'query')}, {p_header(systems.settings)} {small(inner.p_value)}"
+    return f"{row.system} with {where} ({tested}), and {signed(row.delta)} overall"
 
 
 def figure(systems: Systems) -> Figure:

@@ -35,13 +35,11 @@ class StagesTeller(Teller[Stages]):
         from groupgt.render.tradeoffs import funnel
 
         stages = self.result
-        rows = [
-            {"stage": stage.name, "fate": fate, "count": count, "order": order}
-            for stage in stages.stages
-            for order, (fate, count) in enumerate(
-                {"covered": stage.covered, "not covered": stages.total - stage.covered}.items()
-            )
-        ]
+        rows: list[dict[str, Any]] = []
+        for stage in stages.stages:
+            fates = {"covered": stage.covered, "not covered": stages.total - stage.covered}
+            for order, (fate, count) in enumerate(fates.items()):
+                rows.append({"stage": stage.name, "fate": fate, "count": count, "order": order})
         first = stages.evaluations[0]
         about = About("groups", stages.queries, "coverage", policy_text(first.policy))
         return funnel(rows, about, stages.stages[0].name)
@@ -89,11 +87,8 @@ def items(stages: Stages) -> Iterator[Item]:
     for each in stages.slices:
         yield f"{each['by']} = {each['value']}"
         yield Table(HEADERS, list(map(_row, each["stages"])))
-    yield f"{counted(stages.total, 'group')} of {counted(stages.queries, 'query')}{_noted(stages)}"
-
-
-def _noted(stages: Stages) -> str:
-    return f"; numbers are means over {stages.trials:,} trials" if stages.trials > 1 else ""
+    note = f"; numbers are means over {stages.trials:,} trials" if stages.trials > 1 else ""
+    yield f"{counted(stages.total, 'group')} of {counted(stages.queries, 'query')}{note}"
 
 
 def _row(stage: Stage) -> Sequence[Any]:

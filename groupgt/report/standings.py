@@ -14,11 +14,11 @@ from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.experiment.outcome import GateResult
 from groupgt.render.bars import Axis, Bar, BarTable, labels
-from groupgt.render.columns import signed_span
+from groupgt.render.columns import level_text, signed_span
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
 from groupgt.render.tables import BETTER, WORSE, Table, count_text, counted, counts_text, fixed, minus, signed, small
-from groupgt.report.evidence import CORRECTIONS, DIGITS, between, level
+from groupgt.report.evidence import CORRECTIONS, DIGITS, between
 from groupgt.report.names import Names
 from groupgt.report.sentences import at_cutoff
 
@@ -90,14 +90,9 @@ def standings(systems: Systems, gates: Sequence[GateResult] = ()) -> list[Standi
         if failures is not None:
             row = replace(row, complete=failures.solved_counts[name], queries=failures.queries[name])
         if failures is not None and name in contrasts:
+            row = replace(row, lost=failures.lost(name, baseline), gained=failures.lost(baseline, name))
             pairs = failures.between(name, baseline)
-            row = replace(
-                row,
-                lost=failures.lost(name, baseline),
-                gained=failures.lost(baseline, name),
-                lost_count=pairs["only_second"],
-                gained_count=pairs["only_first"],
-            )
+            row = replace(row, lost_count=pairs["only_second"], gained_count=pairs["only_first"])
         rows.append(row)
     sign = -1 if systems.higher else 1
     return sorted(rows, key=lambda row: math.inf if row.mean is None else sign * row.mean)
@@ -135,7 +130,7 @@ def can_complete(systems: Systems) -> bool:
 def interval_level(systems: Systems) -> str:
     """Return the level of the intervals of changes."""
     each = next(iter(systems.against_baseline.values()), None)
-    return "CI" if each is None else level(each.confidence)
+    return "CI" if each is None else level_text(each.confidence)
 
 
 def bars_of(systems: Systems, rows: Sequence[Standing]) -> list[Bar | None]:
@@ -148,9 +143,6 @@ def bars_of(systems: Systems, rows: Sequence[Standing]) -> list[Bar | None]:
 def is_compared(rows: Sequence[Standing]) -> bool:
     """Return whether any row has a change from a baseline."""
     return any(row.contrast is not None for row in rows)
-
-
-# --- The terminal and other texts.
 
 
 def table(systems: Systems, gates: Sequence[GateResult] = ()) -> BarTable:
@@ -199,7 +191,7 @@ def interval_text(systems: Systems, rows: Sequence[Standing]) -> str:
     """Describe the intervals, such as `97.5% CI of the change`."""
     if is_compared(rows):
         return f"{interval_level(systems)} of the change"
-    return f"{level(systems.settings.confidence)} of the mean"
+    return f"{level_text(systems.settings.confidence)} of the mean"
 
 
 def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
@@ -207,7 +199,9 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
     names, has_counts = Names(systems.names), can_complete(systems)
     has_changes = is_compared(rows)
     headers = ["System", systems.label]
-    headers += [f"Change ({interval_level(systems)})", _p_title(systems)] if has_changes else []
+    method = systems.settings.corrects
+    of_p = "p" if method == "none" else f"p ({CORRECTIONS.get(method, method)})"
+    headers += [f"Change ({interval_level(systems)})", of_p] if has_changes else []
     headers += ["Lost / gained"] if has_changes and has_counts else []
     headers += ["Complete"] if has_counts else []
     cells: list[list[Any]] = []
@@ -230,14 +224,6 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
     return Table(headers, cells)
 
 
-def _p_title(systems: Systems) -> str:
-    method = systems.settings.corrects
-    return "p" if method == "none" else f"p ({CORRECTIONS.get(method, method)})"
-
-
-# --- The page.
-
-
 def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axis | None:
     """Return one axis for the changes on several data sets; None if some have no changes."""
     every = [(systems, standings(systems, gates)) for systems, gates in compared]
@@ -247,10 +233,7 @@ def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axi
 
 
 def page_table(
-    systems: Systems,
-    gates: Sequence[GateResult] = (),
-    about: Mapping[str, str] | None = None,
-    axis: Axis | None = None,
+    systems: Systems, gates: Sequence[GateResult] = (), about: Mapping[str, str] | None = None, axis: Axis | None = None
 ) -> data.Standings:
     """Return the table for the page, whose scripts place what they are given.
 
@@ -284,7 +267,7 @@ def page_table(
             for row, bar in zip(rows, bars)
         ],
         "legend": _page_legend(rows),
-        "note": _page_note(systems, rows, names, has_others=has_changes and bool(others)),
+        "note": " ".join(_page_notes(systems, rows, names, has_others=has_changes and bool(others))),
     }
 
 
@@ -293,19 +276,19 @@ def _share(axis: Axis, value: float) -> float:
 
 
 def _page_legend(rows: Sequence[Standing]) -> list[tuple[str, str]]:
-    kinds = {row.kind for row in rows}
-    legend = [(kind, f"significantly {kind}") for kind in MARKS if kind in kinds]
-    legend += [("not significant", "not significant")] if "not significant" in kinds else []
-    return [*legend, *([("limit", "gate limit")] if any(row.limit is not None for row in rows) else [])]
+    kinds = {row.kind for row in rows} | {"limit" for row in rows if row.limit is not None}
+    meanings = {kind: f"significantly {kind}" for kind in MARKS}
+    meanings |= {"not significant": "not significant", "limit": "gate limit"}
+    return [(kind, meaning) for kind, meaning in meanings.items() if kind in kinds]
 
 
-def _page_note(systems: Systems, rows: Sequence[Standing], names: Names, *, has_others: bool) -> str:
-    parts = [note] if can_complete(systems) and (note := lost_and_gained_note(systems, rows)) else []
+def _page_notes(systems: Systems, rows: Sequence[Standing], names: Names, *, has_others: bool) -> Iterator[str]:
+    if can_complete(systems) and (note := lost_and_gained_note(systems, rows)):
+        yield note
     if has_others:
-        parts.append("Other metrics are exploratory.")
+        yield "Other metrics are exploratory."
     if names.shared:
-        parts.append(f"Shared by all: {'; '.join(names.shared)}.")
-    return " ".join(parts)
+        yield f"Shared by all: {'; '.join(names.shared)}."
 
 
 def _page_row(
@@ -316,25 +299,20 @@ def _page_row(
     cells: dict[str, Any] = {"mean": fixed(row.mean, DIGITS)}
     sort: dict[str, Any] = {"name": row.name, "mean": row.mean}
     if contrast is not None:
-        cells |= {
-            "delta": minus(signed(contrast.delta, DIGITS)),
-            "lost": " / ".join(row.changed),
-        }
+        cells |= {"delta": minus(signed(contrast.delta, DIGITS)), "lost": " / ".join(row.changed)}
         sort |= {"delta": contrast.delta, "lost": row.lost_count}
     elif row.kind == "baseline":
         cells |= {"delta": "baseline", "lost": "–"}
         sort |= {"delta": 0.0, "lost": 0}
     if can_complete(systems):
-        cells["complete"] = row.completed
-        sort["complete"] = row.complete
+        cells["complete"], sort["complete"] = row.completed, row.complete
     marks = {"delta": row.mark}
     for place, text in enumerate(others):
         mean = systems.means[row.name][text]
-        cells[f"other{place}"] = fixed(mean, DIGITS)
-        sort[f"other{place}"] = mean
+        cells[f"other{place}"], sort[f"other{place}"] = fixed(mean, DIGITS), mean
         if systems.is_baseline_named and text in systems.labels:
             marks[f"other{place}"] = MARKS.get(systems.kind(row.name, text), "")
-    ends = None if bar is None else (bar.value, bar.low, bar.high)
+    ends = [] if bar is None or bar.value is None else [bar.value, bar.low, bar.high]
     return {
         "name": row.name,
         "base": base,
@@ -343,7 +321,7 @@ def _page_row(
         "cells": cells,
         "marks": marks,
         "sort": sort,
-        "bar": None if ends is None or ends[0] is None else [_share(axis, end) for end in ends if end is not None],
+        "bar": [_share(axis, end) for end in ends if end is not None] or None,
         "limit": None if row.limit is None else (_share(axis, row.limit), row.is_limit_broken),
         "label": minus(_label(names[row.name], row)),
         "details": [(term, minus(text)) for term, text in _details(systems, row, about)],
@@ -358,7 +336,7 @@ def _label(name: str, row: Standing) -> str:
     if contrast is None:
         return f"{name}: {'baseline' if row.kind == 'baseline' else f'mean {fixed(row.mean, DIGITS)}'}"
     ends = contrast.delta_interval
-    of = "" if math.isnan(ends[0]) else f", {level(contrast.confidence)} {between(ends)}"
+    of = "" if math.isnan(ends[0]) else f", {level_text(contrast.confidence)} {between(ends)}"
     words = f"significantly {row.kind}" if row.mark else "not significant"
     return f"{name}: {signed(contrast.delta, DIGITS)}{of}, {words}"
 
@@ -369,7 +347,7 @@ def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str,
     if contrast is not None:
         ends = contrast.delta_interval
         yield "Reading", _reading(contrast)
-        of = "" if math.isnan(ends[0]) else f" ({level(contrast.confidence)} {signed_span(ends)})"
+        of = "" if math.isnan(ends[0]) else f" ({level_text(contrast.confidence)} {signed_span(ends)})"
         yield "Change", f"{signed(contrast.delta)}{of}"
         if not math.isnan(contrast.p_value):
             count, method = comparisons(systems.against_baseline.values()), systems.settings.corrects
@@ -382,8 +360,8 @@ def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str,
         yield "Better / same / worse", f"{contrast.wins:,} / {contrast.ties:,} / {contrast.losses:,} queries"
         if contrast.unpaired:
             yield "Not paired", f"{counted(contrast.unpaired, 'query')} with a value for only one of the two systems"
-    low_mean, high_mean = systems.ends(row.name)
-    of = "" if low_mean is None else f" ({level(systems.settings.confidence)} {fixed(low_mean)} to {fixed(high_mean)})"
+    low, high = systems.ends(row.name)
+    of = "" if low is None else f" ({level_text(systems.settings.confidence)} {fixed(low)} to {fixed(high)})"
     yield f"Mean {systems.label}", f"{fixed(row.mean)}{of}"
     if row.kind == "baseline":
         yield "Role", "Baseline: all changes are relative to this system."

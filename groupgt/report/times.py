@@ -26,6 +26,10 @@ COLUMNS = {
     "mean cost": "cost_mean",
     "p95 cost": "cost_p95",
 }
+UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
+NOISE = "the medians differ by less than their CIs (noise)"
+# Seconds: if custom code takes longer, a line explains how to cache its answers.
+LONG = 30.0
 
 
 def blocks(outcome: Outcome) -> Iterator[Item]:
@@ -36,16 +40,12 @@ def blocks(outcome: Outcome) -> Iterator[Item]:
         single, batched = (timing.latency_p50_ms, timing.latency_p95_ms), (timing.batched_p50_ms, timing.batched_p95_ms)
         name = f"{timing.dataset}: {timing.system}" if several else timing.system
         costs = [getattr(timing, name) for name in COSTS if has_costs]
-        digits = [*map(_digits, (*single, *batched)), *map(cost_text, costs)]
-        rows.append([name, _digits(timing.build_s), len(timing.single_ms), *digits])
+        digits = [*(fixed(value, 2) for value in (*single, *batched)), *map(cost_text, costs)]
+        rows.append([name, fixed(timing.build_s, 2), len(timing.single_ms), *digits])
     if rows:
         headers = ["time", "build s", "timed", "p50 ms", "p95 ms", "batched p50 ms", "batched p95 ms"]
         headers += ["mean cost", "p95 cost"] if has_costs else []
         yield Detail(Table(headers, rows, ("timed", "batched p95 ms", "batched p50 ms")))
-
-
-def _digits(value: float | None) -> str | None:
-    return None if value is None else fixed(value, 2)
 
 
 def cost_text(value: float | None) -> str:
@@ -71,10 +71,6 @@ def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
 def _timings(outcome: Outcome, dataset: str) -> dict[str, Timing]:
     timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
     return {name: each for name, each in timings.items() if each is not None}
-
-
-UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
-NOISE = "the medians differ by less than their CIs (noise)"
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
@@ -129,12 +125,6 @@ def machine_text(timings: Sequence[Timing]) -> str:
         return "several machines" if machines else ""
     system, machine, processors = json.loads(machines.pop())
     return f"{system} {machine}, {counted(processors or 1, 'processor')}"
-
-
-# --- What took no time, because it was cached.
-
-# Seconds: if custom code takes longer, a line explains how to cache its answers.
-LONG = 30.0
 
 
 def from_cache(outcome: Outcome) -> str:

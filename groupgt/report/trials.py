@@ -53,9 +53,8 @@ def blocks(
         if built := [name for name, each in evaluations.items() if each.run.is_build]:
             how = "t with Satterthwaite's degrees of freedom; in slices and other pairs, these builds only"
             lines.append(f"p-values and intervals of {shortlist(built)} cover other builds as well ({how})")
-        yield "\n".join(
-            [*lines, "counts of lost, gained and complete queries are means over trials; ranks are medians"]
-        )
+        lines.append("counts of lost, gained and complete queries are means over trials; ranks are medians")
+        yield "\n".join(lines)
 
 
 def sentences(systems: Systems) -> list[str]:
@@ -68,26 +67,15 @@ def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> 
     """Return a table of one system and some metrics, with the same means and intervals as in all other tables."""
     name, metrics = evaluation.name, {text: evaluation.metrics[text] for text in texts}
     values = {name: {text: evaluation.values[text] for text in texts}}
-    return Systems(
-        evaluation.truth.qids,
-        metrics,
-        evaluation.convention,
-        values,
-        texts[0],
-        {name: evaluation},
-        baseline=name,
-        settings=settings,
-    )
+    measured = (evaluation.truth.qids, metrics, evaluation.convention, values, texts[0], {name: evaluation})
+    return Systems(*measured, baseline=name, settings=settings)
 
 
 def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:
     """Describe how much two runs of a system may differ by chance."""
-    queries = counted(noise.queries, "query")
-    return (
-        f"Two runs of {evaluation.name} on these {queries} differ by up to {fixed(noise.floor)} "
-        f"in {evaluation.label_of(text)} in {100 * settings.confidence:.3g}% of cases, "
-        "so a smaller change between two runs is noise."
-    )
+    runs = f"Two runs of {evaluation.name} on these {counted(noise.queries, 'query')}"
+    cases = f"in {evaluation.label_of(text)} in {100 * settings.confidence:.3g}% of cases"
+    return f"{runs} differ by up to {fixed(noise.floor)} {cases}, so a smaller change between two runs is noise."
 
 
 def vary(systems: Systems) -> bool:
@@ -108,10 +96,8 @@ def figure(systems: Systems) -> Figure:
         for value, times in sorted(Counter(each[:, query].tolist()).items())
         if not math.isnan(value)
     ]
-    noises = {name: noise_of(systems.evaluations[name], systems.primary) for name in varying}
-    floors = [
-        f"two runs of {name} differ by more than {fixed(noise.floor)} in 5% of cases"
-        for name, noise in noises.items()
-        if noise is not None
-    ]
+    floors = []
+    for name in varying:
+        if (noise := noise_of(systems.evaluations[name], systems.primary)) is not None:
+            floors.append(f"two runs of {name} differ by more than {fixed(noise.floor)} in 5% of cases")
     return figures.trials(rows, about(systems, note=f"the {len(noisiest)} noisiest queries"), floors)

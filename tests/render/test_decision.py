@@ -21,10 +21,9 @@ from groupgt.render.document import document
 from groupgt.render.layout import Screen
 from groupgt.report import gates as told
 from groupgt.report.comparison import dataset_of
-from groupgt.report.decision import BADGES, SHAPES, Decision, decide, decisions
+from groupgt.report.decision import BADGES, SHAPES, Decision, decide, decisions, overall, overall_card
 from groupgt.report.experiment import items, page_of, summary
 from groupgt.report.names import Names
-from groupgt.report.overall import overall, overall_card
 from tests.snapshots import Snapshot
 
 QIDS = [f"q{number:02}" for number in range(16)]

@@ -91,8 +91,8 @@ class Detail(NamedTuple):
     A group is its name, weight, graded alternatives and, if no result can cover it, the reason. A ranking is the number
     of results, the top results with their scores, marks of hits (rank, kind, groups), and marked results below the top
     by rank, and in how many trials each group is covered, if there are several; None if the system has no results.
-    `important` contains the ids of alternatives and of results that are
-    hits or were judged. `worked[system][metric]` shows how a value was computed (None if omitted).
+    `important` contains the ids of alternatives and of results that are hits or were judged. `worked[system][metric]`
+    shows how a value was computed (None if omitted).
     """
 
     question: int

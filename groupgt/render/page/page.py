@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ COMMENTS = re.compile(rb"^[ \t]*(?://.*|" + STARRED + rb"[ \t]*)\n|" + STARRED +
 MAX_SIZE = 25_000_000
 # Maximum number of systems in the table that works without scripts.
 STATIC_SYSTEMS = 20
+APART = ("questions", "details", "passages")
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
@@ -46,14 +49,9 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
         left_out.append(f"nothing else: even without details, the page already takes up {base:,} bytes")
     if left_out:
         overview = block(_overview(page, every, left_out))
-    parts = [
-        _main(page),
-        _block("times", times),
-        _block("page", overview),
-        _scripts(),
-        *(_block(name, data) for name, data in tables.items()),
-        *(_block(name, data) for place, chunks in enumerate(every) for name, data in _details(place, chunks)),
-    ]
+    parts = [_main(page), _block("times", times), _block("page", overview), _scripts()]
+    details = (_details(place, chunks) for place, chunks in enumerate(every))
+    parts += [_block(name, data) for name, data in chain(tables.items(), *details)]
     return _document(page["title"], parts)
 
 
@@ -71,15 +69,7 @@ def untimed_page(title: str, datasets: list[Dataset]) -> Page:
     """Return the data of a page without an experiment: its only time is when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
-    return {
-        "title": title,
-        "datasets": datasets,
-        "facts": [],
-        "across": [],
-        "overall": None,
-        "gates_title": "",
-        "times": times,
-    }
+    return Page(title=title, datasets=datasets, facts=[], across=[], overall=None, gates_title="", times=times)
 
 
 def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
@@ -95,10 +85,8 @@ def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
 def _opening(title: str) -> bytes:
     texts = [*(_file(f"scripts/{name}.js") for name in SCRIPTS), *(each.text.encode() for each in LIBRARIES)]
     scripts = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in texts)
-    policy = (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    policy = f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
+    policy += "base-uri 'none'; form-action 'none'"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -112,9 +100,8 @@ def _opening(title: str) -> bytes:
 
 def stylesheet() -> str:
     """Return the CSS shared by all pages."""
-    light, dark = (
-        "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
-    )
+    themes = (THEMES[theme].items() for theme in ("light", "dark"))
+    light, dark = ("".join(f"--{name}:{color};" for name, color in theme) for theme in themes)
     colors = f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
     return colors + _file("page.css").decode()
 
@@ -159,9 +146,6 @@ def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> Over
         "ranks": {"names": list(RANKS), "ends": list(RANK_ENDS)},
         "datasets": [_dataset(dataset, chunks) for dataset, chunks in zip(page["datasets"], every)],
     }
-
-
-APART = ("questions", "details", "passages")
 
 
 def _dataset(dataset: Dataset, chunks: list[Chunk]) -> DatasetOnPage:
@@ -223,9 +207,6 @@ def _sentence(sentence: Sentence, badge: str = "") -> str:
 def _name(text: str) -> str:
     """Escape a name and isolate it, so that its text direction does not affect the rest of the sentence."""
     return f"<bdi>{_escaped(text)}</bdi>"
-
-
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def _escaped(text: str) -> str:

@@ -18,21 +18,22 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "vendor"
 LICENSES = FOLDER / "LICENSES.txt"
+# Packages that npm also installs, for command lines; the files contain nothing from them.
+APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 
 @dataclass(frozen=True)
 class Library:
-    """A vendored library: its package, its version, the file used, and the SHA-256 of that file."""
+    """A vendored library: its package, its version, and the SHA-256 of its minified file."""
 
     package: str
     version: str
-    file: str
     sha256: str
 
     @property
     def path(self) -> Path:
         """The path of the vendored file."""
-        return FOLDER / Path(self.file).name
+        return FOLDER / f"{self.package}.min.js"
 
     @property
     def text(self) -> str:
@@ -42,22 +43,10 @@ class Library:
 
 # In execution order.
 LIBRARIES = (
-    Library("vega", "6.4.0", "build/vega.min.js", "8f6a3587cf8d4f42c7e08120e3eb05d067e746d554e39d2dcf52acc0bd5ba28f"),
-    Library(
-        "vega-lite",
-        "6.4.3",
-        "build/vega-lite.min.js",
-        "843d20762ca6e52ff5ceab7a3296219272a9c0b5364402d6814f3c7738f4be5e",
-    ),
-    Library(
-        "vega-embed",
-        "7.3.0",
-        "build/vega-embed.min.js",
-        "6719f03edf72beff23310ee56cd0f1a9ebbf7ddcc656d3e5cc2f9067ab835671",
-    ),
+    Library("vega", "6.4.0", "8f6a3587cf8d4f42c7e08120e3eb05d067e746d554e39d2dcf52acc0bd5ba28f"),
+    Library("vega-lite", "6.4.3", "843d20762ca6e52ff5ceab7a3296219272a9c0b5364402d6814f3c7738f4be5e"),
+    Library("vega-embed", "7.3.0", "6719f03edf72beff23310ee56cd0f1a9ebbf7ddcc656d3e5cc2f9067ab835671"),
 )
-# Packages that npm also installs, for command lines; the files contain nothing from them.
-APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 
 @cache
@@ -81,11 +70,11 @@ def main() -> None:
         FOLDER.mkdir(exist_ok=True)
         for library in LIBRARIES:
             # Remove references to source maps, which are not included.
-            text = (modules / library.package / library.file).read_text(encoding="utf-8")
+            text = (modules / library.package / "build" / library.path.name).read_text(encoding="utf-8")
             text = "\n".join(line for line in text.splitlines() if not line.startswith("//# sourceMappingURL=")) + "\n"
             digest = hashlib.sha256(text.encode()).hexdigest()
             if digest != library.sha256:
-                sys.exit(f"{library.file}: expected SHA-256 {library.sha256}, found {digest}")
+                sys.exit(f"build/{library.path.name}: expected SHA-256 {library.sha256}, found {digest}")
             library.path.write_text(text, encoding="utf-8", newline="")
         LICENSES.write_text(_licenses(modules), encoding="utf-8", newline="")
 
