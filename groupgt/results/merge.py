@@ -101,7 +101,7 @@ def merged(
         if primary is not None:
             table = table.sorted_by(primary)
         if not chosen:
-            # A run without a baseline, or whose baseline failed, made no comparison; several folders are joined for one.
+            # The run had no baseline, or it failed, so nothing was compared. Several folders are joined to be compared.
             table = replace(table, baseline=table.names[0], is_baseline_named=len(folders) > 1)
         comparisons[dataset] = table
     return comparisons
