@@ -114,13 +114,9 @@ class EvaluationTeller(Teller[Evaluation]):
         if evaluation.audit is not None:
             plain["corrected"] = nulls(evaluation.corrected)
         if evaluation.trials:
-            from groupgt.render.columns import jsonable
-            from groupgt.report.trials import noises
+            from groupgt.report.trials import noise_dicts
 
-            plain["trials"] = {text: jsonable(noise) for text, noise in noises(evaluation).items()}
-            if evaluation.audit is not None or evaluation.annotators:
-                for text, noise in plain["trials"].items():
-                    noise |= {"mean_by_labels": noise["mean"], "mean": nulls(evaluation.deciding[text])}
+            plain["trials"] = noise_dicts(evaluation)
         if evaluation.slicer.by:
             plain["slices"] = nulls(evaluation.slices)
         if calls := calls_of_run(evaluation):

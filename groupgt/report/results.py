@@ -20,6 +20,7 @@ from groupgt.report import previous
 from groupgt.report.decision import decisions
 from groupgt.report.gates import reason
 from groupgt.report.times import from_cache
+from groupgt.report.trials import noise_dicts
 from groupgt.store.stamped import Writer, text_file
 
 # Formats that are the report with another table style.
@@ -46,7 +47,9 @@ def results_of(outcome: Outcome) -> dict[str, Any]:
 
 def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
     evaluations: list[Any] = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
-    for evaluation in evaluations:
+    for evaluation, measured in zip(evaluations, outcome.evaluations[dataset].values()):
+        if measured.trials:
+            evaluation["trials"] = noise_dicts(measured, outcome.experiment.settings.confidence)
         evaluation["labeller"] = outcome.experiment.hide(evaluation["labeller"])
     result: dict[str, Any] = {"systems": evaluations}
     if outcome.experiment.rule.is_timeless:

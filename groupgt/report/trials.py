@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.systems import Systems
+from groupgt.comparison.systems import Systems, finite
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import Noise, noise_of, values_in_trials
 from groupgt.model.values import means_over_trials
 from groupgt.render import figures
+from groupgt.render.columns import jsonable
 from groupgt.render.document import Block
 from groupgt.render.drawing import Figure
 from groupgt.render.tables import Table, counted, fixed, shortlist, span
@@ -28,6 +29,15 @@ def noises(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, Noise]
     """Return the noise of every metric that has some, by its text."""
     each = {text: noise_of(evaluation, text, confidence) for text in evaluation.values_per_query}
     return {text: noise for text, noise in each.items() if noise is not None}
+
+
+def noise_dicts(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, dict[str, Any]]:
+    """Return the noise of every metric as plain Python; `mean` is the mean that decides."""
+    plain = {text: jsonable(noise) for text, noise in noises(evaluation, confidence).items()}
+    if evaluation.audit is not None or evaluation.annotators:
+        for text, noise in plain.items():
+            noise |= {"mean_by_labels": noise["mean"], "mean": finite(evaluation.deciding[text])}
+    return plain
 
 
 def blocks(
@@ -96,8 +106,9 @@ def figure(systems: Systems) -> Figure:
         for value, times in sorted(Counter(each[:, query].tolist()).items())
         if not math.isnan(value)
     ]
-    floors = []
+    floors, level = [], systems.settings.confidence
     for name in varying:
-        if (noise := noise_of(systems.evaluations[name], systems.primary)) is not None:
-            floors.append(f"two runs of {name} differ by more than {fixed(noise.floor)} in 5% of cases")
+        if (noise := noise_of(systems.evaluations[name], systems.primary, level)) is not None:
+            rest = f"{100 * (1 - level):.3g}%"
+            floors.append(f"two runs of {name} differ by more than {fixed(noise.floor)} in {rest} of cases")
     return figures.trials(rows, about(systems, note=f"the {len(noisiest)} noisiest queries"), floors)

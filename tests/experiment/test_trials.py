@@ -215,6 +215,17 @@ def ran(folder: Path, a: str, output: str, **more: Any) -> Any:
     return run_experiment(folder / "small.yaml", **more)
 
 
+def test_the_noise_in_results_has_the_level_of_the_comparison(tmp_path: Path) -> None:
+    outcome = ran(tmp_path, "trials.jsonl", "many", changes=["compare.confidence=0.8"])
+    results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
+    (told,) = (each["trials"] for each in results["datasets"]["one"]["systems"] if each["run"] == "a")
+    for text, noise in told.items():
+        expected = noise_of(outcome.evaluations["one"]["a"], text, 0.8)
+        assert expected is not None
+        assert (noise["interval"], noise["floor"]) == (list(expected.interval), expected.floor)
+    assert "in 20% of cases" in outcome.comparison["one"].plot("trials").text
+
+
 def test_folders_are_written_read_merged_and_compared_with(tmp_path: Path, cli: Cli) -> None:
     outcome = ran(tmp_path, "trials.jsonl", "many")
     evaluation = outcome.evaluations["one"]["a"]
