@@ -37,10 +37,7 @@ class Clash(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """Annotation for valid values that no type can express: a description, a test and a JSON Schema.
-
-    If the rule accepts other types, `convert` converts their values.
-    """
+    """Annotation for valid values: a description, a test, a JSON Schema and, for other types, a conversion."""
 
     expected: str
     test: Callable[[Any], bool]
@@ -182,20 +179,14 @@ def read_options(
 def read_section(
     kind: type[Any], value: Any, show: Callable[[Any], str], empty: Mapping[str, Any] | None = None
 ) -> tuple[Any, list[Fault]]:
-    """Read a dataclass and all its contents, leaving out invalid values. Return it and all errors.
-
-    `empty` fills required keys that are missing. The section is None if another one is missing, or if it's no mapping.
-    """
+    """Read a dataclass without its invalid values, and return all errors; `empty` fills missing required keys."""
     reader = Reader(show, in_file=True)
     section = reader.section(kind, value, (), empty or {}) if isinstance(value, dict) else reader.value(kind, value, ())
     return (None if section is LEFT_OUT else section), reader.faults
 
 
 def check_options(options: Any, where: str = "") -> dict[str, Any]:
-    """Check and convert the values of options created in Python, for use in a `__post_init__`.
-
-    Raise a `ConfigError` that lists every error, each prefixed with `where`. Default values are not checked.
-    """
+    """Check and convert the values of options created in Python, except for defaults; raise `ConfigError`."""
     reader = Reader(display)
     values = {}
     for option in options_of(type(options)).values():

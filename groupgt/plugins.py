@@ -127,10 +127,7 @@ REGISTERED: dict[tuple[str, str], Any] = {}
 
 
 def find(kind: str, name: Any) -> Any:
-    """Return the plug-in (or metric definition) with this name.
-
-    Raises a `ConfigError` if the name is unknown (the error lists the known names) or an entry point is invalid.
-    """
+    """Return the plug-in (or metric definition) with this name; raises `ConfigError` for unknown and invalid ones."""
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
         choices = names(kind) if isinstance(name, str) else ours(kind)

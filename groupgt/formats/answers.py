@@ -27,10 +27,7 @@ WORDS = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Judged answers: the query of each, by id or text, and a score from 0 (wrong) to 1 (correct).
-
-    `unjudged` counts answers without a score, which are left out.
-    """
+    """Judged answers: the query of each, by id or text, and a score from 0 (wrong) to 1; others are `unjudged`."""
 
     title: str
     keys: Sequence[str]

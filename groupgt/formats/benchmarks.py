@@ -36,17 +36,7 @@ from groupgt.formats import nuggetbank, recipes, trec
 from groupgt.formats.beir import split_of
 from groupgt.formats.fields import first_in, ids_at
 from groupgt.formats.format import Format
-from groupgt.formats.records import (
-    Queries,
-    folder_of,
-    graded,
-    has_keys,
-    keys_of,
-    look_for,
-    parts_of,
-    records,
-    singles,
-)
+from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
@@ -112,10 +102,7 @@ ENDINGS = (".json", ".jsonl", ".parquet")
 
 
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
-    """Make a weighted group from each aspect and its supporting documents.
-
-    Query texts are read from `../examples` next to the aspects folder if that file exists.
-    """
+    """Make a weighted group from each aspect; query texts come from `../examples` if it exists."""
     queries = Queries()
     aspects: dict[str, list[Record]] = {}
     first: dict[str, str] = {}
@@ -421,16 +408,15 @@ def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
         group = queries.setdefault(qid, {}).setdefault(criterion, [])
         if not document.startswith(RAGELO_PLACEHOLDER):
             group.append({"id": document, "grade": grade})
-    groups = [
-        [{"alternatives": documents, "name": name} for name, documents in criteria.items()]
-        for criteria in queries.values()
-    ]
+    groups = [[{"alternatives": ids, "name": name} for name, ids in each.items()] for each in queries.values()]
     return GroundTruth.from_rows(list(queries), groups, policy, place=lambda _: str(source.path))
 
 
+QAMPARI_KEYS = ("question_text", "answer_list")
 _multihop = partial(_read, qid="", columns=("question_type", "answer"))
 _qampari = partial(_read, text=("question_text",), qid="qid")
 _bright = partial(_read, excludes=True)
+_question = partial(_read, text=("question",))
 # Each is recognized by keys that no other format has.
 FORMATS = (
     Format(
@@ -441,11 +427,7 @@ FORMATS = (
     Format("nuggetizer", look_for("qid", "nuggets"), read_nuggetizer),
     Format("multihop-rag", look_multihop, partial(_multihop, groups=partial(_evidence, key="fact")), read_multihop_run),
     Format("multihop-rag-documents", None, partial(_multihop, groups=partial(_evidence, key="url"))),
-    Format(
-        "qampari",
-        look_for("qid", "question_text", "answer_list"),
-        partial(_qampari, groups=_each("answer_list", _answer)),
-    ),
+    Format("qampari", look_for("qid", *QAMPARI_KEYS), partial(_qampari, groups=_each("answer_list", _answer))),
     Format("qampari-documents", None, partial(_qampari, groups=_each("answer_list", _page))),
     Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
     Format("nuggetbank-spans", None, partial(nuggetbank.read_ground_truth, spans=True), folder=nuggetbank.is_folder),
@@ -455,31 +437,21 @@ FORMATS = (
     Format(
         "hotpotqa",
         look_for("question", "supporting_facts"),
-        partial(_read, groups=_supporting, text=("question",), qid="_id", columns=("type", "level", "answer")),
+        partial(_question, groups=_supporting, qid="_id", columns=("type", "level", "answer")),
     ),
     Format(
         "musique",
         look_for("id", "question", "paragraphs"),
-        partial(_read, groups=_paragraphs, text=("question",), columns=("answer",)),
+        partial(_question, groups=_paragraphs, columns=("answer",)),
     ),
     Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
     Format("longmemeval", _look_longmemeval, read_longmemeval, partial(recipes.read_run, recipe=RANKED_ITEMS)),
     Format("locomo", look_for("sample_id", "conversation", "qa"), read_locomo),
-    Format(
-        "fanoutqa",
-        look_for("id", "question", "decomposition"),
-        partial(_read, groups=_parts, text=("question",)),
-    ),
+    Format("fanoutqa", look_for("id", "question", "decomposition"), partial(_question, groups=_parts)),
     Format(
         "double-bench",
         look_for("uid", "question", "reference_page", "doc_path"),
-        partial(
-            _read,
-            groups=_numbered_pages,
-            text=("question",),
-            qid="uid",
-            columns=("language", "doc_type", "query_type"),
-        ),
+        partial(_question, groups=_numbered_pages, qid="uid", columns=("language", "doc_type", "query_type")),
     ),
     Format(
         "mtrag",

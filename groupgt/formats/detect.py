@@ -70,10 +70,7 @@ def unread_run(
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Read one system's results from a file, or from several files that form one run.
-
-    The lines of TREC files, and large files, are not read here: the evaluation streams them.
-    """
+    """Read one system's results from one or several files; lines and large files are left to the evaluation."""
 
     def read(source: Source) -> Run:
         source = replace(source, ceiling=ceiling, columns=columns, tool_spans=tool_spans)
@@ -159,9 +156,8 @@ def _in_records(value: Any, name: str) -> bool:
     source = _file_at(value)
     if source is None or not source.is_json:
         return False
-    key = re.compile(
-        b"|".join(re.escape(json.dumps(name, ensure_ascii=is_ascii).encode()) + rb"\s*:" for is_ascii in (False, True))
-    )
+    written = (json.dumps(name, ensure_ascii=is_ascii).encode() for is_ascii in (False, True))
+    key = re.compile(rb"(?:%b)\s*:" % b"|".join(map(re.escape, written)))
     return any(map(key.search, source.lines() if source.is_huge else [source.data]))
 
 
@@ -172,22 +168,13 @@ def require_columns(columns: Declared, values: Iterable[Any]) -> None:
     found = declared_in(columns, values)
     names = (column_names(value) or () for value in _files_in(values) if columns)
     every = list(dict.fromkeys(chain.from_iterable(names)))
-    split = [
-        role
-        for role, text in found.items()
-        if text not in every and not has_paths(every, found) and column_of(text).separator
-    ]
-    refuse(
-        (
-            *((f"columns: {role}", _absent(text, every)) for role, text in columns.items() if role not in found),
-            *(
-                (f"columns: {role}", f"expected one of {listed(roles.LISTS)} to split, found {role}={found[role]}")
-                for role in split
-                if role not in (*roles.LISTS, "retrieve_scores")
-            ),
-        ),
-        ConfigError,
-    )
+    faults = [(f"columns: {role}", _absent(text, every)) for role, text in columns.items() if role not in found]
+    split = {} if has_paths(every, found) else {role: text for role, text in found.items() if column_of(text).separator}
+    for role, text in split.items():
+        if text not in every and role not in (*roles.LISTS, "retrieve_scores"):
+            what = f"expected one of {listed(roles.LISTS)} to split, found {role}={text}"
+            faults.append((f"columns: {role}", what))
+    refuse(faults, ConfigError)
 
 
 def _absent(text: str, names: Sequence[str]) -> str:
@@ -219,10 +206,7 @@ def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tup
 
 
 def run_paths(path: AnyPath) -> list[Path]:
-    """Return the path itself, the runs in a folder, or the matches of a glob; each file is one system.
-
-    Files that are not runs, such as images or unrelated tables, are skipped with a warning.
-    """
+    """Return a path, or the runs in a folder or glob, each of one system; other files are skipped with a warning."""
     text = os.fspath(path)
     folder = Path(text)
     if folder.is_dir():
@@ -264,10 +248,7 @@ def _is_run(path: Path) -> bool:
 
 
 def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False) -> list[AnyPath]:
-    """Return the files and URLs of all runs; raises `DataError` with every path that does not exist.
-
-    Each file and each URL is a run. With `in_parts`, each path is one run, even if it matches several files.
-    """
+    """Return the files and URLs of all runs, or with `in_parts` the paths; raises `DataError` for missing ones."""
 
     def existing(path: AnyPath) -> list[AnyPath]:
         if run_parts.is_url(path):
@@ -324,9 +305,8 @@ def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
         return recipes.DECLARED
     chosen = _detect(source, is_truth=is_truth) if name is None else _named(name, is_truth=is_truth)
     if source.path.is_dir() and not (chosen.folder is not None and chosen.folder(source.path)):
-        raise DataError(
-            f"{source.path}: expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
-        )
+        what = "expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
+        raise DataError(f"{source.path}: {what}")
     return chosen
 
 
@@ -354,9 +334,8 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     if recognized is None:
         shapes = "qrels, CSV with a header line, JSON, JSON Lines or parquet"
         what = f"expected {wanted} ({shapes}), but the first line is {kind}"
-        raise DataError(
-            f"{source.path}: {what}; if it has another format, name it with --{'truth' if is_truth else 'run'}-format"
-        )
+        way = f"if it has another format, name it with --{'truth' if is_truth else 'run'}-format"
+        raise DataError(f"{source.path}: {what}; {way}")
     other = "a run" if is_truth else "ground truth"
     name = {"trec truth": "qrels", "beir truth": "beir"}.get(f"{recognized.name} {kind}", f"{recognized.name} {kind}")
     columns = roles.of_other_kind(keys_of(source), is_truth=is_truth)

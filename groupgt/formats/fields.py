@@ -141,10 +141,8 @@ def trial_column(names: Container[str], title: str) -> str | None:
     """Return the column that numbers trials or builds; None without one. Raises `DataError` if there are both."""
     found = [name for name in (TRIAL, BUILD) if name in names]
     if len(found) > 1:
-        raise DataError(
-            f"{title}: expected a trial column or a build column, found both; "
-            "keep build if each build has its own index"
-        )
+        what = "expected a trial column or a build column, found both"
+        raise DataError(f"{title}: {what}; keep build if each build has its own index")
     return next(iter(found), None)
 
 
@@ -175,10 +173,8 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {count:,}"
     for rank, (before, after) in enumerate(pairwise(calls), 2):
         if in_order and before is not None and after is not None and after < before:
-            return (
-                f"the result at rank {rank} is from call {after}, but the one before it is from call {before}; list "
-                "results in the order of their calls"
-            )
+            what = f"the result at rank {rank} is from call {after}, but the one before it is from call {before}"
+            return f"{what}; list results in the order of their calls"
     return None
 
 

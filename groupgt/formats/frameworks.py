@@ -97,10 +97,8 @@ class Samples:
         return [(where, {**row, name: parts(row[name])} if name in row else row) for where, row in rows], name
 
 
-RAGAS = Samples(
-    "user_input", ("reference_context_ids", "reference_contexts"), ("retrieved_context_ids", "retrieved_contexts")
-)
-RAGAS_TEXTS = replace(RAGAS, references=RAGAS.references[1:])
+RAGAS_TEXTS = Samples("user_input", ("reference_contexts",), ("retrieved_context_ids", "retrieved_contexts"))
+RAGAS = replace(RAGAS_TEXTS, references=("reference_context_ids", *RAGAS_TEXTS.references))
 # DeepEval's own CSV and JSON Lines join the texts of a list.
 DEEPEVAL = Samples("input", ("context",), ("retrieval_context",), "|")
 

@@ -22,10 +22,7 @@ def of_data_set(value: Any, title: str) -> Any:
 
 
 def of_pandas(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
-    """Return a pandas frame or series as a frame whose index, if it has a name, is among its columns.
-
-    Raises `DataError` if an index without a name may hold the ids.
-    """
+    """Return a pandas frame or series with its named index as a column; an unnamed index of texts is an error."""
     key = "doc_id" if kind == "corpus" else "qid"
     if not hasattr(value, "columns"):
         value = value.to_frame() if value.index.nlevels > 1 else value.to_frame(SERIES[kind])

@@ -55,11 +55,7 @@ class Layout:
 
 
 def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
-    """Return the layout of a table with optional quoting; quoted separators and line endings are part of a cell.
-
-    If cells are `words`, as in a TREC run, quotes are ordinary characters, and cells are not empty and do not contain
-    spaces.
-    """
+    """Return the layout of a table; in a table of `words`, quotes are ordinary, and no cell is empty."""
     from concurrent.futures import ThreadPoolExecutor
 
     look = partial(_look_at, separator=ord(separator), words=words)

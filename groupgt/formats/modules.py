@@ -36,10 +36,7 @@ def imported(target: str, folder: Path) -> Any:
 
 
 def import_plugin(name: str, folder: Path) -> None:
-    """Import a module that registers plug-ins; plug-ins from an earlier version of it are removed.
-
-    Raises `ConfigError` if it cannot be imported.
-    """
+    """Import a module that registers plug-ins, in place of those of an earlier version; raises `ConfigError`."""
     _forget(name, folder)
     if name not in sys.modules:
         for key in BROUGHT.pop(name, ()):

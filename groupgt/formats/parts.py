@@ -37,11 +37,7 @@ def is_url(path: object) -> TypeGuard[str]:
 
 
 def files_of(path: AnyPath) -> list[Path] | None:
-    """Return the files in a folder or the matches of a glob, or None for a single file or a value that is not a path.
-
-    Files whose names begin with a dot or an underscore are ignored, because programs that write parts use such files
-    for metadata.
-    """
+    """Return the files in a folder or of a glob, without those that begin with a dot or underscore; None for others."""
     text = os.fspath(path)
     folder = Path(text)
     if folder.is_dir():

@@ -30,10 +30,7 @@ _STEP = re.compile(r'(?:\.?(?:"([^"]*)"|([^.\[\]{}?@^"]+))|\[([^\]]*)\]|(\{\})|(
 
 
 class Row(NamedTuple):
-    """A row of a record: its value, the record around it, and its key if it stands in an object.
-
-    `named` has the names that paths use, and `fault` receives error messages.
-    """
+    """A value, the record around it and its key in an object, the names that paths use, and what receives errors."""
 
     value: Any
     outer: Any

@@ -27,10 +27,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL
 
 
 def has_keys(source: Source, *keys: str) -> bool:
-    """Return whether the first record of a file has all of these keys, but none that groupgt itself uses.
-
-    At least one of the values must be a string or number, unlike in ranx objects, which are keyed by query.
-    """
+    """Return whether the first record has these keys, one with a text or number, and none of groupgt's own."""
     first = keys_of(source)
     return first.keys() >= set(keys) and not first.keys() & OUR_KEYS and any(first[key] for key in keys)
 
@@ -94,19 +91,13 @@ def folder_of(look: Callable[[Source], str | None], endings: tuple[str, ...]) ->
 
 
 def records(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
-    """Yield each record with its location; anything that is not a record is collected as an error.
-
-    An object that lists records under `data` or so is these records if they are `unwrapped`, or else one record.
-    """
+    """Yield each record with its location and collect errors; lists under `data` or so are `unwrapped`."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
     elif not source.is_json:
         for where, row in csv.table(source, (), faults):
-            cells = (
-                (name, cell if cell.strip()[:1] not in ("[", "{") else listed_in(cell, where, faults))
-                for name, cell in row.items()
-            )
-            yield where, dict(cells)
+            listed = [name for name, cell in row.items() if cell.strip()[:1] in ("[", "{")]
+            yield where, row | {name: listed_in(row[name], where, faults) for name in listed}
     else:
         yield from objects(source, faults, unwrapped=unwrapped)
 
@@ -140,10 +131,7 @@ class Queries:
         columns: Record | None = None,
         excluded: list[str] | None = None,
     ) -> None:
-        """Add one query; `excluded` contains ids to leave out of its results.
-
-        A query whose record has an error is not checked further, because that error could cause others.
-        """
+        """Add one query, with ids to leave out of its results, unless its record has an error already."""
         if self.faults.total > self._reported:
             self._reported = self.faults.total
             return
@@ -185,10 +173,7 @@ class Queries:
             self.agrees(("importance", str(qid), nugget), importance, number, what)
 
     def list_at(self, record: Record, key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
-        """Return the list at a key; any other value, or an item of another type, is an error.
-
-        An `optional` key may be missing, unless a key with a similar name is present.
-        """
+        """Return the list at a key, or report what is wrong; an `optional` key may be missing unless one is similar."""
         if optional and (record[key] is None if key in record else not _has_near(tuple(record), key)):
             return []
         if not self.has(record, key):

@@ -147,10 +147,8 @@ def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[st
     >>> canonical(["query_id", "docno", "sim", "text"])
     ('qid', 'doc_id', 'score', 'contents')
     """
-    roles = {
-        name: name if name in AUTORAG_LISTS else _FIRST.get(role, role)
-        for role, name in roles_in(names, "run", declared).items()
-    }
+    columns = roles_in(names, "run", declared).items()
+    roles = {name: name if name in AUTORAG_LISTS else _FIRST.get(role, role) for role, name in columns}
     if roles.keys() == set(roles.values()):
         return tuple(names)
     taken = set(roles.values())

@@ -125,13 +125,8 @@ class RunBuilder:
         return replace(run_in(source, self.lists), costs=self.costs)
 
 
-def checked_columns(
-    rows: Callable[[Faults], Iterator[tuple[Any, ...]]], schema: Mapping[str, type[pl.DataType]], title: str
-) -> Run:
-    """Stream results as columns while Python parses them one by one; raises `DataError` with every invalid row.
-
-    Each call of `rows` starts from the beginning.
-    """
+def streamed(rows: Callable[[Faults], Iterator[Any]], schema: Mapping[str, type[pl.DataType]], title: str) -> Run:
+    """Stream results as columns; `rows` parses them, each time from the beginning, and collects every invalid row."""
     from polars.io.plugins import register_io_source
 
     faults = Faults()
@@ -154,17 +149,13 @@ def checked_columns(
     return Run(Columns(frame, recheck, ids_checked=True), name=without_endings(Path(title).name), source=title)
 
 
-def order_fault(
-    qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] | None = None
-) -> str | None:
+def order_fault(qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] = ()) -> str | None:
     """Explain why sorting by score within each call would change the result order; returns None if it would not."""
     if all(map(operator.gt, scores, islice(scores, 1, None))):
         return None
     for rank, (before, after) in enumerate(pairwise(rank_keys(ids, scores))):
-        if before < after and (calls is None or calls[rank] >= calls[rank + 1]):
-            return (
-                f"query {qid!r}: {ids[rank]!r} is ranked before {ids[rank + 1]!r}, but their scores "
-                f"({scores[rank]!r}, {scores[rank + 1]!r}) or, if they are equal, their ids give a different order; "
-                "write jsonl or parquet, which keep the order"
-            )
+        if before < after and (not calls or calls[rank] >= calls[rank + 1]):
+            what = f"query {qid!r}: {ids[rank]!r} is ranked before {ids[rank + 1]!r}, but their scores"
+            why = f"({scores[rank]!r}, {scores[rank + 1]!r}) or, if they are equal, their ids give a different order"
+            return f"{what} {why}; write jsonl or parquet, which keep the order"
     return None

@@ -24,23 +24,15 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ANSWERABLE
 from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
-from groupgt.model.validity import (
-    GRADE_LIMIT,
-    are_ids,
-    finite_number,
-    id_text,
-    is_grade,
-    number_of,
-    plain,
-    shown,
-    unjudged,
-)
+from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_text, is_grade, number_of, plain, unjudged
 from groupgt.model.values import normal_text
 from groupgt.model.written import SHAPES, Shape
 
 if TYPE_CHECKING:
     from groupgt.formats.columns import Lists
 
+# Returns the location of a row.
+Place = Callable[[int], str]
 # A cell of a row that lacks the column, as records may.
 ABSENT = object()
 EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or group (a row per judgment)"
@@ -62,24 +54,20 @@ class Table:
     """Columns as a reader yields them.
 
     `column` returns the cells of a named column, `place` the location of a row. If cells are `text`, as in CSV, numbers
-    and lists are parsed from them. `called` is the format's word for a grade, `faults` what the reader itself reports,
-    and `where` the location of the header.
+    and lists are parsed from them. `faults` is what the reader itself reports, and `where` the location of the header.
     """
 
     title: str
     names: Sequence[str]
     column: Callable[[str], Sequence[Any]]
-    place: Callable[[int], str]
+    place: Place
     text: bool = False
     where: str = ""
-    called: str = "grade"
     faults: Faults = field(default_factory=Faults)
     declared: Declared = field(default_factory=lambda: NO_COLUMNS)
 
     @classmethod
-    def of_records(
-        cls, title: str, rows: Sequence[dict[str, Any]], place: Callable[[int], str] = lambda _: "", **others: Any
-    ) -> Table:
+    def of_records(cls, title: str, rows: Sequence[Any], place: Place = lambda _: "", **others: Any) -> Table:
         """Make a table from records; their keys are the columns, in order of first appearance."""
         # Rows share few key sequences.
         names = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
@@ -155,11 +143,11 @@ def _missing(table: Table, roles: dict[str, str]) -> str:
 
 def _first_cells(table: Table) -> dict[str, Any]:
     """Return the first cell of each column that is neither absent nor empty."""
-    columns = {name: table.column(name) for name in table.names}
-    return {
-        name: next((plain(cell) for cell in cells if cell is not ABSENT and cell not in (None, "")), None)
-        for name, cells in columns.items()
-    }
+
+    def first(cells: Sequence[Any]) -> Any:
+        return next((plain(cell) for cell in cells if cell is not ABSENT and cell not in (None, "")), None)
+
+    return {name: first(table.column(name)) for name in table.names}
 
 
 def _unanswerable(table: Table, roles: dict[str, str]) -> set[int]:
@@ -218,9 +206,8 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
         what = f"the {roles['retrieval_gt']} column contains texts, such as {display(text)}, not ids"
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
     if NONRELEVANT in table.names:
-        groups = [
-            _with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, cells_of(table, NONRELEVANT)))
-        ]
+        rejected = cells_of(table, NONRELEVANT)
+        groups = [_with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, rejected))]
     named = {what: role for what, role in NAMED.items() if role in roles}
     ours = ("qid", "query", "retrieval_gt", ANSWERABLE, *named.values())
     canonical = {name: role for role, name in roles.items() if role in ours}
@@ -261,7 +248,7 @@ def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
     named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "", ABSENT)))
     shape: Shape = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:
-        raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
+        raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {display(named)}")
     return shape
 
 
@@ -278,7 +265,7 @@ class Judged:
     cells: Sequence[Any]
     grades: Floats
     groups: Sequence[Any] | None
-    place: Callable[[int], str]
+    place: Place
     called: str = "grade"
     unique: bool = False
     hint: str = ""
@@ -289,9 +276,8 @@ class Judged:
         """Build ground truth; raises `DataError` with every fault. If ids are `sound`, they are not checked."""
         if not sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
             self._check(faults)
-        truth = GroundTruth.from_judgments(
-            self.qids, self.documents, self.grades, self.groups, policy=policy, shape=shape, **others
-        )
+        columns = self.qids, self.documents, self.grades, self.groups
+        truth = GroundTruth.from_judgments(*columns, policy=policy, shape=shape, **others)
         is_flat = self.groups is None
         if truth.repeated_ids or (is_flat and bool((truth.document_of != np.arange(len(truth.ids))).any())):
             faults = Faults()
@@ -321,20 +307,16 @@ class Judged:
         """Add every fault, found row by row."""
         firsts = Firsts(self.place)
         groups = [""] * len(self.qids) if self.groups is None else self.groups
-        for row, (qid, group, document, grade, cell) in enumerate(
-            zip(self.qids, groups, self.documents, self.grades.tolist(), self.cells)
-        ):
-            if fault := self._fault(firsts, row, qid, group, document, grade, cell):
+        rows = zip(self.qids, groups, self.documents, self.grades.tolist(), self.cells)
+        for row, (qid, *cells) in enumerate(rows):
+            if fault := self._fault(firsts, row, qid, *cells):
                 faults.add(f"{self.place(row)}: query {display(qid)}", fault)
 
-    def _fault(
-        self, firsts: Firsts, row: int, qid: Any, group: Any, document: Any, grade: float, cell: Any
-    ) -> str | None:
+    def _fault(self, firsts: Firsts, row: int, qid: Any, group: Any, document: Any, grade: Any, cell: Any) -> str:
         for role, name in (("qid", qid), ("doc_id", document), ("group", group)):
             if not isinstance(name, str):
-                return (
-                    f"expected an id (a string or integer) as {role}, found {'null' if name is None else display(name)}"
-                )
+                found = "null" if name is None else display(name)
+                return f"expected an id (a string or integer) as {role}, found {found}"
         if fault := ids_fault(qid, document):
             return fault + (unjudged(cell) if not document.strip() else "")
         if not is_grade(finite_number(grade)):
@@ -343,10 +325,10 @@ class Judged:
         key = (qid, group, document)
         if self.unique:
             again = firsts.again(key, row)
-            return f"{display(document)} is judged twice {again}{self.hint}" if again else None
+            return f"{display(document)} is judged twice {again}{self.hint}" if again else ""
         earlier = firsts.earlier(key, row, grade)
         if earlier is None or earlier[1] == grade:
-            return None
+            return ""
         within = "" if self.groups is None else f" in the group {group!r}"
         what = f"{display(document)} has {self.called} {number_text(grade)}{within}"
         return f"{what}, but {number_text(earlier[1])} at {earlier[0]}; remove one"
@@ -392,22 +374,13 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         _refuse_iterations(table)
         _refuse_aspects(table, roles)
     cells = _marks(table.column(roles["grade"])) if "grade" in roles else [1.0] * len(documents)
+    grades = grades_of(cells, text=table.text and "grade" in roles)
     groups = texts_of_ids(table.column(roles["group"])) if "group" in roles else None
-    is_text = table.text and "grade" in roles
-    rows = Judged(
-        texts_of_ids(_qids(table, roles, len(documents))),
-        texts_of_ids(documents),
-        cells,
-        grades_of(cells, text=is_text),
-        groups,
-        table.place,
-        table.called,
-    )
-    others: dict[str, Any] = {}
+    qids = texts_of_ids(_qids(table, roles, len(documents)))
+    rows = Judged(qids, texts_of_ids(documents), cells, grades, groups, table.place)
     lists = _lists(table)
-    for what, role in NAMED.items():
-        if role in roles:
-            others[what] = _named_by(rows, lists.column(role, roles[role]))
+    named = {what: lists.column(role, roles[role]) for what, role in NAMED.items() if role in roles}
+    others: dict[str, Any] = {what: _named_by(rows, column) for what, column in named.items()}
     if "weight" in roles and groups is not None:
         others["weights"] = _weights(table, rows, roles["weight"])
     shapes = cells_of(table, SHAPE) if SHAPE in table.names else ()
@@ -435,10 +408,8 @@ def _refuse_iterations(table: Table) -> None:
     for name in table.names:
         if name.lower() in ITERATIONS and len(set(map(str, table.column(name)))) > 1:
             what = f"{table.where or table.title}: the {name} column has several values"
-            ways = (
-                f"if they are subtopics (groups), add --columns group={name}; if they have no meaning, drop the column"
-            )
-            raise DataError(f"{what}; {ways}")
+            way = f"if they are subtopics (groups), add --columns group={name}"
+            raise DataError(f"{what}; {way}; if they have no meaning, drop the column")
 
 
 def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:

@@ -13,16 +13,7 @@ from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.fields import ids_fault, score_fault
 from groupgt.formats.roles import roles_in
-from groupgt.formats.rows import (
-    Judgment,
-    Ranking,
-    RunBuilder,
-    checked_columns,
-    number_text,
-    order_fault,
-    run_in,
-    write_lines,
-)
+from groupgt.formats.rows import Judgment, Ranking, RunBuilder, number_text, order_fault, run_in, streamed, write_lines
 from groupgt.formats.source import Source
 from groupgt.formats.tables import Judged, grades_of
 from groupgt.formats.validity import is_number, number_of, rechecked
@@ -136,9 +127,7 @@ def _rows(source: Source, columns: str) -> _Rows:
     if rows is not None and (not columns or len(columns.split()) == rows.width):
         return rows
     lines = [(number, line, cells) for number, line in enumerate(source.lines(keep=True), 1) if (cells := line.split())]
-    widths = {len(cells) for _, _, cells in lines if not cells[0].startswith(b"#")} or {
-        len(lines[0][2]) if lines else 4
-    }
+    widths = {len(cells) for *_, cells in lines if not cells[0].startswith(b"#")} or {len(lines[0][2]) if lines else 4}
     width = len((columns or (WITHOUT_ITER if widths == {3} else QRELS)).split())
     data = [(number, line, cells) for number, line, cells in lines if not _is_comment(cells, width)]
     sound = [(number, cells) for number, line, cells in data if len(cells) == width and b"\r" not in line]
@@ -344,10 +333,7 @@ def _results(
 
 
 def tag_of(source: Source) -> str:
-    """Return the run tag from the sixth column; if there are several tags, return the first with a warning.
-
-    Raises `DataError` if there is none.
-    """
+    """Return the tag in the sixth column, the first one with a warning if there are several; raises `DataError`."""
     rows = (line.split(None, MIN_COLUMNS) for line in source.lines())
     tags = dict.fromkeys(cells[MIN_COLUMNS - 1] for cells in rows if len(cells) >= MIN_COLUMNS)
     if not tags:
@@ -425,7 +411,7 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
         for qid, document, score, _ in _results(lines(), title, faults):
             yield qid.decode(), document.decode(), score
 
-    return checked_columns(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
+    return streamed(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
 
 
 def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
@@ -502,11 +488,6 @@ def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
 
 
 def write_qrels(path: Path, rows: Iterable[Judgment], *, grouped: bool = False) -> None:
-    """Write qrels that have passed `judgments_fault`.
-
-    If they are `grouped`, the subtopic column contains the name or number of the group, without whitespace.
-    """
-    lines = (
-        f"{qid} {group if grouped else 0} {document} {number_text(grade)}\n" for qid, group, document, grade in rows
-    )
-    write_lines(path, lines)
+    """Write qrels that have passed `judgments_fault`; if they are `grouped`, the second column has the groups."""
+    cells = ((qid, group if grouped else 0, document, number_text(grade)) for qid, group, document, grade in rows)
+    write_lines(path, (f"{qid} {group} {document} {grade}\n" for qid, group, document, grade in cells))

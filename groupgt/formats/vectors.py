@@ -24,10 +24,7 @@ Vectors = NDArray[np.float64]
 
 
 def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
-    """Load a text encoder: a sentence-transformers model, from a folder or by name.
-
-    Raises `DataError` for library versions that run code from the model folder.
-    """
+    """Load a sentence-transformers model by name or folder; refuse versions that run code from the folder."""
     import sentence_transformers
 
     installed = str(getattr(sentence_transformers, "__version__", "of an unknown version"))

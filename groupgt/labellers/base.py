@@ -109,10 +109,7 @@ class Labeller:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Distinct results for the queries that have ground truth, sorted by query, then by rank.
-
-    `names` contains the names that the labeller uses, and `texts` contains any texts that come with the results.
-    """
+    """Distinct results, sorted by query, then by rank, with their names for the labeller and any texts."""
 
     queries: Ints
     names: list[str]

@@ -122,10 +122,7 @@ def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 
 def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
-    """Return RapidFuzz's partial ratio for each pair, from 0 to 1, or the plain ratio if the result is shorter.
-
-    Scores below `least` are 0.
-    """
+    """Return RapidFuzz's partial ratio, 0 to 1, or its ratio if the result is shorter; 0 if below `least`."""
     from rapidfuzz import fuzz, process
 
     lengths = np.fromiter(map(len, pairs.results), np.int64, len(pairs.results))
@@ -220,10 +217,7 @@ class Reader(Labeller):
 def alternative_texts(
     truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """Return the text of each alternative: the alternative itself, or the reference text with its id.
-
-    Raises `DataError`, suggesting `way` as the fix, if a text is missing, or if it is blank and `blank` is False.
-    """
+    """Return the text of each alternative, its own or by id; for missing ones, a `DataError` suggests `way`."""
     faults = Faults()
     texts: list[str] = []
     unknown: list[int] = []
@@ -256,10 +250,7 @@ def result_texts(
     corpus: Mapping[str, str],
     who: str,
 ) -> list[str]:
-    """Return the text of each result: the text that comes with it, or else its text in the corpus.
-
-    Raises `DataError` if a text is missing; `who` names the labeller or metric that needs it.
-    """
+    """Return the text of each result, its own or else the corpus's; raises `DataError` in the name of `who`."""
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]
     faults = Faults()

@@ -147,10 +147,7 @@ class GroundTruth(Written):
     def _built(
         cls, read: Read, named: Sequence[Any], place: Callable[[int], str] | None = None, **others: Any
     ) -> GroundTruth:
-        """Build ground truth from parsed columns, with any cached properties that are already computed.
-
-        `named` contains the excluded and the harmful ids of each query.
-        """
+        """Build ground truth from parsed columns; `named` contains the excluded and the harmful ids of each query."""
         truth = cls(**read[0], **others)
         vars(truth).update(read[1])
         truth = truth._without_repeats()
@@ -221,10 +218,7 @@ class GroundTruth(Written):
         return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, **facts)
 
     def under(self, policy: Policy) -> GroundTruth:
-        """Apply another policy, which decides which grades are relevant and which groups count.
-
-        Raises `ConfigError` if the policy requires an importance level that no group has.
-        """
+        """Apply another policy; raises `ConfigError` if it requires an importance that no group has."""
         judged_by = self if policy == self.policy else replace(self, policy=policy)
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
 

@@ -60,10 +60,7 @@ def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place:
 
 
 def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
-    """Read `{id: grade}` mappings, one per query, into the columns of flat ground truth.
-
-    Returns the same pair as `read_groups`. Raises a `DataError` that lists all errors.
-    """
+    """Read `{id: grade}`, one per query, as `read_groups` does; raise a `DataError` that lists all errors."""
     read = _read_compiled(qids, rows, graded=True)
     if read is not None and bool((np.abs(read[0]["grade"]) <= GRADE_LIMIT).all()):
         return read
@@ -210,10 +207,7 @@ class _GroupError(Exception):
 
 
 class _Alternative(NamedTuple):
-    """One alternative: its form, and its id, span or text as `name`.
-
-    Alternatives that are needed together as a set share a `set_number`.
-    """
+    """An alternative: its id, span or text (`name`), and the `set_number` that members of a set share."""
 
     name: str
     grade: float

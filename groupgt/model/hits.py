@@ -198,10 +198,7 @@ class Judgments(_Remembering):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """Scores for the content of each result against its query's alternatives: one row per result, in rank order.
-
-    `scores` has one column per measure.
-    """
+    """Scores of the content of each result, in one column per measure; one row per result, in rank order."""
 
     query: Ints
     rank: Ints

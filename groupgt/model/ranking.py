@@ -73,10 +73,7 @@ def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Pol
 
 
 def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie", scored: bool = False) -> Frame:
-    """Sort rows by the leading columns, then best first; remaining ties are sorted by `row`.
-
-    Without `scored`, results with equal leading columns have equal scores.
-    """
+    """Sort rows by the leading columns, then best first (by score only if `scored`), then by `row`."""
     columns: list[str] = deciding(policy.ties, tie)[0 if scored else 1 :]
     return rows.sort([*leads, *columns, "row"], descending=[False] * len(leads) + [True] * len(columns) + [False])
 

@@ -114,10 +114,7 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results that stay on a cluster, in a `frame` of Spark, Ray Data or Dask; `columns` names columns by their roles.
-
-    `groupgt.engines.cluster` reads them, once their ground truth is known.
-    """
+    """Results in a `frame` on a cluster; `groupgt.engines.cluster` reads them once their ground truth is known."""
 
     frame: Any
     columns: Mapping[str, str] = field(default_factory=dict)
