@@ -351,9 +351,7 @@ def warn(text: str, kind: WarningKind | None = None) -> None:
 
 # Control characters except tab and line feed, line separators, halves of surrogate pairs, and characters that change
 # the direction of text.
-_COMMANDS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str, *, as_json: bool = False) -> str:

@@ -40,7 +40,7 @@ class Rule:
     """Annotation for valid values: a description, a test, a JSON Schema and, for other types, a conversion."""
 
     expected: str
-    test: Callable[[Any], bool]
+    test: Callable[[Any], object]
     schema: Mapping[str, Any] = field(default_factory=dict)
     convert: Callable[[Any], Any] | None = None
 
@@ -150,11 +150,7 @@ def _stop(faults: Iterable[Fault], where: str) -> None:
 
 
 def read_options(
-    kind: type[Any] | None,
-    values: Mapping[str, Any],
-    *,
-    texts: bool = False,
-    show: Callable[[Any], str] = display,
+    kind: type[Any] | None, values: Mapping[str, Any], *, texts: bool = False, show: Callable[[Any], str] = display
 ) -> tuple[Any, list[Fault]]:
     """Read options from a mapping. Return them (None if any are invalid) and all errors, in mapping order.
 
@@ -297,9 +293,7 @@ class Reader:
         is_whole = all(option.name in values for option in options.values() if option.needed)
         return kind(**values) if is_whole else LEFT_OUT
 
-    def fields(
-        self, options: Mapping[str, Option], values: Mapping[str, Any], path: KeyPath, noun: str
-    ) -> dict[str, Any]:
+    def fields(self, options: Mapping[str, Option], values: Any, path: KeyPath, noun: str) -> dict[str, Any]:
         """Return the valid fields of a dataclass. Messages call a field `noun`."""
         for key in values:
             if key not in options:
@@ -355,20 +349,27 @@ def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
 class Option:
     """One option with its name, its annotation, and its default, if any.
 
-    If `is_path` is set, the option names a file relative to the experiment file, with `{dataset}` filled in. If
-    `is_folder` is set, it may name a folder. `written` is the placeholder for its value in help, unless this is just
-    the option name in capitals. `description` is the text of its `Doc`, and `notes` are all annotations.
+    `written` is the placeholder for its value in help, unless this is just the option name in capitals. `description`
+    is the text of its `Doc`, and `notes` are all annotations.
     """
 
     name: str
     hint: Any
     default: Any
     needed: bool = False
-    is_path: bool = False
-    is_folder: bool = False
     written: str = ""
     description: str = ""
     notes: tuple[Any, ...] = ()
+
+    @property
+    def is_path(self) -> bool:
+        """True if the option names a file relative to the experiment file, with `{dataset}` filled in."""
+        return FILE in self.notes
+
+    @property
+    def is_folder(self) -> bool:
+        """True if the option may name a folder."""
+        return FOLDER in self.notes
 
     @property
     def expected(self) -> str:
@@ -393,17 +394,9 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
         notes, made = unwrapped(hints[name])[1], written.get(name)
         factory = MISSING if made is None else made.default_factory
         default = factory() if factory is not MISSING else getattr(made or note_in(notes, Default), "default", MISSING)
-        options[name.rstrip("_")] = Option(
-            name,
-            hints[name],
-            None if default is MISSING else default,
-            default is MISSING,
-            is_path=FILE in notes,
-            is_folder=FOLDER in notes,
-            written="" if made is None else made.metadata.get("written", ""),
-            description=documented(hints[name]),
-            notes=notes,
-        )
+        written_as = "" if made is None else made.metadata.get("written", "")
+        needed, value = default is MISSING, None if default is MISSING else default
+        options[name.rstrip("_")] = Option(name, hints[name], value, needed, written_as, documented(hints[name]), notes)
     return options
 
 

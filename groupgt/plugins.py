@@ -210,9 +210,8 @@ def _loaded(kind: str, name: str, point: Any) -> Any:
     if not expected:
         raise ConfigError(f"the plug-in {point.value}: expected groupgt.{kind}({name!r}, …), found {display(loaded)}")
     if not isinstance(loaded, _attribute(expected)):
-        raise ConfigError(
-            f"the plug-in {point.value}: expected a {expected.replace(':', '.')}, found {display(loaded)}"
-        )
+        what = f"expected a {expected.replace(':', '.')}, found {display(loaded)}"
+        raise ConfigError(f"the plug-in {point.value}: {what}")
     return loaded.named(kind, name)
 
 

@@ -204,9 +204,7 @@ LAWS = {
     ),
     "repeats": Law("a repeated result scores no more than a non-relevant result in its place", repeats),
     "appending": Law(
-        "results after the first k do not change any value @k",
-        appending,
-        lambda definition: definition.takes_cutoff,
+        "results after the first k do not change any value @k", appending, lambda definition: definition.takes_cutoff
     ),
     "alone": Law("a query's value does not depend on which other queries are evaluated with it", alone),
     "text": Law("the text of a metric is read back as the same metric", text),

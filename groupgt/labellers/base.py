@@ -26,6 +26,8 @@ from groupgt.options import FILE, Rule, options_of
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+# The query, the rank, the alternative and whether it is a repeat, for each hit.
+Settled = tuple[Ints, Ints, Ints, Bools]
 
 
 class Labeller:
@@ -85,9 +87,7 @@ class Labeller:
         """Return a table of results and the targets that they hit."""
         raise NotImplementedError
 
-    def settle(
-        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
-    ) -> tuple[Ints, Ints, Ints, Bools]:
+    def settle(self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints) -> Settled:
         """Convert rows sorted by query and rank to (query, rank, alternative, repeat) in the normal form of `Hits`."""
         row, alternative = spread(target, matches.starts, matches.alternatives)
         return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
@@ -117,17 +117,9 @@ class Results:
 
 
 # A file of texts, spans, vectors or names, or its contents; empty means none.
-Table = Annotated[
-    Any,
-    Rule(
-        "a path or a mapping",
-        lambda value: isinstance(value, (str, os.PathLike, Mapping, Chunks)),
-        {"type": ["string", "object"]},
-    ),
-    FILE,
-]
-
-
+_TYPES = (str, os.PathLike, Mapping, Chunks)
+_RULE = Rule("a path or a mapping", lambda value: isinstance(value, _TYPES), {"type": ["string", "object"]})
+Table = Annotated[Any, _RULE, FILE]
 NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -201,12 +193,7 @@ def query_of(truth: GroundTruth, alternative: int) -> str:
 
 
 def matches_of(
-    truth: GroundTruth,
-    query: Ints,
-    keys: list[str],
-    pair: Ints,
-    alternative: Ints,
-    **parts: Ints,
+    truth: GroundTruth, query: Ints, keys: list[str], pair: Ints, alternative: Ints, **parts: Ints
 ) -> Matches:
     """Build a table in which result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`.
 
@@ -263,5 +250,4 @@ def first_hits(alternative: Ints, size: int) -> Bools:
     position = np.arange(len(alternative))
     first = np.zeros(size, dtype=np.int64)
     first[alternative[::-1]] = position[::-1]
-    repeat: Bools = first[alternative] != position
-    return repeat
+    return np.asarray(first[alternative] != position)

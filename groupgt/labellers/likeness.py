@@ -135,10 +135,8 @@ def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
             rows = chosen[start : start + BLOCK]
             results = list(map(pairs.results.__getitem__, pairs.result[rows].tolist()))
             alternatives = list(map(pairs.alternatives.__getitem__, pairs.alternative[rows].tolist()))
-            percent = process.cpdist(
-                alternatives, results, scorer=scorer, score_cutoff=100 * least, dtype=np.float64, workers=-1
-            )
-            score[rows] = percent / 100
+            compared = partial(process.cpdist, scorer=scorer, score_cutoff=100 * least, dtype=np.float64, workers=-1)
+            score[rows] = compared(alternatives, results) / 100
     return score
 
 
@@ -243,12 +241,7 @@ def alternative_texts(
 
 
 def result_texts(
-    truth: GroundTruth,
-    query: Ints,
-    keys: list[str],
-    carried: Sequence[str | None],
-    corpus: Mapping[str, str],
-    who: str,
+    truth: GroundTruth, query: Ints, keys: list[str], carried: Sequence[str | None], corpus: Mapping[str, str], who: str
 ) -> list[str]:
     """Return the text of each result, its own or else the corpus's; raises `DataError` in the name of `who`."""
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]

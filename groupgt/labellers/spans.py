@@ -13,7 +13,7 @@ from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display, refuse, warn
-from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, matches_of, query_of, spread
+from groupgt.labellers.base import NONE, Labeller, Matches, Results, Settled, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.values import SPELLED, Chunks, Form, Span
@@ -25,6 +25,8 @@ from groupgt.runtime import pl
 PARTS = 10**6
 # Number of pairs that are processed at a time.
 BLOCK = 4_000_000
+# The number of each document with judgments.
+Numbers = Mapping[str, int]
 Unit = Literal["chars", "pages", "lines"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
@@ -163,9 +165,7 @@ class Spans(Labeller):
             raise DataError("labeller spans: there are no results and no chunk table")
         return self._match_carried(truth, results, alternatives, numbers)
 
-    def _match_chunks(
-        self, truth: GroundTruth, chunks: Chunks, alternatives: Places, numbers: Mapping[str, int]
-    ) -> Matches:
+    def _match_chunks(self, truth: GroundTruth, chunks: Chunks, alternatives: Places, numbers: Numbers) -> Matches:
         """Match every chunk in the table; the matches are the same for all queries."""
         document = np.fromiter((numbers.get(name, -1) for name in chunks.docs), np.int64, len(chunks))
         # Documents without judgments are excluded before the join.
@@ -177,9 +177,7 @@ class Spans(Labeller):
         names = [chunks.ids[chunk] for chunk in (pairs % max(len(chunks), 1)).tolist()]
         return matches_of(truth, pairs // max(len(chunks), 1), names, place, alternative, low=low, high=high)
 
-    def _match_carried(
-        self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Mapping[str, int]
-    ) -> Matches:
+    def _match_carried(self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Numbers) -> Matches:
         query, keys = results.queries, results.names
         carried = self._carried(truth, query, keys, numbers)
         # Documents without judgments in a query are excluded before the join.
@@ -188,12 +186,10 @@ class Spans(Labeller):
         of_results = query * size + carried.document
         judged = np.flatnonzero((carried.document >= 0) & np.isin(of_results, of_alternatives))
         places = Places(of_results[judged], carried.start[judged], carried.end[judged] + self.beyond)
-        row, alternative, low, high = self._joined(
-            places, Places(of_alternatives, alternatives.start, alternatives.end)
-        )
+        row, alternative, low, high = self._joined(places, alternatives._replace(document=of_alternatives))
         return matches_of(truth, query, keys, judged[row], alternative, low=low, high=high)
 
-    def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Mapping[str, int]) -> Places:
+    def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Numbers) -> Places:
         """Parse result spans from their names; the document is −1 if it has no judgments."""
         names = pl.Series("key", keys, dtype=pl.String)
         parts = names.str.extract_groups(SPELLED).struct.unnest()
@@ -243,9 +239,7 @@ class Spans(Labeller):
         denominator = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
         return np.asarray(overlap * self.share.denominator >= denominator[self.options.of] * self.share.numerator)
 
-    def settle(
-        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
-    ) -> tuple[Ints, Ints, Ints, Bools]:
+    def settle(self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints) -> Settled:
         """Settle hits; with `joint`, an alternative is hit only by the result that completes the required share."""
         if not self.options.joint:
             return super().settle(truth, matches, query, rank, target)

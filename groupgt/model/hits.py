@@ -81,8 +81,7 @@ class Judgments(_Remembering):
 
     def is_relevant(self, grade: Floats) -> Bools:
         """Return a mask of the grades that count as relevant."""
-        relevant: Bools = grade > 0 if self.level is None else grade >= self.level
-        return relevant
+        return np.asarray(grade > 0 if self.level is None else grade >= self.level)
 
     @cached_property
     def groups(self) -> Ints:
@@ -137,8 +136,7 @@ class Judgments(_Remembering):
     @cached_property
     def is_judged(self) -> Bools:
         """Mask of the alternatives whose document is judged: its highest grade is at least 0, shape (A,)."""
-        judged: Bools = self.document_grade[self.alternative_document] >= 0
-        return judged
+        return np.asarray(self.document_grade[self.alternative_document] >= 0)
 
     @cached_property
     def document_query(self) -> Ints:
@@ -272,8 +270,7 @@ class Hits(_Remembering):
     @cached_property
     def relevant(self) -> Bools:
         """Mask of the rows that hit a group, including repeats."""
-        relevant: Bools = (self.group >= 0) & ~self.part
-        return relevant
+        return np.asarray((self.group >= 0) & ~self.part)
 
     @cached_property
     def counted(self) -> Bools:
@@ -291,8 +288,7 @@ class Hits(_Remembering):
     def covered(self, top: Ints | int) -> Bools:
         """Return a mask of the groups with a hit in the first `top` results (of each query), shape (G,)."""
         depth = np.broadcast_to(np.asarray(top, dtype=np.int64), self.size)[self.judgments.group_query]
-        covered: Bools = (self.first_ranks > 0) & (self.first_ranks <= depth)
-        return covered
+        return np.asarray((self.first_ranks > 0) & (self.first_ranks <= depth))
 
     @cached_property
     def completion_ranks(self) -> Ints:

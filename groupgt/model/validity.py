@@ -150,12 +150,8 @@ def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
 # The first byte, and the range of the second byte, of C1 controls and blanks (C2), blanks and separators (E1, E2, E3),
 # surrogates (ED) and the byte order mark (EF); the ranges include some valid letters.
 _ODD = (
-    (0xC2, 0x80, 0xA0),
-    (0xE1, 0x9A, 0x9A),
-    (0xE2, 0x80, 0x81),
-    (0xE3, 0x80, 0x80),
-    (0xED, 0xA0, 0xBF),
-    (0xEF, 0xBB, 0xBB),
+    *((0xC2, 0x80, 0xA0), (0xE1, 0x9A, 0x9A), (0xE2, 0x80, 0x81)),
+    *((0xE3, 0x80, 0x80), (0xED, 0xA0, 0xBF), (0xEF, 0xBB, 0xBB)),
 )
 
 
@@ -170,11 +166,8 @@ def unjudged(cell: Any) -> str:
 
 def unscored(cell: Any) -> str:
     """Return a hint if a score is missing, otherwise an empty string."""
-    return (
-        "; give every result a score, or leave out all scores (then ranks or the order count)"
-        if _is_missing(cell)
-        else ""
-    )
+    way = "; give every result a score, or leave out all scores (then ranks or the order count)"
+    return way if _is_missing(cell) else ""
 
 
 def _is_missing(cell: Any) -> bool:

@@ -283,11 +283,10 @@ class Lengths:
         try:
             return np.fromiter(map(table.__getitem__, names), np.int64, len(names))
         except KeyError:
-            absent = list(dict.fromkeys(name for name in names if name not in table))
             faults = Faults()
-            where = self.source or "lengths"
-            for name in absent:
-                faults.add(where, f"expected the length of result {display(name)} in {unit}, found none")
+            for name in dict.fromkeys(name for name in names if name not in table):
+                what = f"expected the length of result {display(name)} in {unit}, found none"
+                faults.add(self.source or "lengths", what)
             faults.fail(DataError)
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
@@ -296,10 +295,8 @@ class Lengths:
         if lengths is not None:
             return lengths
         counted = self._counted.setdefault(unit, {})
-        fresh = [name for name in dict.fromkeys(ids) if name not in counted and name in self.texts]
-        if fresh:
-            texts = [self.texts[name] for name in fresh]
-            counted.update(zip(fresh, self.measure(unit, texts)))
+        if fresh := [name for name in dict.fromkeys(ids) if name not in counted and name in self.texts]:
+            counted.update(zip(fresh, self.measure(unit, [self.texts[name] for name in fresh])))
         return counted
 
     def measure(self, unit: str, texts: Sequence[str]) -> list[int]:
@@ -314,9 +311,8 @@ class Lengths:
             raise ConfigError(f"the tokenizer failed: {type(error).__name__}: {error}") from None
         counts = [int(count) if isinstance(count, (int, np.integer)) else -1 for count in returned]
         if len(counts) != len(texts) or any(not 0 <= count <= LONGEST for count in counts):
-            raise ConfigError(
-                f"the tokenizer: expected a count from 0 for each of {len(texts):,} texts, found {display(returned)}"
-            )
+            what = f"expected a count from 0 for each of {len(texts):,} texts"
+            raise ConfigError(f"the tokenizer: {what}, found {display(returned)}")
         return counts
 
 
@@ -335,8 +331,5 @@ def as_lengths(value: Any) -> Lengths:
         raise ConfigError(f"lengths: expected {expected}, found {display(value)}")
     if value and all(isinstance(text, str) for text in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})
-    lengths = {
-        unit: {str(name): n for name, n in columns.items()} if isinstance(columns, Mapping) else columns
-        for unit, columns in value.items()
-    }
-    return Lengths(lengths)
+    columns = {unit: column for unit, column in value.items() if isinstance(column, Mapping)}
+    return Lengths({**value, **{unit: {str(name): n for name, n in each.items()} for unit, each in columns.items()}})
