@@ -46,14 +46,12 @@ class Rule:
 
 
 # A value of a column; one type, so that an error has one location.
-Scalar = Annotated[
-    Any,
-    Rule(
-        "text, a number, true or false",
-        lambda value: isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)),
-        {"type": ["string", "number", "boolean"]},
-    ),
-]
+_SCALAR = Rule(
+    "text, a number, true or false",
+    lambda value: isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)),
+    {"type": ["string", "number", "boolean"]},
+)
+Scalar = Annotated[Any, _SCALAR]
 
 
 @dataclass(frozen=True)
@@ -401,11 +399,7 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
 
 
 def documented(hint: Any) -> str:
-    """Return the text of an annotation's `Doc`, or an empty string.
-
-    >>> documented(Annotated[int, Doc("How many.")])
-    'How many.'
-    """
+    """Return the text of an annotation's `Doc`, or an empty string."""
     note = note_in(unwrapped(hint)[1], Doc)
     return "" if note is None else note.documentation
 
@@ -448,11 +442,7 @@ BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
 
 
 def plain_type(hint: Any) -> Any:
-    """Return a type without annotations and without None.
-
-    >>> plain_type(Annotated[float, "at least 0"] | None)
-    <class 'float'>
-    """
+    """Return a type without annotations and without None."""
     return unwrapped(hint)[0]
 
 

@@ -276,13 +276,8 @@ def _streamed(source: Source) -> Run:
     layout = layout_of(source, delimiter_of(source.first_line)) if has_columns else Layout(regular=False)
     if not layout.has_columns(len(header)):
         return _read_strictly(source)
-    scanned = pl.scan_csv(
-        source.for_polars,
-        separator=delimiter_of(source.first_line),
-        schema=dict.fromkeys(header, pl.String) | {needed[-1]: pl.Float64},
-        ignore_errors=True,
-        glob=False,
-    )
+    delimiter, schema = delimiter_of(source.first_line), dict.fromkeys(header, pl.String) | {needed[-1]: pl.Float64}
+    scanned = pl.scan_csv(source.for_polars, separator=delimiter, schema=schema, ignore_errors=True, glob=False)
     frame, recheck = _columns(scanned, header), partial(_read_strictly, source)
     return run_in(source, rechecked(frame, recheck, ids_checked=layout.plain_ids))
 
@@ -321,15 +316,10 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
     # Whether a row has as many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()
     qid = pl.col("qid") if query == "qid" else normal_texts(pl.col("query"))
-    return scanned.select(
-        qid.alias("qid"),
-        pl.col("doc_id").alias("doc"),
-        pl.when(complete).then(number if order == "score" else -number).alias("score"),
-        *(
-            (_lengths(pl.col(name)) if field.is_integer else pl.col(name)).alias(field.name)
-            for field, name in fields.carried(tuple(header))
-        ),
-    )
+    score = pl.when(complete).then(number if order == "score" else -number).alias("score")
+    kept = ((pl.col(name), field) for field, name in fields.carried(tuple(header)))
+    others = ((_lengths(cells) if field.is_integer else cells).alias(field.name) for cells, field in kept)
+    return scanned.select(qid.alias("qid"), pl.col("doc_id").alias("doc"), score, *others)
 
 
 def _checked(text: _Text, header: Sequence[str]) -> Run:

@@ -129,14 +129,10 @@ def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bo
     # Such as `{}@`: what has the rows has this as well, and only one object has rows by key.
     if role != "rows":
         return "rows" not in columns or _has(value, names, "rows", columns)
-    source = _file_at(value)
-    return source is not None and source.is_json and _is_one_object(source)
-
-
-def _is_one_object(source: Source) -> bool:
     from groupgt.formats.jsonl import is_array, is_one_object
 
-    return is_one_object(source) and not is_array(source)
+    source = _file_at(value)
+    return source is not None and source.is_json and is_one_object(source) and not is_array(source)
 
 
 def _first_names(text: str) -> tuple[str, ...]:

@@ -292,13 +292,11 @@ def _trials(rows: pl.DataFrame, column: str, title: str, qids: list[str] | None)
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
     """Build a run of lists from a frame with one row per query and its results in the column `key`."""
     names = guard(frame.collect_schema).names()
-    rows = guard(
-        lambda: frame.select(*(name for name in ("qid", "query", key, fields.SCORES) if name in names)).collect()
-    )
+    needed = [name for name in ("qid", "query", key, fields.SCORES) if name in names]
+    rows = guard(frame.select(needed).collect)
     texts = rows["query"].cast(pl.String).to_list() if "query" in names else []
     for name in (key, fields.SCORES):
         _require_lists(rows, name, title)
-    for name in (key, fields.SCORES):
         if isinstance(rows.schema.get(name), pl.Array):
             rows = rows.with_columns(pl.col(name).arr.to_list())
     has_ids = key != fields.TEXTS
@@ -309,10 +307,8 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     if row_qids is None:
         raise DataError(f"{title}: there is no qid column, and no ground truth with query ids")
     if len(row_qids) != len(rows):
-        raise DataError(
-            f"{title}: without a qid column, rows are matched to the ground truth in order: "
-            f"expected {len(row_qids):,} rows, found {len(rows):,}"
-        )
+        what = "without a qid column, rows are matched to the ground truth in order"
+        raise DataError(f"{title}: {what}: expected {len(row_qids):,} rows, found {len(rows):,}")
     twice = next((qid for qid, count in Counter(row_qids).items() if count > 1), None)
     if twice is not None:
         raise DataError(f"{title}: query {display(twice)} has two rows")
@@ -393,14 +389,8 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *
     names = schema.names()
     order = "score" if "score" in names or "rank" not in names else "rank"
     query = query_column(names)
-    missing = min(
-        (
-            [name for name in shape if name not in names]
-            for shape in ((query, "doc_id", order), (query, "retrieved_ids"))
-        ),
-        key=len,
-    )
-    if missing:
+    shapes = (query, "doc_id", order), (query, "retrieved_ids")
+    if missing := min(([name for name in shape if name not in names] for shape in shapes), key=len):
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
         raise DataError(f"{title}: {missing_columns(shown, missing, expected, 'run')}")
     if not schema[order].is_numeric():
@@ -408,16 +398,12 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *
     call = schema.get(fields.CALL_COLUMN, pl.Null())
     if not (call.is_numeric() or call in (pl.String, pl.Null)):
         raise DataError(f"{title}: expected whole numbers in the {fields.CALL_COLUMN!r} column, found {call}")
-    number = pl.col(order).cast(pl.Float64)
-    long = frame.select(
-        _id_column(schema["qid"], "qid", title) if query == "qid" else normal_texts(pl.col("query")).alias("qid"),
-        _id_column(schema["doc_id"], "doc_id", title).alias("doc"),
-        (number if order == "score" else -number).alias("score"),
-        *(
-            (pl.col(name).cast(pl.String) if field.name == "document" else pl.col(name)).alias(field.name)
-            for field, name in fields.carried(tuple(name for name in names if _is_readable(name, schema[name])))
-        ),
-    )
+    qid = _id_column(schema["qid"], "qid", title) if query == "qid" else normal_texts(pl.col("query")).alias("qid")
+    document, number = _id_column(schema["doc_id"], "doc_id", title).alias("doc"), pl.col(order).cast(pl.Float64)
+    readable = tuple(name for name in names if _is_readable(name, schema[name]))
+    kept = ((field.name, pl.col(name)) for field, name in fields.carried(readable))
+    others = ((cells.cast(pl.String) if name == "document" else cells).alias(name) for name, cells in kept)
+    long = frame.select(qid, document, (number if order == "score" else -number).alias("score"), *others)
     columns = Columns(long, lambda: refuse_rows(long, title, order, guard), guard, in_memory=in_memory)
     return Run(columns, source=title)
 
@@ -430,11 +416,9 @@ def _rows_with(value: Any, field: str, title: str) -> list[Any]:
     rows: list[Any] = list(value) if is_iterator or _has(next(iter(value), None), field) else []
     if not rows or not _has(rows[0], field):
         return []
-    faults = Faults()
-    for number, row in enumerate(rows, 1):
-        if not _has(row, field):
-            faults.add(f"{title}: row {number}", f"expected query_id, doc_id and {field}, found {display(row)}")
-    faults.stop()
+    what = f"expected query_id, doc_id and {field}, found"
+    strange = ((number, row) for number, row in enumerate(rows, 1) if not _has(row, field))
+    refuse((f"{title}: row {number}", f"{what} {display(row)}") for number, row in strange)
     return rows
 
 

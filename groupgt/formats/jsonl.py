@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -392,11 +393,11 @@ def _only_nonrelevant(group: Any) -> bool:
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, calls: Calls | None, trials: Trials) -> None:
     """Write one query per line; scores, calls and trials are written only if present."""
-    rows = (
-        {"qid": qid, "retrieved_ids": ids}
-        | ({} if scores is None else {fields.SCORES: scores})
-        | ({fields.CALL_LIST: list(of_results)} if calls else {})
-        | dict.fromkeys(trials, trial)
-        for (qid, ids, scores), of_results, trial in numbered(rankings, calls, trials)
-    )
-    write_objects(path, rows)
+
+    def row(ranking: Ranking, of_results: Sequence[int], trial: int | None) -> Record:
+        qid, ids, scores = ranking
+        cells = {} if scores is None else {fields.SCORES: scores}
+        kept = {fields.CALL_LIST: list(of_results)} if calls else {}
+        return {"qid": qid, "retrieved_ids": ids, **cells, **kept, **dict.fromkeys(trials, trial)}
+
+    write_objects(path, starmap(row, numbered(rankings, calls, trials)))

@@ -41,13 +41,8 @@ class Layout:
 
     def then(self, later: Layout) -> Layout:
         """Combine two adjacent layouts."""
-        return Layout(
-            self.regular and later.regular,
-            self.plain_ids and later.plain_ids,
-            self.lines + later.lines,
-            self.separators + later.separators,
-            later.open_line,
-        )
+        regular, plain_ids = self.regular and later.regular, self.plain_ids and later.plain_ids
+        return Layout(regular, plain_ids, self.lines + later.lines, self.separators + later.separators, later.open_line)
 
     def has_columns(self, count: int) -> bool:
         """Return whether lines average `count` cells; if no line has fewer, every line has exactly `count`."""

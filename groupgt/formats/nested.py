@@ -144,7 +144,8 @@ def _run_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[s
     if ids is None or not roles.paths[ids].is_list:
         ids = None
     parts = {ids, scores, "rank", "text"} if ids is not None else set()
-    by_key = ids is not None and scores is not None and not roles.paths[ids].is_ordered
+    # The values of an object have no order.
+    by_key = ids is not None and scores is not None and any(step.kind == "values" for step in roles.paths[ids].steps)
     for place, row in rows:
         cells = roles.rest(row)
         for role in roles.paths:

@@ -87,16 +87,6 @@ class TraceSpan:
         return {str(self.attributes.get(name)).lower() for name in names}
 
     @property
-    def is_retriever(self) -> bool:
-        """True if a retriever produced the span."""
-        return not self.kinds.isdisjoint(("retriever", "retrieval"))
-
-    @property
-    def is_reranker(self) -> bool:
-        """True if a reranker produced the span."""
-        return "reranker" in self.kinds
-
-    @property
     def tool(self) -> str | None:
         """The name of the tool that ran, or `search_memory`; None for any other span."""
         if MEMORY in self.kinds:
@@ -162,8 +152,8 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
     faults = Faults()
     tools = source.tool_spans
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
-    searching = {key for key, span in spans.items() if span.is_retriever or span.tool in tools}
-    rerankers = {key for key, span in spans.items() if span.is_reranker} if reranked else set()
+    searching = {key for key, span in spans.items() if span.kinds & {"retriever", "retrieval"} or span.tool in tools}
+    rerankers = {key for key, span in spans.items() if "reranker" in span.kinds} if reranked else set()
     sessions = {span.trace: name for span in spans.values() if (name := _first(span.attributes, SESSIONS)) is not None}
     queries: dict[str, list[TraceSpan]] = {}
     for span in sorted(spans.values(), key=lambda span: span.begin):

@@ -79,11 +79,6 @@ class Path:
         """True if the path leads to any number of values."""
         return any(step.kind in ("each", "test", "split", "values") for step in self.steps)
 
-    @property
-    def is_ordered(self) -> bool:
-        """True if no step leads to the values of an object, which have no order."""
-        return all(step.kind != "values" for step in self.steps)
-
     @cached_property
     def names(self) -> list[str]:
         """All names in the path."""

@@ -199,11 +199,7 @@ def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
 
 
 def check_declared(declared: Declared) -> Declared:
-    """Return declared columns; raises `ConfigError` for an unknown role.
-
-    >>> check_declared({"doc_id": "chunk"})
-    {'doc_id': 'chunk'}
-    """
+    """Return declared columns; raises `ConfigError` for an unknown role."""
     for role in declared:
         if role not in ROLES:
             raise ConfigError(f"columns: expected {listed(ROLES)}, found {role!r}{near_names(role, ROLES)}")

@@ -26,8 +26,9 @@ Calls = Mapping[Any, Sequence[int]]
 # The trial of each ranking, or its build, by the name of the column that numbers them.
 Trials = Mapping[str, Sequence[int]]
 NO_TRIALS: Trials = {}
-
-
+# The lengths by unit, or the fields by name, of the results of a query.
+Cells = Mapping[str, Iterable[Any]]
+NO_CELLS: Cells = {}
 # The key of the shape of ground truth, for formats that do not imply it.
 SHAPE = "gt_shape"
 
@@ -59,12 +60,7 @@ BLOCK = 1 << 14
 
 
 def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
-    """Return the run in a file, named after the file.
-
-    >>> from pathlib import Path
-    >>> run_in(Source(Path("runs/bm25.v2.trec.gz")), Lists({})).name
-    'bm25.v2'
-    """
+    """Return the run in a file, named after the file."""
     return Run(contents, name=without_endings(source.path.name), source=str(source.path))
 
 
@@ -80,21 +76,16 @@ class RunBuilder:
         self.costs: dict[str, float] = {}
 
     def add(
-        self,
-        qid: str,
-        document: str,
-        score: float,
-        lengths: Mapping[str, int | None] | None = None,
-        fields: Mapping[str, Any] | None = None,
+        self, qid: str, document: str, score: float, lengths: Mapping[str, Any] = {}, fields: Mapping[str, Any] = {}
     ) -> None:
         """Add one result, with its lengths by unit and its fields by name."""
         if qid not in self.ids:
             self.ids[qid], self.scores[qid] = [], []
         self.ids[qid].append(document)
         self.scores[qid].append(score)
-        for unit, length in (lengths or {}).items():
+        for unit, length in lengths.items():
             self.lengths.setdefault(unit, {}).setdefault(qid, []).append(length)
-        for name, cell in (fields or {}).items():
+        for name, cell in fields.items():
             self.fields.setdefault(name, {}).setdefault(qid, []).append(cell)
 
     def add_ranking(
@@ -102,15 +93,15 @@ class RunBuilder:
         qid: str,
         ids: Iterable[str],
         scores: Iterable[float] | None = None,
-        lengths: Mapping[str, Iterable[int | None]] | None = None,
-        fields: Mapping[str, Iterable[Any]] | None = None,
+        lengths: Cells = NO_CELLS,
+        fields: Cells = NO_CELLS,
     ) -> None:
         """Add results for a query in the given order."""
         self.ids.setdefault(qid, []).extend(ids)
         if scores is not None:
             self.scores.setdefault(qid, []).extend(scores)
         for kept, columns in ((self.lengths, lengths), (self.fields, fields)):
-            for name, cells in (columns or {}).items():
+            for name, cells in columns.items():
                 kept.setdefault(name, {}).setdefault(qid, []).extend(cells)
 
     @property

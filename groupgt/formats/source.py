@@ -173,10 +173,8 @@ class Source:
 
     def _check_room(self, size: int) -> None:
         if 0 < self.ceiling < size:
-            raise DataError(
-                f"{self.path}: the content exceeds the memory limit of {bytes_text(self.ceiling)}; raise the "
-                "limit, or save the data as parquet"
-            )
+            what = f"the content exceeds the memory limit of {bytes_text(self.ceiling)}"
+            raise DataError(f"{self.path}: {what}; raise the limit, or save the data as parquet")
 
     @property
     def for_polars(self) -> Path | bytes:
@@ -325,10 +323,8 @@ class Source:
                 data.decode("utf-8")
         except UnicodeDecodeError as error:
             line = first_line + data.count(b"\n", 0, error.start)
-            raise DataError(
-                f"{self.path}:{line}: expected UTF-8, found the byte 0x{data[error.start]:02x} ({error.reason}); "
-                "save the file as UTF-8"
-            ) from None
+            found = f"found the byte 0x{data[error.start]:02x} ({error.reason})"
+            raise DataError(f"{self.path}:{line}: expected UTF-8, {found}; save the file as UTF-8") from None
         nul = data.find(b"\0")
         if nul >= 0:
             line = first_line + data.count(b"\n", 0, nul)

@@ -138,21 +138,11 @@ def _missing(table: Table, roles: dict[str, str]) -> str:
     """Say which columns are missing, in the form of which the table has more."""
     shape = ("qid", "doc_id") if roles.keys() & {"group", "grade", "doc_id"} else ("qid", "retrieval_gt")
     missing = [role for role in shape if role not in roles and not (role == "qid" and "query" in roles)]
-    return missing_columns(_first_cells(table), missing, EXPECTED)
-
-
-def _first_cells(table: Table) -> dict[str, Any]:
-    """Return the first cell of each column that is neither absent nor empty."""
 
     def first(cells: Sequence[Any]) -> Any:
         return next((plain(cell) for cell in cells if cell is not ABSENT and cell not in (None, "")), None)
 
-    return {name: first(table.column(name)) for name in table.names}
-
-
-def _unanswerable(table: Table, roles: dict[str, str]) -> set[int]:
-    """Return the rows of queries that are declared to have no answer."""
-    return {row for row, cell in enumerate(cells_of(table, roles.get("answerable"))) if cell is not None and not cell}
+    return missing_columns({name: first(table.column(name)) for name in table.names}, missing, EXPECTED)
 
 
 def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -> None:
@@ -198,8 +188,10 @@ def _qids(table: Table, roles: dict[str, str], rows: int) -> list[Any]:
 
 def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     """Build ground truth from one row per query."""
-    if any(ABSENT in table.column(roles[role]) for role in ("qid", "retrieval_gt") if role in roles):
-        _present(table, [roles[role] for role in ("qid", "retrieval_gt") if role in roles], _unanswerable(table, roles))
+    needed = [roles[role] for role in ("qid", "retrieval_gt") if role in roles]
+    if any(ABSENT in table.column(name) for name in needed):
+        answerable = cells_of(table, roles.get("answerable"))
+        _present(table, needed, {row for row, cell in enumerate(answerable) if cell is not None and not cell})
     lists = _lists(table)
     groups = lists.column("retrieval_gt", roles["retrieval_gt"])
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
@@ -214,22 +206,14 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     keys = [canonical.get(name, name) for name in table.names]
     texts = [None if text is None else str(text) for text in cells_of(table, roles.get("query"))]
     others = {key: name for key, name in zip(keys, table.names) if key not in OWN}
-    try:
-        truth = GroundTruth.from_rows(
-            _qids(table, roles, len(groups)),
-            groups,
-            policy,
-            place=table.place,
-            texts=texts if any(text is not None for text in texts) else None,
-            columns={key: cells_of(table, name) for key, name in others.items()},
-            **{what: lists.column(role, roles[role]) for what, role in named.items()},
-        )
-    except DataError as error:
-        table.faults.merge(error)
+    columns: dict[str, Any] = {what: lists.column(role, roles[role]) for what, role in named.items()}
+    columns["texts"] = texts if any(text is not None for text in texts) else None
+    columns["columns"] = {key: cells_of(table, name) for key, name in others.items()}
+    with table.faults.merging():
+        qids = _qids(table, roles, len(groups))
+        truth = GroundTruth.from_rows(qids, groups, policy, place=table.place, **columns)
     table.faults.stop()
-    shapes = cells_of(table, SHAPE) if SHAPE in table.names else ()
-    shape = shape_of(shapes, "groups", table.title)
-    return replace(truth, shape=shape, keys=tuple(keys), unsplit=lists.unsplit)
+    return replace(truth, shape=_shape_in(table, "groups"), keys=tuple(keys), unsplit=lists.unsplit)
 
 
 def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
@@ -243,12 +227,14 @@ def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
     return [*(groups if isinstance(groups, list) else []), *([{"id": name, "grade": 0}] for name in ids)]
 
 
-def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
+def _shape_in(table: Table, default: Shape) -> Shape:
     """Return the shape given in rows, or else `default`. Raises `DataError` if the shape is invalid or not unique."""
+    cells = table.column(SHAPE) if SHAPE in table.names else ()
     named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "", ABSENT)))
     shape: Shape = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:
-        raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {display(named)}")
+        what = f"expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {display(named)}"
+        raise DataError(f"{table.title}: {what}")
     return shape
 
 
@@ -383,8 +369,7 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     others: dict[str, Any] = {what: _named_by(rows, column) for what, column in named.items()}
     if "weight" in roles and groups is not None:
         others["weights"] = _weights(table, rows, roles["weight"])
-    shapes = cells_of(table, SHAPE) if SHAPE in table.names else ()
-    shape = "flat" if groups is None else shape_of(shapes, "subtopics", table.title)
+    shape = "flat" if groups is None else _shape_in(table, "subtopics")
     texts = _texts(table, rows, roles["query"]) if "query" in roles else {}
     truth = rows.truth(policy, shape, table.faults, unsplit=lists.unsplit, **others)
     return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None)

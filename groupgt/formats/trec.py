@@ -51,10 +51,8 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
     rows = _rows(source, "")
     if rows.width == len(QRELS.split()) and len(set(rows.column(1))) > 1:
         judged(source, QRELS, rows)  # reports invalid lines first
-        raise DataError(
-            f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
-            "subtopics (groups), --truth-format trec if they have no meaning"
-        )
+        ways = "trec-subtopics if they are subtopics (groups), --truth-format trec if they have no meaning"
+        raise DataError(f"{source.path}: the second column has several values; add --truth-format {ways}")
     return _truth(source, policy, "", rows)
 
 
@@ -197,17 +195,13 @@ def judged(source: Source, columns: str, rows: _Rows | None = None) -> Judged:
         _report(source, columns, rows)
     names = columns.split()
     cells = rows.column(len(names) - 1)
-    return Judged(
-        rows.column(0),
-        rows.column(len(names) - 2),
-        cells,
-        grades_of(cells, text=True),
-        rows.column(1) if columns == SUBTOPICS else None,
-        lambda row: f"{source.path}:{rows.place(row)}",
-        called="relevance",
-        unique=True,
-        hint=ITER_HINT if columns == QRELS else "",
-    )
+
+    def place(row: int) -> str:
+        return f"{source.path}:{rows.place(row)}"
+
+    documents, groups = rows.column(len(names) - 2), rows.column(1) if columns == SUBTOPICS else None
+    grades, hint = grades_of(cells, text=True), ITER_HINT if columns == QRELS else ""
+    return Judged(rows.column(0), documents, cells, grades, groups, place, "relevance", True, hint)
 
 
 def _report(source: Source, columns: str, rows: _Rows) -> None:
@@ -296,11 +290,9 @@ def _read_lines(source: Source) -> Run:
         scores[qid].append(score)
         ranks[qid].append(rank)
     faults.stop()
-    lists = Lists(
-        {qid.decode(): ranking for qid, ranking in ids.items()},
-        {qid.decode(): row for qid, row in scores.items()},
-        fields={RANK: lambda: {qid.decode(): list(map(float, row)) for qid, row in ranks.items()}},
-    )
+    fields = {RANK: lambda: {qid.decode(): list(map(float, row)) for qid, row in ranks.items()}}
+    rankings = {qid.decode(): ranking for qid, ranking in ids.items()}
+    lists = Lists(rankings, {qid.decode(): row for qid, row in scores.items()}, fields=fields)
     return replace(run_in(source, lists), comments=_count_comments(source))
 
 
@@ -382,15 +374,9 @@ def _streamed(source: Source) -> Run:
     if not MIN_COLUMNS <= width <= MAX_COLUMNS or not layout.has_columns(width):
         return _read_strictly(source)
     names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(MIN_COLUMNS, width))]
-    rows = pl.scan_csv(
-        source.for_polars,
-        has_header=False,
-        schema=dict.fromkeys(names, pl.String) | {"rank": pl.Int64, "score": pl.Float64},
-        separator=separator,
-        quote_char=None,
-        ignore_errors=True,
-        glob=False,
-    )
+    schema = dict.fromkeys(names, pl.String) | {"rank": pl.Int64, "score": pl.Float64}
+    scan = partial(pl.scan_csv, has_header=False, quote_char=None, ignore_errors=True, glob=False)
+    rows = scan(source.for_polars, schema=schema, separator=separator)
     # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the strict reader.
     is_complete = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
     if width > MIN_COLUMNS:

@@ -141,11 +141,7 @@ class Policy:
 
     @property
     def changes(self) -> str:
-        """Fields that differ from their defaults.
-
-        >>> Policy(missing="skip").changes
-        'missing=skip'
-        """
+        """Fields that differ from their defaults."""
         usual = PRESETS["default"].as_texts
         return ", ".join(f"{name}={text}" for name, text in self.as_texts.items() if text != usual.get(name))
 

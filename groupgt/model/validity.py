@@ -216,11 +216,7 @@ def number_of_bytes(cell: bytes) -> float | None:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number of any size.
-
-    >>> is_number("0.9"), is_number("bm25")
-    (True, False)
-    """
+    """Return whether a text is a number of any size."""
     return _is_number(text) is not None
 
 
