@@ -25,6 +25,21 @@ KEPT = 100
 LONGEST_CHARS = 2000
 # A fault in more places than this is shown once, with a count and some of the places.
 REPEATED, EXAMPLES = 3, 2
+# The parts in which faults of one kind differ: quoted texts, and numbers.
+_VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
+# The address of an object in memory, which is useless and makes faults differ.
+_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]+(?=>)")
+# The number of an error, in the order of errors, and its location.
+_Location = tuple[int, str]
+# What the keys of ids end with, in the judgments of other tools.
+ID_ENDINGS = ("id", "ids", "uri", "url", "docno", "document", "doc", "passage", "chunk", "path", "source")
+# What a warning is about that changes the meaning of a number.
+WarningKind = Literal["absent ids", "unknown ids", "no hits", "blank passages", "few results"]
+_collected: ContextVar[list[KeptWarning] | None] = ContextVar("collected", default=None)
+_muted: ContextVar[bool] = ContextVar("muted", default=False)
+# Control characters except tab and line feed, line separators, halves of surrogate pairs, and characters that change
+# the direction of text.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class GroupgtWarning(UserWarning):
@@ -92,14 +107,6 @@ def reason(error: BaseException) -> str | None:
     if type(error).__module__.split(".")[0] in ("polars", "pyo3_runtime"):
         return f"the data cannot be read: {str(error).splitlines()[0]}"
     return None
-
-
-# The parts in which faults of one kind differ: quoted texts, and numbers.
-_VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
-# The address of an object in memory, which is useless and makes faults differ.
-_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]+(?=>)")
-# The number of an error, in the order of errors, and its location.
-_Location = tuple[int, str]
 
 
 @dataclass
@@ -278,10 +285,6 @@ def strange_result(keys: Iterable[Any]) -> str:
     return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, keys)) or '(none)'}"
 
 
-# What the keys of ids end with, in the judgments of other tools.
-ID_ENDINGS = ("id", "ids", "uri", "url", "docno", "document", "doc", "passage", "chunk", "path", "source")
-
-
 def key_of_id(cell: Mapping[Any, Any]) -> str:
     """Return a hint for a judged document whose id has another key, or an empty string if no key looks like an id.
 
@@ -295,19 +298,12 @@ def key_of_id(cell: Mapping[Any, Any]) -> str:
     return "" if name is None else f'; if {name} is the id, write {{"id": …, "grade": …}} in a group: [{{"id": …}}]'
 
 
-# What a warning is about that changes the meaning of a number.
-WarningKind = Literal["absent ids", "unknown ids", "no hits", "blank passages", "few results"]
-
-
 @dataclass(frozen=True)
 class KeptWarning:
     """A warning that changes the meaning of a number and must be shown with it."""
 
     kind: WarningKind
     text: str
-
-
-_collected: ContextVar[list[KeptWarning] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
@@ -318,9 +314,6 @@ def collecting(kept: list[KeptWarning]) -> Iterator[None]:
         yield
     finally:
         _collected.reset(token)
-
-
-_muted: ContextVar[bool] = ContextVar("muted", default=False)
 
 
 @contextmanager
@@ -347,11 +340,6 @@ def warn(text: str, kind: WarningKind | None = None) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("groupgt."):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, GroupgtWarning, stacklevel=level)
-
-
-# Control characters except tab and line feed, line separators, halves of surrogate pairs, and characters that change
-# the direction of text.
-_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str, *, as_json: bool = False) -> str:

@@ -25,6 +25,35 @@ from groupgt.plugins import Plugin, plugin_named
 
 KeyPath = tuple[str | int, ...]
 N = TypeVar("N")
+# Annotations: the text names a file; the text may name a folder.
+FILE, FOLDER = object(), object()
+# The smallest valid number, for options of every command: `annotated_types` is slow to import.
+Minimum = NamedTuple("Minimum", [("ge", int)])  # noqa: UP014
+# A path that is relative to the experiment file, with `{dataset}` filled in.
+File = Annotated[str, FILE]
+# A folder next to the experiment file, if there is one; otherwise a name.
+Folder = Annotated[str, FOLDER]
+# What an invalid value becomes.
+LEFT_OUT = object()
+# The options of each dataclass, cached.
+OPTIONS: dict[Any, dict[str, Option]] = {}
+# The names of types in messages and JSON Schemas.
+TYPES = {
+    bool: ("true or false", "boolean"),
+    int: ("a whole number", "integer"),
+    float: ("a number", "number"),
+    str: ("text", "string"),
+    list: ("a list", "array"),
+    dict: ("a mapping", "object"),
+}
+
+# The bounds of a range: the keyword in JSON Schema, the words, and the comparison of a number with the bound.
+BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
+    "ge": ("minimum", "of at least", operator.ge),
+    "gt": ("exclusiveMinimum", "above", operator.gt),
+    "le": ("maximum", "of at most", operator.le),
+    "lt": ("exclusiveMaximum", "below", operator.lt),
+}
 
 
 class Clash(NamedTuple):
@@ -83,16 +112,6 @@ class Called:
     """Annotation with the word that messages use for a number, such as `seconds`."""
 
     noun: str
-
-
-# Annotations: the text names a file; the text may name a folder.
-FILE, FOLDER = object(), object()
-# The smallest valid number, for options of every command: `annotated_types` is slow to import.
-Minimum = NamedTuple("Minimum", [("ge", int)])  # noqa: UP014
-# A path that is relative to the experiment file, with `{dataset}` filled in.
-File = Annotated[str, FILE]
-# A folder next to the experiment file, if there is one; otherwise a name.
-Folder = Annotated[str, FOLDER]
 
 
 @dataclass(frozen=True)
@@ -219,10 +238,6 @@ def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]
         parts = [text.partition(": ") for text in error.faults]
         return None, [Clash(option, what) for option, _, what in parts]
     return options, list(options.clashes()) if hasattr(options, "clashes") else []
-
-
-# What an invalid value becomes.
-LEFT_OUT = object()
 
 
 class Reader:
@@ -375,10 +390,6 @@ class Option:
         return words(self.hint)
 
 
-# The options of each dataclass, cached.
-OPTIONS: dict[Any, dict[str, Option]] = {}
-
-
 def options_of(kind: type[Any] | None) -> dict[str, Option]:
     """Return the options of a dataclass or `TypedDict` by key: the field name, but `with` for `with_`."""
     if kind is None:
@@ -420,25 +431,6 @@ def words(hint: Any, *, narrow: bool = True) -> str:
     usual = "a mapping" if is_dataclass(kind) else TYPES.get(kind, ("a value", ""))[0]
     noun = usual if called is None else called.noun
     return f"{noun}{_range(hint)}" if narrow else noun
-
-
-# The names of types in messages and JSON Schemas.
-TYPES = {
-    bool: ("true or false", "boolean"),
-    int: ("a whole number", "integer"),
-    float: ("a number", "number"),
-    str: ("text", "string"),
-    list: ("a list", "array"),
-    dict: ("a mapping", "object"),
-}
-
-# The bounds of a range: the keyword in JSON Schema, the words, and the comparison of a number with the bound.
-BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
-    "ge": ("minimum", "of at least", operator.ge),
-    "gt": ("exclusiveMinimum", "above", operator.gt),
-    "le": ("maximum", "of at most", operator.le),
-    "lt": ("exclusiveMaximum", "below", operator.lt),
-}
 
 
 def plain_type(hint: Any) -> Any:

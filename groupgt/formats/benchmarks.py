@@ -48,6 +48,33 @@ from groupgt.model.values import normal_text, unnamed
 
 # Makes groups from a record, or one group from a part of it; errors are added to the faults of the queries.
 Groups = Callable[[Queries, Record], Any]
+# Aspects of BRIGHT-Pro are named after their query.
+ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
+ENDINGS = (".json", ".jsonl", ".parquet")
+# The keys of MultiHop-RAG's evidence in the data set and in saved results.
+EVIDENCE = ("evidence_list", "gold_list")
+GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
+# What nuggetizer writes if its model gave no usable answer: the passage remains unjudged.
+FAILED = "failed"
+# The keys of query and passage in CRUX files, and the endings of the files of a folder.
+CRUX_KEYS = (("id", "docid"), ("example_id", "pid"))
+CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
+# The category of LoCoMo's questions that the conversation does not answer, and what separates joined turns.
+ADVERSARIAL, TURNS = 5, re.compile(r"[;,\s]+")
+RANKED_ITEMS = {
+    "qid": "question_id",
+    "query": "question?",
+    "retrieved_ids": "retrieval_results.ranked_items[].corpus_id",
+    "text": "retrieval_results.ranked_items[].text?",
+}
+CONTEXTS = {
+    "qid": "task_id",
+    "query": "input?[-1]?.text?",
+    "retrieved_ids": "contexts[].document_id",
+    "retrieve_scores": "contexts[].score?",
+    "text": "contexts[].text?",
+}
+RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def _read(
@@ -96,11 +123,6 @@ def _gold(key: str) -> Groups:
     return lambda queries, record: singles(queries.ids_at(record, key))
 
 
-# Aspects of BRIGHT-Pro are named after their query.
-ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
-ENDINGS = (".json", ".jsonl", ".parquet")
-
-
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
     """Make a weighted group from each aspect; query texts come from `../examples` if it exists."""
     queries = Queries()
@@ -129,10 +151,6 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
         queries.where = first[qid]
         queries.add(qid, groups, record.get("query"), excluded=_excluded(queries, record))
     return queries.truth(policy)
-
-
-# The keys of MultiHop-RAG's evidence in the data set and in saved results.
-EVIDENCE = ("evidence_list", "gold_list")
 
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
@@ -208,11 +226,6 @@ def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
     return truth
 
 
-GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
-# What nuggetizer writes if its model gave no usable answer: the passage remains unjudged.
-FAILED = "failed"
-
-
 def _created(queries: Queries, nugget: Record) -> Record:
     """Return a nugget without documents as a text, for a labeller that compares texts."""
     text = nugget.get("text")
@@ -270,11 +283,6 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
         queries.where, query = first[qid]
         queries.add(qid, groups, query)
     return queries.truth(policy)
-
-
-# The keys of query and passage in CRUX files, and the endings of the files of a folder.
-CRUX_KEYS = (("id", "docid"), ("example_id", "pid"))
-CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 def look_crux(source: Source) -> str | None:
@@ -339,10 +347,6 @@ def read_longmemeval(source: Source, policy: Policy) -> GroundTruth:
     return queries.truth(policy)
 
 
-# The category of LoCoMo's questions that the conversation does not answer, and what separates joined turns.
-ADVERSARIAL, TURNS = 5, re.compile(r"[;,\s]+")
-
-
 def read_locomo(source: Source, policy: Policy) -> GroundTruth:
     """Make a group from each turn of a conversation that is evidence for the answer."""
     queries = Queries()
@@ -375,28 +379,10 @@ def _numbered_pages(queries: Queries, record: Record) -> list[Any]:
     return singles(f"{folder}/{page}" for page in queries.ids_at(record, "reference_page"))
 
 
-RANKED_ITEMS = {
-    "qid": "question_id",
-    "query": "question?",
-    "retrieved_ids": "retrieval_results.ranked_items[].corpus_id",
-    "text": "retrieval_results.ranked_items[].text?",
-}
-CONTEXTS = {
-    "qid": "task_id",
-    "query": "input?[-1]?.text?",
-    "retrieved_ids": "contexts[].document_id",
-    "retrieve_scores": "contexts[].score?",
-    "text": "contexts[].text?",
-}
-
-
 def _look_longmemeval(source: Source) -> str | None:
     if has_keys(source, "question_id", "retrieval_results"):
         return "either" if has_keys(source, "question_id", "answer_session_ids") else "run"
     return look_for("question_id", "question_type", "haystack_session_ids")(source)
-
-
-RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:

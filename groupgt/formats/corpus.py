@@ -36,6 +36,9 @@ _NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']([^"']*)["']""", re.IGNOR
 _LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
 T = TypeVar("T")
 V = TypeVar("V")
+# AutoRAG's column of the first and the last character of a passage, both inclusive.
+AUTORAG = "start_end_idx"
+DOCUMENTS = ("doc", "document", "path", "parent")
 
 
 def corpus_file(path: Path) -> Path:
@@ -186,11 +189,6 @@ def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
         yield from objects(source, faults)
     else:
         yield from csv.table(source, (), faults)
-
-
-# AutoRAG's column of the first and the last character of a passage, both inclusive.
-AUTORAG = "start_end_idx"
-DOCUMENTS = ("doc", "document", "path", "parent")
 
 
 def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:

@@ -30,6 +30,10 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.runtime import no_garbage_collection, pl
 
+# Endings that only results have.
+RUNS_ALONE = (".trec", ".run", ".res")
+EMPTY, COMMENTS = "empty", "only comments"
+
 
 def read_ground_truth(
     path: AnyPath,
@@ -338,11 +342,6 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     way = f" If {columns}" if columns else ""
     swapped = "Did you swap TRUTH and RUN?"
     raise DataError(f"{source.path}: expected {wanted}, but this looks like {other} ({name}). {swapped}{way}")
-
-
-# Endings that only results have.
-RUNS_ALONE = (".trec", ".run", ".res")
-EMPTY, COMMENTS = "empty", "only comments"
 
 
 def _recognized(source: Source) -> tuple[Format | None, str]:

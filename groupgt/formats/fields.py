@@ -23,6 +23,12 @@ NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
 # The texts of results, which AutoRAG's compressors write without ids.
 TEXTS = "retrieved_contents"
+# The number of characters of a number that are shown.
+LONGEST_CELL = 200
+# For results without search calls.
+NO_CALL = object()
+T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -198,14 +204,6 @@ def number_in(cell: Any) -> Any:
     """Convert a whole number that a CSV file stores as text; other cells stay unchanged."""
     length = length_of(cell.strip()) if isinstance(cell, str) else None
     return cell if length is None else length
-
-
-# The number of characters of a number that are shown.
-LONGEST_CELL = 200
-# For results without search calls.
-NO_CALL = object()
-T = TypeVar("T")
-Result = TypeVar("Result")
 
 
 def ids_fault(qid: str, document: str) -> str | None:

@@ -29,6 +29,16 @@ from groupgt.model.validity import id_text, plain
 from groupgt.model.values import SCORE, normal_text, unnamed
 from groupgt.runtime import pl
 
+ID_COLUMNS = {"qid", "group", "doc_id", *fields.NESTED}.union(
+    *(field.columns for field in fields.FIELDS if field.kind == "id")
+)
+# The columns read from results.
+RUN_COLUMNS = (
+    ID_COLUMNS | {"query", "score", "rank", fields.TRIAL, fields.BUILD, fields.SCORES} | fields.COLUMNS | fields.LISTS
+)
+# The libraries whose frames lie on many machines.
+CLUSTERS = {"pyspark", "ray", "dask"}
+
 
 def library_of(value: Any) -> str:
     """Return the name of the library that defines the type of a value, without importing it."""
@@ -95,15 +105,6 @@ def cells_of(column: Any) -> list[Any]:
     return [cell_of(cell) for cell in column.tolist()]
 
 
-ID_COLUMNS = {"qid", "group", "doc_id", *fields.NESTED}.union(
-    *(field.columns for field in fields.FIELDS if field.kind == "id")
-)
-# The columns read from results.
-RUN_COLUMNS = (
-    ID_COLUMNS | {"query", "score", "rank", fields.TRIAL, fields.BUILD, fields.SCORES} | fields.COLUMNS | fields.LISTS
-)
-
-
 def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_COLUMNS) -> Any:
     """Return a frame with everything in columns: pandas frames with their index, Hugging Face data sets as Arrow."""
     if library_of(value) not in ("pandas", "datasets"):
@@ -111,10 +112,6 @@ def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_
     from groupgt.formats.indexed import of_data_set, of_pandas
 
     return of_pandas(value, title, kind, columns) if library_of(value) == "pandas" else of_data_set(value, title)
-
-
-# The libraries whose frames lie on many machines.
-CLUSTERS = {"pyspark", "ray", "dask"}
 
 
 def is_frame(value: Any) -> bool:

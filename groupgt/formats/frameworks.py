@@ -32,6 +32,7 @@ from groupgt.model.values import normal_text, unnamed
 
 # A data set of LlamaIndex begins with the texts of its queries.
 LLAMA_INDEX = re.compile(rb'\s*\{\s*"queries"\s*:\s*\{\s*"[^"]*"\s*:\s*"')
+TOPICS = ("topic_id", "narrative_id", "qid")
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,6 @@ def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
         queries.where = f"{source.path}: query {qid!r}"
         queries.add(qid, singles(queries.ids_at({qid: [], **relevant}, qid)), texts.get(qid))
     return queries.truth(policy)
-
-
-TOPICS = ("topic_id", "narrative_id", "qid")
 
 
 def look_trec_rag(source: Source) -> str | None:

@@ -30,6 +30,12 @@ from groupgt.model.values import CALLS, SCORE, normal_text
 
 RANKED = fields.NESTED[0]
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
+# The keys under which an object lists records.
+WRAPPERS = ("data", "samples", "queries", "questions", "examples", "goldens", "test_cases", "records", "rows")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_SEPARATOR = re.compile(r"[ \t\r\n]*(?:,|(?=\]))")
+_ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
+_named_keys = lru_cache(maxsize=64)(canonical)
 
 
 def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
@@ -61,10 +67,6 @@ def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterat
                     faults.add(f"{where}: {name} {number}", f"expected a JSON object, found {display(inner)}")
         else:
             yield where, value
-
-
-# The keys under which an object lists records.
-WRAPPERS = ("data", "samples", "queries", "questions", "examples", "goldens", "test_cases", "records", "rows")
 
 
 def is_array(source: Source) -> bool:
@@ -117,11 +119,6 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
             faults.add(where, "expected a comma or the end of the JSON array")
             return
         position = separator.end()
-
-
-_BLANKS = re.compile(r"[ \t\r\n]*")
-_SEPARATOR = re.compile(r"[ \t\r\n]*(?:,|(?=\]))")
-_ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
@@ -272,9 +269,6 @@ def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_id
                 row = {**row, field.nested: listed}
         cells, scores = [result.get("doc_id", result) for result in results], row.get(fields.SCORES)
     return {**row, key: cells, **({} if scores is None else {fields.SCORES: scores})}
-
-
-_named_keys = lru_cache(maxsize=64)(canonical)
 
 
 def _result_of(cell: Record) -> Record:

@@ -24,6 +24,7 @@ from groupgt.model.validity import id_text, is_number
 # Keys of groupgt's own formats: a record with one of them is not from a benchmark.
 OUR_KEYS = {"retrieval_gt", "retrieved_ids", "doc_id"}
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL)
+_NAMES: dict[type, str] = {dict: "objects", str: "strings"}
 
 
 def has_keys(source: Source, *keys: str) -> bool:
@@ -214,9 +215,6 @@ class Queries:
 def _has_near(keys: tuple[str, ...], key: str) -> bool:
     """Return whether any key closely resembles `key`; cached because records in a file share keys."""
     return bool(near_names(key, keys))
-
-
-_NAMES: dict[type, str] = {dict: "objects", str: "strings"}
 
 
 def graded(grades: Record) -> list[Record]:

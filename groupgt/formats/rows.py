@@ -31,6 +31,7 @@ Cells = Mapping[str, Iterable[Any]]
 NO_CELLS: Cells = {}
 # The key of the shape of ground truth, for formats that do not imply it.
 SHAPE = "gt_shape"
+BLOCK = 1 << 14
 
 
 def number_text(value: float) -> str:
@@ -54,9 +55,6 @@ def numbered(
     """Yield each ranking to write with the calls of its results and the number of its trial, if it has them."""
     for ranking, trial in zip(rankings, next(iter(trials.values()), repeat(None))):
         yield ranking, calls[ranking[0] if trial is None else (ranking[0], trial)] if calls else (), trial
-
-
-BLOCK = 1 << 14
 
 
 def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:

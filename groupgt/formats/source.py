@@ -41,6 +41,8 @@ AnyPath = str | os.PathLike[str]
 STANDARD_INPUT = "-"
 # The cells of a row or an object, by their keys.
 Record = dict[str, Any]
+# Removes the carriage return that ends lines in some files.
+_without_return = methodcaller("removesuffix", b"\r")
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,10 +341,6 @@ class Source:
         """Warn if every line is blank."""
         if self.is_blank:
             warn(f"{self.path}: the file is empty: 0 {what}")
-
-
-# Removes the carriage return that ends lines in some files.
-_without_return = methodcaller("removesuffix", b"\r")
 
 
 def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:

@@ -32,6 +32,7 @@ ITER_HINT = ", or read the second column as the group: --truth-format trec-subto
 
 
 QRELS, WITHOUT_ITER, SUBTOPICS = "qid iter doc rel", "qid doc rel", "topic subtopic doc rel"
+MARCO = "qid pid rank"
 
 
 def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
@@ -223,9 +224,6 @@ def _report(source: Source, columns: str, rows: _Rows) -> None:
                 what += "; remove everything after the relevance"
         faults.add(f"{source.path}:{number}", BARE_RETURN if b"\r" in line else what)
     faults.stop()
-
-
-MARCO = "qid pid rank"
 
 
 def are_ranked(lines: Iterable[bytes]) -> bool:

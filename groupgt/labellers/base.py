@@ -28,6 +28,14 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 # The query, the rank, the alternative and whether it is a repeat, for each hit.
 Settled = tuple[Ints, Ints, Ints, Bools]
+# A file of texts, spans, vectors or names, or its contents; empty means none.
+_TYPES = (str, os.PathLike, Mapping, Chunks)
+_RULE = Rule("a path or a mapping", lambda value: isinstance(value, _TYPES), {"type": ["string", "object"]})
+Table = Annotated[Any, _RULE, FILE]
+NONE = np.zeros(0, dtype=np.int64)
+# The name of each kind of alternative in messages, and the labeller that reads it.
+ONE = {"span": "a span", "text": "a text"}
+READER = {"span": "spans", "text": "text"}
 
 
 class Labeller:
@@ -116,13 +124,6 @@ class Results:
     texts: list[str | None]
 
 
-# A file of texts, spans, vectors or names, or its contents; empty means none.
-_TYPES = (str, os.PathLike, Mapping, Chunks)
-_RULE = Rule("a path or a mapping", lambda value: isinstance(value, _TYPES), {"type": ["string", "object"]})
-Table = Annotated[Any, _RULE, FILE]
-NONE = np.zeros(0, dtype=np.int64)
-
-
 @dataclass(frozen=True, eq=False)
 class Matches:
     """Table of the targets that results hit, sorted by query: result `keys[i]` of query `queries[i]` hits `targets[i]`.
@@ -180,11 +181,6 @@ def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
         faults.add(query_of(truth, first), f"{what} is {ONE[other]}{more}; {way}")
     faults.stop(DataError)
     return truth
-
-
-# The name of each kind of alternative in messages, and the labeller that reads it.
-ONE = {"span": "a span", "text": "a text"}
-READER = {"span": "spans", "text": "text"}
 
 
 def query_of(truth: GroundTruth, alternative: int) -> str:

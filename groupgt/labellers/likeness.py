@@ -23,6 +23,19 @@ from groupgt.model.values import TEXT, kind_of
 SLACK = 1e-9
 # Number of pairs that are compared at a time.
 BLOCK = 500_000
+# Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
+# kana, and Han with its extensions. Combining characters that follow stay with their character.
+ALONE = "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf\u0f40-\u0f6c"
+ALONE += "\u1000-\u102a\u1780-\u17b3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
+ALONE += "\u1950-\u1974\u1980-\u19ab\u1a20-\u1a54\u1b05-\u1b33\ua984-\ua9b2"
+ALONE += "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u0f90-\u0fbc\u102b-\u103e"
+MARKS += "\u1a55-\u1a7f\u1b34-\u1b44\ua980-\ua983\ua9b3-\ua9c0"
+MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
+# A character that is a separate word.
+LONE = re.compile(f"[{ALONE}][{MARKS}]*")
+# Hint when texts of alternatives are missing.
+REFERENCE = "name its corpus as `reference`, or write {text: …}"
 
 
 @dataclass(frozen=True)
@@ -53,19 +66,6 @@ class Normalization:
         case = "case kept" if self.case_sensitive else "case folded"
         punctuation = "punctuation kept" if self.punctuation else "punctuation dropped"
         return f"NFKC, {case}, {punctuation}, white space collapsed, characters of scripts without blanks are words"
-
-
-# Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
-# kana, and Han with its extensions. Combining characters that follow stay with their character.
-ALONE = "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf\u0f40-\u0f6c"
-ALONE += "\u1000-\u102a\u1780-\u17b3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
-ALONE += "\u1950-\u1974\u1980-\u19ab\u1a20-\u1a54\u1b05-\u1b33\ua984-\ua9b2"
-ALONE += "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u0f90-\u0fbc\u102b-\u103e"
-MARKS += "\u1a55-\u1a7f\u1b34-\u1b44\ua980-\ua983\ua9b3-\ua9c0"
-MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
-# A character that is a separate word.
-LONE = re.compile(f"[{ALONE}][{MARKS}]*")
 
 
 def _becomes(punctuation: str, code: int) -> str | int:
@@ -189,10 +189,6 @@ def _coded(texts: list[str], codes: dict[str, int], split: Callable[[str], list[
         words += [codes.setdefault(word, len(codes)) for word in split(text)]
         sizes[position] = len(words) - before
     return np.repeat(np.arange(len(texts)), sizes), np.array(words, dtype=np.int64), sizes
-
-
-# Hint when texts of alternatives are missing.
-REFERENCE = "name its corpus as `reference`, or write {text: …}"
 
 
 class Reader(Labeller):

@@ -41,6 +41,14 @@ HIGHEST_USUAL_GRADE = 5
 NO_ID = "N/A"
 # The kinds of alternative (id, span, text): the key that only this kind has, with its other keys.
 SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
+# The column that declares queries without an answer.
+ANSWERABLE = "answerable"
+# What files and frames write for true, false, and nothing.
+STATED: dict[str, bool | None] = {
+    **dict.fromkeys(("true", "1", "1.0", "yes"), True),
+    **dict.fromkeys(("false", "0", "0.0", "no"), False),
+    **dict.fromkeys(("", "none", "nan", "<na>", "null")),
+}
 
 
 def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None) -> Read:
@@ -458,10 +466,6 @@ def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
     return _Alternative(name, grade, None)
 
 
-# The column that declares queries without an answer.
-ANSWERABLE = "answerable"
-
-
 def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[Any]], relevant: Ints) -> Bools:
     """Return a mask of the queries that are declared to have no answer; one among the `relevant` is an error."""
     declared = np.zeros(len(qids), dtype=np.bool_)
@@ -478,14 +482,6 @@ def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[An
             faults.add(f"query {qids[query]!r}", f"declared {ANSWERABLE}: false, but it has relevant alternatives")
     faults.stop()
     return declared
-
-
-# What files and frames write for true, false, and nothing.
-STATED: dict[str, bool | None] = {
-    **dict.fromkeys(("true", "1", "1.0", "yes"), True),
-    **dict.fromkeys(("false", "0", "0.0", "no"), False),
-    **dict.fromkeys(("", "none", "nan", "<na>", "null")),
-}
 
 
 def stated_answerable(cell: Any) -> bool | None:

@@ -37,6 +37,12 @@ _forbidden = re.compile(f"[{FORBIDDEN}\ud800-\udfff]").search
 _odd_letter = re.compile(f"[{FORBIDDEN}{BLANKS[1:]}\ud800-\udfff]").search
 _is_number = re.compile(NUMBER).fullmatch
 _is_rank = re.compile(RANK).fullmatch
+# The first byte, and the range of the second byte, of C1 controls and blanks (C2), blanks and separators (E1, E2, E3),
+# surrogates (ED) and the byte order mark (EF); the ranges include some valid letters.
+_ODD = (
+    *((0xC2, 0x80, 0xA0), (0xE1, 0x9A, 0x9A), (0xE2, 0x80, 0x81)),
+    *((0xE3, 0x80, 0x80), (0xED, 0xA0, 0xBF), (0xEF, 0xBB, 0xBB)),
+)
 
 
 def is_integer(value: Any) -> bool:
@@ -145,14 +151,6 @@ def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
         if bool(((after >= lowest) & (after <= highest)).any()):
             return True
     return False
-
-
-# The first byte, and the range of the second byte, of C1 controls and blanks (C2), blanks and separators (E1, E2, E3),
-# surrogates (ED) and the byte order mark (EF); the ranges include some valid letters.
-_ODD = (
-    *((0xC2, 0x80, 0xA0), (0xE1, 0x9A, 0x9A), (0xE2, 0x80, 0x81)),
-    *((0xE3, 0x80, 0x80), (0xED, 0xA0, 0xBF), (0xEF, 0xBB, 0xBB)),
-)
 
 
 def unjudged(cell: Any) -> str:

@@ -16,6 +16,26 @@ from groupgt.model.validity import id_fault, id_text, is_integer
 
 # Doubles below this limit add up without overflow.
 LARGE = 2.0**900
+FARTHEST = 10**12
+TEXT: Literal["text"] = "text"
+# Texts that stand where lists of ids belong and were read as one id, each with its place and its `ROLE=COLUMN`.
+Unsplit = dict[str, tuple[str, str]]
+# How `str` writes a span, for reading many back at once.
+SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
+# Lengths come from results, a corpus or a tokenizer. A result also has the number of the search call that found it.
+LENGTH_UNITS = ("tokens", "chars")
+CALLS: Literal["calls"] = "calls"
+UNITS = (*LENGTH_UNITS, CALLS)
+# The field with the original score of results whose score was combined with their call.
+ORIGINAL_SCORE = "given_score"
+LONGEST = 10**12
+Tokenizer = Callable[[Sequence[str]], Sequence[int]]
+
+
+# A cutoff by score, and the field with the scores of results.
+SCORE: Literal["score"] = "score"
+# The field with the ranks that a file states beside its scores.
+RANK = "rank"
 
 
 def count_distinct(codes: Ints) -> int:
@@ -87,14 +107,6 @@ def total(key: Ints, terms: Floats, size: int) -> Floats:
     [3.0, 0.0, 4.0]
     """
     return np.bincount(key, terms, minlength=size).astype(np.float64, copy=False)
-
-
-FARTHEST = 10**12
-TEXT: Literal["text"] = "text"
-# Texts that stand where lists of ids belong and were read as one id, each with its place and its `ROLE=COLUMN`.
-Unsplit = dict[str, tuple[str, str]]
-# How `str` writes a span, for reading many back at once.
-SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 
 
 class Span(NamedTuple):
@@ -184,22 +196,6 @@ class Chunks:
     def spans(self) -> dict[str, Span]:
         """Return the span of each chunk."""
         return dict(zip(self.ids, map(Span, self.docs, self.start.tolist(), self.end.tolist())))
-
-
-# Lengths come from results, a corpus or a tokenizer. A result also has the number of the search call that found it.
-LENGTH_UNITS = ("tokens", "chars")
-CALLS: Literal["calls"] = "calls"
-UNITS = (*LENGTH_UNITS, CALLS)
-# The field with the original score of results whose score was combined with their call.
-ORIGINAL_SCORE = "given_score"
-LONGEST = 10**12
-Tokenizer = Callable[[Sequence[str]], Sequence[int]]
-
-
-# A cutoff by score, and the field with the scores of results.
-SCORE: Literal["score"] = "score"
-# The field with the ranks that a file states beside its scores.
-RANK = "rank"
 
 
 def is_order_only(scores: Sequence[float], ranks: Ints) -> bool:
