@@ -111,10 +111,7 @@ def reason(error: BaseException) -> str | None:
 
 @dataclass
 class _Fault:
-    """Fault in one or more locations, with a count and the first locations.
-
-    If it represents a group of faults that differ only in values, `faults` maps each distinct text to its fault.
-    """
+    """Fault in several locations; for a group of faults that differ only in values, `faults` has each by its text."""
 
     what: str
     locations: list[_Location] = field(default_factory=list)
@@ -170,15 +167,13 @@ class Faults:
             return
         self.total += 1
         name = _VALUES.sub("…", what) if where and self.grouped else text
-        group = self._groups.get(name)
-        if group is None:
+        if (group := self._groups.get(name)) is None:
             if len(self._groups) >= KEPT:
                 return
             group = self._groups[name] = _Fault(what)
         location = (self.total, where)
         group.add(location)
-        fault = group.faults.get(what)
-        if fault is None:
+        if (fault := group.faults.get(what)) is None:
             if group.faults and len(self._seen) >= KEPT:
                 return
             fault = group.faults[what] = _Fault(what)
@@ -276,11 +271,7 @@ def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
 
 
 def strange_result(keys: Iterable[Any]) -> str:
-    """Return the error message for results that are mappings without an id, with a list of the accepted shapes.
-
-    >>> strange_result(["doc_id", "score"]).partition("; ")[2]
-    'found mappings with the keys doc_id, score'
-    """
+    """Return the error message for results that are mappings without an id, with a list of the accepted shapes."""
     shapes = "ids, (id, score) pairs, {id: score}, or mappings with the key id"
     return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, keys)) or '(none)'}"
 

@@ -33,9 +33,7 @@ Minimum = NamedTuple("Minimum", [("ge", int)])  # noqa: UP014
 File = Annotated[str, FILE]
 # A folder next to the experiment file, if there is one; otherwise a name.
 Folder = Annotated[str, FOLDER]
-# What an invalid value becomes.
 LEFT_OUT = object()
-# The options of each dataclass, cached.
 OPTIONS: dict[Any, dict[str, Option]] = {}
 # The names of types in messages and JSON Schemas.
 TYPES = {
@@ -85,10 +83,7 @@ Scalar = Annotated[Any, _SCALAR]
 
 @dataclass(frozen=True)
 class Short:
-    """Annotation that accepts a single value instead of a list or, with a `key`, instead of a mapping.
-
-    The short form of a mapping is a string, or a value of another `kind`.
-    """
+    """Annotation for a single value instead of a list or, with a `key`, a value of a `kind` instead of a mapping."""
 
     key: str = ""
     kind: type = str
@@ -169,10 +164,7 @@ def _stop(faults: Iterable[Fault], where: str) -> None:
 def read_options(
     kind: type[Any] | None, values: Mapping[str, Any], *, texts: bool = False, show: Callable[[Any], str] = display
 ) -> tuple[Any, list[Fault]]:
-    """Read options from a mapping. Return them (None if any are invalid) and all errors, in mapping order.
-
-    With `texts`, parse numbers and booleans from text. `show` formats values for messages.
-    """
+    """Read options, with `texts` as in a shell; return them (None if any are invalid) and all errors, in order."""
     options = options_of(kind)
     if texts:
         hints = {key: option.hint for key, option in options.items()}
@@ -220,7 +212,6 @@ def check_ranges(declared: Any, values: Mapping[str, Any]) -> None:
 
 
 def _from_text(value: Any, hint: Any) -> Any:
-    """Parse a text as a number or boolean if the option expects one."""
     plain = plain_type(hint) if isinstance(value, str) else None
     if plain is bool:
         return {"true": True, "false": False}.get(value.lower(), value)
@@ -241,13 +232,7 @@ def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]
 
 
 class Reader:
-    """Reads values strictly by their annotations, collects all errors and leaves out invalid values.
-
-    It leaves invalid items out of a list, invalid keys and values out of a mapping, and invalid keys out of a section.
-    If a section lacks a required key, the entire section is left out.
-
-    If a number is out of range, the error mentions only the bound (`in_file`) or the full range (otherwise).
-    """
+    """Reads values strictly by their annotations, collects all errors and leaves out invalid values."""
 
     def __init__(self, show: Callable[[Any], str], *, in_file: bool = False) -> None:
         self.show, self.in_file = show, in_file
@@ -360,11 +345,7 @@ def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Option:
-    """One option with its name, its annotation, and its default, if any.
-
-    `written` is the placeholder for its value in help, unless this is just the option name in capitals. `description`
-    is the text of its `Doc`, and `notes` are all annotations.
-    """
+    """One option: its annotation (`notes`: all of them), its default if any, and its value as `written` in help."""
 
     name: str
     hint: Any

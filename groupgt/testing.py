@@ -96,7 +96,6 @@ def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Ma
 
 
 def _texts(batch: Batch) -> dict[str, str]:
-    """Return a one-word text for every id, for metrics that read texts."""
     names = {name for groups, _ in batch.values() for group in groups for name, _ in alternatives(group)}
     names |= {str(name) for _, ranking in batch.values() for name in ranking}
     return {name: f"word{name}" for name in names}

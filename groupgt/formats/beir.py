@@ -54,7 +54,6 @@ def table_in(folder: Path, name: str) -> Path | None:
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Return the files in a folder that have one of these endings, compressed or not."""
     files = (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
     return [path for path in files if ending_of(path.name) in endings]
 

@@ -124,7 +124,7 @@ def _gold(key: str) -> Groups:
 
 
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
-    """Make a weighted group from each aspect; query texts come from `../examples` if it exists."""
+    """Make a weighted group from each aspect and its supporting documents."""
     queries = Queries()
     aspects: dict[str, list[Record]] = {}
     first: dict[str, str] = {}

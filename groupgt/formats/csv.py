@@ -170,7 +170,7 @@ def _wide_cells() -> Iterator[None]:
 
 
 def read_ground_truth(source: Source, policy: Policy, *, words: Callable[[bytes], bytes] | None = None) -> GroundTruth:
-    """Read a row per judgment or query; for qrels with a header, `words` blanks out comment lines."""
+    """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`)."""
     faults = Faults()
     text = _Text.of(source, keep=True)
     if words is not None:

@@ -101,8 +101,7 @@ def column_names(value: Any) -> list[str] | None:
     """Return the names of the columns or keys of a file or frame; None if it has none or they are not available."""
     if frames.is_frame(value):
         return frames.names_of(value)
-    source = _file_at(value)
-    if source is None:
+    if (source := _file_at(value)) is None:
         return None
     from groupgt.formats.records import keys_of
 
@@ -127,8 +126,7 @@ def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bo
     """Return whether a file or frame has a declared column, or a name with which its path begins."""
     if columns[role] in names:
         return True
-    first = _first_names(columns[role])
-    if first:
+    if first := _first_names(columns[role]):
         return not set(first).isdisjoint(names) or any(_in_records(value, name) for name in first)
     # Such as `{}@`: what has the rows has this as well, and only one object has rows by key.
     if role != "rows":
@@ -284,14 +282,12 @@ def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:
 
 
 def _named(name: str, *, is_truth: bool) -> Format:
-    """Return the format with a name; raises `ConfigError` if there is none of this kind."""
     for each in words.FORMATS:
         if each.name == name and each.reads(is_truth=is_truth):
             return each
     from groupgt.formats import known
 
-    found = known.format_named(name, is_truth=is_truth)
-    if found is None:
+    if (found := known.format_named(name, is_truth=is_truth)) is None:
         names = known.format_names(is_truth=is_truth)
         raise ConfigError(f"format: expected {listed(names)}, found {name!r}{near_names(name, names)}")
     return found

@@ -134,11 +134,7 @@ def length_of(cell: Any) -> int | None:
 
 
 def call_of(cell: Any) -> int | None:
-    """Parse a search call number, given as a positive whole number or as text; returns None for anything else.
-
-    >>> call_of(2), call_of("2"), call_of(0), call_of(True)
-    (2, 2, None, None)
-    """
+    """Parse a search call number, given as a positive whole number or as text; returns None for anything else."""
     number = length_of(int(cell) if isinstance(cell, np.integer) else cell)
     return number or None
 
@@ -207,11 +203,7 @@ def number_in(cell: Any) -> Any:
 
 
 def ids_fault(qid: str, document: str) -> str | None:
-    """Return an error message for an invalid query id or document id, or None if both are valid.
-
-    >>> ids_fault("q1", "d1"), ids_fault("q1", " ")
-    (None, "the document id ' ' is blank")
-    """
+    """Return an error message for an invalid query id or document id, or None if both are valid."""
     if fault := id_fault(qid):
         return f"the query id {fault}"
     if fault := id_fault(document):
@@ -275,8 +267,7 @@ def scores_fault(scores: Any, count: int, key: str) -> str | None:
         return f"expected {SCORES} to be a list of numbers, found {display(scores)}"
     if len(scores) != count:
         return f"expected as many {SCORES} as {key} ({count}), found {len(scores)}"
-    wrong = [score for score in scores if finite_number(score) is None]
-    if not wrong:
+    if not (wrong := [score for score in scores if finite_number(score) is None]):
         return None
     return f"expected finite numbers as {SCORES}, found {display(wrong[0], LONGEST_CELL)}{unscored(wrong[0])}"
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, refuse
-from groupgt.formats import fields, tables
-from groupgt.formats.roles import NO_COLUMNS, Declared, Kind, canonical, has_paths, missing_columns, query_column
+from groupgt.formats import fields, roles, tables
+from groupgt.formats.roles import NO_COLUMNS, Declared, Kind
 from groupgt.formats.tables import Table
 from groupgt.formats.validity import MAX_INVALID_ROWS, Guard, is_id, normal_texts, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
@@ -32,10 +32,11 @@ from groupgt.runtime import pl
 ID_COLUMNS = {"qid", "group", "doc_id", *fields.NESTED}.union(
     *(field.columns for field in fields.FIELDS if field.kind == "id")
 )
-# The columns read from results.
 RUN_COLUMNS = (
     ID_COLUMNS | {"query", "score", "rank", fields.TRIAL, fields.BUILD, fields.SCORES} | fields.COLUMNS | fields.LISTS
 )
+# The column of what a series holds.
+SERIES: dict[Kind, str] = {"truth": "retrieval_gt", "run": "retrieved_ids", "corpus": "contents"}
 # The libraries whose frames lie on many machines.
 CLUSTERS = {"pyspark", "ray", "dask"}
 
@@ -109,9 +110,29 @@ def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_
     """Return a frame with everything in columns: pandas frames with their index, Hugging Face data sets as Arrow."""
     if library_of(value) not in ("pandas", "datasets"):
         return value
-    from groupgt.formats.indexed import of_data_set, of_pandas
+    if library_of(value) == "pandas":
+        return _with_index(value, title, kind, columns)
+    if isinstance(value, Mapping):
+        raise DataError(f"{title}: expected one split; pass only {' or '.join(map(repr, value))}")
+    if not hasattr(value, "num_rows"):
+        raise DataError(f"{title}: expected a data set in memory or on disk; load it without streaming=True")
+    return value.with_format("arrow")[:]
 
-    return of_pandas(value, title, kind, columns) if library_of(value) == "pandas" else of_data_set(value, title)
+
+def _with_index(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
+    """Return a pandas frame or series with its named index as a column; an unnamed index of texts is an error."""
+    key = "doc_id" if kind == "corpus" else "qid"
+    if not hasattr(value, "columns"):
+        value = value.to_frame() if value.index.nlevels > 1 else value.to_frame(SERIES[kind])
+    names = list(map(str, value.columns))
+    levels = [name for name in value.index.names if name is not None and str(name) not in names]
+    has_key = bool(roles.roles_in(names, kind, columns).keys() & ({key} if kind == "corpus" else {key, "query"}))
+    if not (levels or has_key) and len(value) and isinstance(value.index[0], (str, tuple)):
+        found = f"an unnamed index, which begins with {display(value.index[0])}"
+        axis = key if value.index.nlevels == 1 else ["qid", "doc_id"]
+        way = f"if it contains the ids, name it: .rename_axis({axis!r})"
+        raise DataError(f"{title}: the {key!r} column is missing: found {roles.shown_names(names)} and {found}; {way}")
+    return value.reset_index(level=levels) if levels else value
 
 
 def is_frame(value: Any) -> bool:
@@ -185,7 +206,7 @@ def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS, kind: Kind 
         return cells_of(value.iloc[:, names.index(name)]) if in_pandas else frame[name].to_list()
 
     table = Table(title, names, lru_cache(column), lambda row: f"{title}: row {row + 1}", declared=columns)
-    return table if not has_paths(names, columns) else tables.at_paths(table, is_truth=kind == "truth")
+    return table if not roles.has_paths(names, columns) else tables.at_paths(table, is_truth=kind == "truth")
 
 
 def _with_our_names(value: Any, title: str, columns: Declared) -> Any:
@@ -193,7 +214,7 @@ def _with_our_names(value: Any, title: str, columns: Declared) -> Any:
     value = value if is_pandas(value) else _lazy(value, title)
     names = list(map(str, value.columns)) if is_pandas(value) else value.collect_schema().names()
     _reject_duplicates(names, title)
-    if (renamed := canonical(names, columns)) == tuple(names):
+    if (renamed := roles.canonical(names, columns)) == tuple(names):
         return value
     return value.set_axis(renamed, axis=1) if is_pandas(value) else value.rename(dict(zip(names, renamed)))
 
@@ -217,12 +238,12 @@ def run_of(
     columns: Declared = NO_COLUMNS,
 ) -> Run:
     """Build a run from a frame; without a `qid` column, rows are assigned to `qids` in order."""
-    if columns and has_paths(names_of(value), columns):
+    if columns and roles.has_paths(names_of(value), columns):
         table = table_of(value, title, columns, "run")
         plain_columns = {name: tables.cells_of(table, name) for name in table.names}
         return run_of(pl.DataFrame(plain_columns, strict=False), title, qids, guard)
     if is_remote(value):
-        if fields.trial_column(canonical(remote_names(value), columns), title):
+        if fields.trial_column(roles.canonical(remote_names(value), columns), title):
             raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
         return Run(Remote(value, columns), source=title)
     in_memory = not isinstance(value, pl.LazyFrame)
@@ -235,8 +256,8 @@ def run_of(
     needed = RUN_COLUMNS | set(filter(None, [fields.repeats_in(shown)]))
     frame = _to_polars(value, needed, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
-    if (column := fields.repeats_in(names)) is not None and query_column(names) in names:
-        _refuse_repeats(frame, query_column(names), column, title, guard)
+    if (column := fields.repeats_in(names)) is not None and roles.query_column(names) in names:
+        _refuse_repeats(frame, roles.query_column(names), column, title, guard)
     keys = [name for name in fields.NESTED if name in names]
     if joined := [name for name in keys if frame.collect_schema()[name] == pl.String]:
         return _of_texts(guard(frame.collect), joined[0], shown, columns, title, qids)
@@ -306,8 +327,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     if len(row_qids) != len(rows):
         what = "without a qid column, rows are matched to the ground truth in order"
         raise DataError(f"{title}: {what}: expected {len(row_qids):,} rows, found {len(rows):,}")
-    twice = next((qid for qid, count in Counter(row_qids).items() if count > 1), None)
-    if twice is not None:
+    if (twice := next((qid for qid, count in Counter(row_qids).items() if count > 1), None)) is not None:
         raise DataError(f"{title}: query {display(twice)} has two rows")
 
     def column(name: str) -> dict[str, list[Any]]:
@@ -381,15 +401,14 @@ def _is_readable(column: str, kind: pl.DataType) -> bool:
 
 
 def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *, in_memory: bool) -> Run:
-    """Build a run of columns from a frame with one row per result."""
     schema = guard(frame.collect_schema)
     names = schema.names()
     order = "score" if "score" in names or "rank" not in names else "rank"
-    query = query_column(names)
+    query = roles.query_column(names)
     shapes = (query, "doc_id", order), (query, "retrieved_ids")
     if missing := min(([name for name in shape if name not in names] for shape in shapes), key=len):
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
-        raise DataError(f"{title}: {missing_columns(shown, missing, expected, 'run')}")
+        raise DataError(f"{title}: {roles.missing_columns(shown, missing, expected, 'run')}")
     if not schema[order].is_numeric():
         raise DataError(f"{title}: expected numbers in the {order!r} column, found {schema[order]}")
     call = schema.get(fields.CALL_COLUMN, pl.Null())
@@ -427,8 +446,7 @@ def truth_in(value: Any, policy: Policy, columns: Declared = NO_COLUMNS) -> Grou
     """Build ground truth from another library's qrels; returns None for other values. Raises `DataError`."""
     if library_of(value) == "ranx":
         return GroundTruth.of(dict(value.to_dict()), policy) if type(value).__name__ == "Qrels" else None
-    rows = _rows_with(value, "relevance", title := "ground truth")
-    if not rows:
+    if not (rows := _rows_with(value, "relevance", title := "ground truth")):
         return None
     names = [name for name in ("query_id", "doc_id", "relevance", "subtopic_id", "iteration") if hasattr(rows[0], name)]
     table = Table(

@@ -37,10 +37,7 @@ TOPICS = ("topic_id", "narrative_id", "qid")
 
 @dataclass(frozen=True)
 class Samples:
-    """Records with a question, references and results: the key of the question, and the keys of ids and texts of each.
-
-    A query without an id is identified by its question. A `separator` stands between several texts in one string.
-    """
+    """Records with a question, references and results; a `separator` stands between several texts in one."""
 
     question: str
     references: tuple[str, ...]

@@ -95,7 +95,6 @@ def _is_grade(value: Any) -> bool:
 
 
 def _is_group(value: Any) -> bool:
-    """Return whether a value is a group of an `open` act."""
     if not isinstance(value, dict) or not isinstance(value.get("docs"), dict):
         return False
     return isinstance(value.get("name"), str | NoneType) and all(map(_is_grade, value["docs"].values()))

@@ -39,11 +39,7 @@ _named_keys = lru_cache(maxsize=64)(canonical)
 
 
 def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
-    """Yield each object with its location; anything else is collected as an error.
-
-    Objects are lines, elements of an array, objects over several lines, or what one object lists under `data` or so,
-    unless they are not to be `unwrapped`.
-    """
+    """Yield each object with its location, from lines or arrays, or `unwrapped` from under `data` or so."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
     for where, text in _elements(source, faults) if is_spread(source) else source.located_lines():
@@ -96,8 +92,7 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
     while True:
         begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing at least
         if in_array and text.startswith("]", begin):
-            rest = text[begin + 1 :].strip()
-            if rest:
+            if rest := text[begin + 1 :].strip():
                 faults.add(where, f"expected the end of the file after the array, found {display(rest)}")
             return
         if not in_array and begin == len(text):
@@ -114,8 +109,7 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
         yield where, text[begin:position]
         if not in_array:
             continue
-        separator = _SEPARATOR.match(text, position)
-        if separator is None:
+        if (separator := _SEPARATOR.match(text, position)) is None:
             faults.add(where, "expected a comma or the end of the JSON array")
             return
         position = separator.end()
@@ -168,7 +162,7 @@ def has_surrogate(value: Any) -> bool:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read a line per query or per judgment; other keys of queries become columns."""
+    """Read a line per query (`{"qid", "query", "retrieval_gt", …}`) or per judgment (`{"qid", "doc_id", "grade"}`)."""
     faults = Faults()
     places: list[str] = []
     rows: list[Record] = []
@@ -241,7 +235,6 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
 
 
 def _refuse_mixed(kinds: set[str], source: Source) -> None:
-    """Raise `DataError` if some lines have results of another kind than others."""
     if {"list", "result"} <= kinds:
         raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
     if {"score", "rank"} <= kinds:
@@ -341,8 +334,7 @@ def _listed(cell: Any) -> list[Any]:
 
 def _ids_of(row: Record, key: str, where: str, faults: Faults) -> list[str]:
     """Return the result ids of a query, best first; invalid ids and scores are collected as errors."""
-    cells = row[key]
-    if cells is None:
+    if (cells := row[key]) is None:
         return []
     if not isinstance(cells, list):
         faults.add(where, f"expected {key} to be a list of ids, found {display(cells)}")

@@ -27,11 +27,7 @@ LINE_END, RETURN, BLANK, QUOTE = 10, 13, 32, 34
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a byte sequence from a table.
-
-    If it is `regular`, polars reads it correctly. If it has `plain_ids`, no cell is blank or contains characters that
-    are invalid in ids. `separators` counts the separators in `lines` lines; an `open_line` has not ended yet.
-    """
+    """The layout of bytes of a table: whether it is `regular` for polars and has `plain_ids`, and what it counts."""
 
     regular: bool = True
     plain_ids: bool = True
@@ -132,7 +128,6 @@ def _cut(content: Bytes) -> Iterator[Bytes]:
 
 
 def _streamed(source: Source) -> Iterator[Bytes]:
-    """Read content in chunks, each preceded by the previous byte."""
     last = b"\n"
     for piece in source.pieces(CHUNK):
         if piece:

@@ -42,7 +42,6 @@ TEXTS = (
 TOOL, MEMORY = "execute_tool", "search_memory"
 TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
 RETURNED = ("gen_ai.tool.call.result", "gen_ai.memory.records", "output.value")
-# The columns of a table of spans.
 TRACE_COLUMN, SPAN_COLUMN, ATTRIBUTE = "context.trace_id", "context.span_id", "attributes."
 # The keys under which an input in JSON contains the text of a query.
 INPUTS = ("query", "question", "input", "user_input")
@@ -148,7 +147,7 @@ class TraceSpan:
 
 
 def read_run(source: Source, *, by_session: bool = False, reranked: bool = True) -> Run:
-    """Read one query per trace, or per session, with the results of rerankers if `reranked`, or else of searches."""
+    """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors."""
     faults = Faults()
     tools = source.tool_spans
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
@@ -168,8 +167,7 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
     origins: dict[str, tuple[str, str, str | None]] = {}
     changed = 0
     for key, query_spans in queries.items():
-        searches = [span for span in query_spans if _is_outermost(span, spans, searching)]
-        if not searches:
+        if not (searches := [span for span in query_spans if _is_outermost(span, spans, searching)]):
             continue
         stages = [span for span in query_spans if _is_outermost(span, spans, searching | rerankers)]
         answering = _answering(stages, rerankers)
@@ -204,7 +202,6 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
 
 
 def _qid_of(key: str, spans: Sequence[TraceSpan], faults: Faults) -> str | None:
-    """Return the query id of the spans of a trace or session; None if they have none."""
     qids = list(dict.fromkeys(qid for span in spans if (qid := span.qid) is not None))
     if len(qids) > 1:
         faults.add(spans[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
@@ -318,7 +315,6 @@ def _folded(row: Any) -> Record:
 
 
 def _decoded(cell: Any) -> Any:
-    """Decode a JSON text; other values stay unchanged."""
     try:
         return json.loads(cell) if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "[") else cell
     except (ValueError, RecursionError):

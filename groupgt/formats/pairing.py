@@ -16,7 +16,6 @@ from groupgt.model.run import Run
 from groupgt.model.values import normal_text
 
 T = TypeVar("T")
-# How many queries without a partner are named.
 NAMED = 3
 
 
@@ -76,8 +75,6 @@ def _refuse_other_numbers(run: Run, truth: GroundTruth) -> None:
 
 
 def _renamed(run: Run, names: Mapping[str, str]) -> Run:
-    """Rename the queries of results in memory."""
-
     def renamed(rows: Mapping[str, T]) -> dict[str, T]:
         return {names[key]: cells for key, cells in rows.items()}
 

@@ -65,7 +65,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_run(source: Source, qids: list[str] | None = None) -> Run:
-    """Read long or nested results; AutoRAG's rows without `qid` are assigned to `qids` in order."""
+    """Read long (`qid, doc_id, score | rank`) or nested (`qid, retrieved_ids[, retrieve_scores]`) results."""
     guard, columns = _guard_of(source), source.columns
     run = frames.run_of(scan(source), str(source.path), qids, guard=guard, columns=columns)
     return replace(run, name=without_endings(source.path.name))

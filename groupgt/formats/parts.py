@@ -28,11 +28,7 @@ T = TypeVar("T")
 
 
 def is_url(path: object) -> TypeGuard[str]:
-    """Return whether a path is a URL, such as `s3://bucket/run.parquet`.
-
-    >>> is_url("s3://bucket/run.parquet"), is_url("C://runs/a.trec"), is_url("runs/a.trec")
-    (True, False, False)
-    """
+    """Return whether a path is a URL, such as `s3://bucket/run.parquet`."""
     return isinstance(path, str) and URL.match(path) is not None
 
 
@@ -46,8 +42,7 @@ def files_of(path: AnyPath) -> list[Path] | None:
         files = [Path(file) for file in glob.glob(text, recursive=True) if Path(file).is_file()]
     else:
         return None
-    files = sorted(file for file in files if file.name[0] not in "._")
-    if not files:
+    if not (files := sorted(file for file in files if file.name[0] not in "._")):
         raise DataError(f"{text}: {'the folder contains no files' if folder.is_dir() else 'no file matches'}")
     return files
 

@@ -153,8 +153,7 @@ class Queries:
 
     def once(self, name: Hashable, what: str) -> bool:
         """Return whether a name occurs for the first time; if not, add an error that gives both locations."""
-        again = self._firsts.again(name, self.where)
-        if again:
+        if again := self._firsts.again(name, self.where):
             self.fault(f"{what} twice {again}")
         return not again
 
@@ -183,8 +182,7 @@ class Queries:
         if not isinstance(cells, list):
             self.fault(f"expected a list as {key}, found {display(cells)}")
             return []
-        invalid = [cell for cell in cells if not isinstance(cell, kind)]
-        if invalid:
+        if invalid := [cell for cell in cells if not isinstance(cell, kind)]:
             self.fault(f"expected {_NAMES[kind]} in {key}, found {display(invalid[0])}")
         return [cell for cell in cells if isinstance(cell, kind)]
 
@@ -200,8 +198,7 @@ class Queries:
     def ids_at(self, record: Record, key: str) -> list[str]:
         """Return the ids in the list at a key."""
         cells = self.list_at(record, key, object)
-        invalid = [cell for cell in cells if id_text(cell) is None]
-        if invalid:
+        if invalid := [cell for cell in cells if id_text(cell) is None]:
             self.fault(f"expected ids (strings or integers) in {key}, found {display(invalid[0])}")
         return [name for cell in cells if (name := id_text(cell)) is not None]
 

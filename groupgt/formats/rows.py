@@ -35,11 +35,7 @@ BLOCK = 1 << 14
 
 
 def number_text(value: float) -> str:
-    """Format a number so that it reads back as the same double.
-
-    >>> number_text(2.0), number_text(1234567.25)
-    ('2', '1234567.25')
-    """
+    """Format a number so that it reads back as the same double."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 

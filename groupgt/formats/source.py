@@ -37,7 +37,6 @@ HEAD, LONGEST_HEAD = 1 << 16, 1 << 26
 ZSTD_PIECE = 1 << 11
 T = TypeVar("T")
 AnyPath = str | os.PathLike[str]
-# The path that stands for standard input.
 STANDARD_INPUT = "-"
 # The cells of a row or an object, by their keys.
 Record = dict[str, Any]
@@ -150,10 +149,7 @@ class Source:
 
     @cached_property
     def data(self) -> bytes:
-        """The full content without a byte order mark.
-
-        Raises `DataError` for UTF-16, for damaged files, and for content larger than the ceiling.
-        """
+        """The full content without a byte order mark; raises `DataError` if it is UTF-16, damaged or too large."""
         return self._content() or b""
 
     def _content(self, limit: int | None = None) -> bytes | None:
@@ -344,15 +340,13 @@ class Source:
 
 
 def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:
-    """Decompress consecutive zstd frames."""
     packed = file.read(ZSTD_PIECE)
     while packed:
         frame = zstd.ZstdDecompressor()
         while not frame.eof:
             if not packed:
                 raise zstd.ZstdError("the last frame is not complete")
-            content = frame.decompress(packed)
-            if content:
+            if content := frame.decompress(packed):
                 yield content
             packed = b"" if frame.eof else file.read(ZSTD_PIECE)
         packed = frame.unused_data or file.read(ZSTD_PIECE)
@@ -365,11 +359,7 @@ def _content_of(stream: TextIO) -> bytes:
 
 
 def bytes_text(size: int) -> str:
-    """Format a number of bytes for a message.
-
-    >>> bytes_text(1_500_000_000), bytes_text(2_000_000)
-    ('1.50 GB', '2 MB')
-    """
+    """Format a number of bytes for a message."""
     return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 

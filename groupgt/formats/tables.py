@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +50,7 @@ OWN = ("qid", "query", "retrieval_gt", SHAPE, *NAMED.values(), NONRELEVANT)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns as a reader yields them.
-
-    `column` returns the cells of a named column, `place` the location of a row. If cells are `text`, as in CSV, numbers
-    and lists are parsed from them. `faults` is what the reader itself reports, and `where` the location of the header.
-    """
+    """Columns as a reader yields them; in `text`, as in CSV, numbers and lists are parsed. `where` is the header."""
 
     title: str
     names: Sequence[str]
@@ -165,12 +160,16 @@ def cells_of(table: Table, name: str | None, rows: int | None = None) -> list[An
     return [None if cell is ABSENT else cell for cell in table.column(name)]
 
 
-def _lists(table: Table) -> Lists:
-    """Return what reads the lists of ids of a table."""
-    from groupgt.formats.columns import Lists, columns_in
+def _lists(table: Table) -> tuple[Lists, Callable[[str, str], list[Any]]]:
+    """Return what reads the lists of ids of a table, and what returns those of a role in a column."""
+    from groupgt.formats.columns import Column, Lists, columns_in
 
-    declared = columns_in(table.names, table.declared)
-    return Lists(table.faults, declared, partial(cells_of, table), table.place)
+    lists, declared = Lists(table.faults), columns_in(table.names, table.declared)
+
+    def column(role: str, name: str) -> list[Any]:
+        return lists.column(cells_of(table, name), declared.get(role, Column(name)), role, table.place)
+
+    return lists, column
 
 
 def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
@@ -192,8 +191,8 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     if any(ABSENT in table.column(name) for name in needed):
         answerable = cells_of(table, roles.get("answerable"))
         _present(table, needed, {row for row, cell in enumerate(answerable) if cell is not None and not cell})
-    lists = _lists(table)
-    groups = lists.column("retrieval_gt", roles["retrieval_gt"])
+    lists, column = _lists(table)
+    groups = column("retrieval_gt", roles["retrieval_gt"])
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
         what = f"the {roles['retrieval_gt']} column contains texts, such as {display(text)}, not ids"
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
@@ -206,7 +205,7 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     keys = [canonical.get(name, name) for name in table.names]
     texts = [None if text is None else str(text) for text in cells_of(table, roles.get("query"))]
     others = {key: name for key, name in zip(keys, table.names) if key not in OWN}
-    columns: dict[str, Any] = {what: lists.column(role, roles[role]) for what, role in named.items()}
+    columns: dict[str, Any] = {what: column(role, roles[role]) for what, role in named.items()}
     columns["texts"] = texts if any(text is not None for text in texts) else None
     columns["columns"] = {key: cells_of(table, name) for key, name in others.items()}
     with table.faults.merging():
@@ -218,8 +217,7 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
 
 def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
     """Return groups followed by the documents judged non-relevant, as groups with grade 0."""
-    ids = plain(ids)
-    if ids is None:
+    if (ids := plain(ids)) is None:
         return groups
     if not isinstance(ids, list):
         table.faults.add(table.place(row), f"expected {NONRELEVANT} to be a list, found {display(ids)}")
@@ -364,9 +362,9 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     groups = texts_of_ids(table.column(roles["group"])) if "group" in roles else None
     qids = texts_of_ids(_qids(table, roles, len(documents)))
     rows = Judged(qids, texts_of_ids(documents), cells, grades, groups, table.place)
-    lists = _lists(table)
-    named = {what: lists.column(role, roles[role]) for what, role in NAMED.items() if role in roles}
-    others: dict[str, Any] = {what: _named_by(rows, column) for what, column in named.items()}
+    lists, column = _lists(table)
+    named = {what: column(role, roles[role]) for what, role in NAMED.items() if role in roles}
+    others: dict[str, Any] = {what: _named_by(rows, cells) for what, cells in named.items()}
     if "weight" in roles and groups is not None:
         others["weights"] = _weights(table, rows, roles["weight"])
     shape = "flat" if groups is None else _shape_in(table, "subtopics")
@@ -410,7 +408,6 @@ def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
 
 
 def _named_by(rows: Judged, cells: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the ids that the rows of each query name."""
     ids: dict[str, list[Any]] = {}
     for qid, cell in zip(rows.qids, cells):
         cell = plain(cell)

@@ -36,10 +36,7 @@ MARCO = "qid pid rank"
 
 
 def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
-    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if unambiguous.
-
-    Each subtopic is a group; without subtopics, each document is its own group. A header line may name the columns.
-    """
+    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if unambiguous."""
     if not columns and _has_header(source):
         return _with_header(source, policy)
     return _truth(source, policy, columns, _rows(source, columns))
@@ -169,11 +166,7 @@ def _split(source: Source) -> _Rows | None:
 
 
 def _is_without_iter(source: Source, rows: _Rows) -> bool:
-    """Return whether qrels have the columns `qid doc rel`, as in MS MARCO and Cranfield.
-
-    Raises `DataError` if they may also be `qid iter doc`.
-    The last column contains grades, not documents, if a value repeats within a query, or if there is only one value.
-    """
+    """Return whether qrels are `qid doc rel`; raises `DataError` if they may also be `qid iter doc`."""
     if rows.width != len(WITHOUT_ITER.split()) or rows.others or not rows.words:
         return False
     qids, documents, cells = map(rows.column, range(3))
@@ -313,8 +306,7 @@ def _results(
                 continue
             fault = _line_fault(line, cells)
         if not fault:
-            score = validity.number_of_bytes(cells[4])
-            if score is not None:
+            if (score := validity.number_of_bytes(cells[4])) is not None:
                 yield cells[0], cells[2], score, cells[3]
                 continue
             fault = f"query {display(cells[0].decode())}: {score_fault(cells[4].decode())}"
@@ -399,10 +391,7 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
 
 
 def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
-    """Return the results at a URL as columns; `lines` is only called to locate errors.
-
-    Lines are split at whitespace, which is slower than reading a table but reliable; invalid lines get no score.
-    """
+    """Return the results at a URL as columns, with no score for invalid lines; `lines` serves to locate errors."""
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
@@ -420,11 +409,7 @@ def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
 def run_fault(
     rankings: Iterable[tuple[str, Sequence[str], Sequence[float] | None]], *, in_single: bool = False
 ) -> str | None:
-    """Explain why results, given best first, cannot be written as a TREC run; returns None if they can.
-
-    Ids must not contain whitespace, and TREC readers order results by score, and equal scores by id. Either all queries
-    have scores, or none. With `in_single`, the order must also hold in single precision, in which trec_eval compares.
-    """
+    """Explain why results, given best first, cannot be written as a TREC run (read `in_single` precision), or None."""
     with_scores: dict[bool, str] = {}
     for qid, ids, scores in rankings:
         # All ids at once: one with a blank would split into two words, or none.

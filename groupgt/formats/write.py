@@ -197,11 +197,7 @@ def write_run(
     calls: Calls | None = None,
     trials: Trials = NO_TRIALS,
 ) -> list[str]:
-    """Write results; TREC runs get 1 ÷ rank as scores if results have none, or scores that give another order.
-
-    Returns a list of everything that the format cannot represent. Raises `DataError`, before anything is written, if
-    the results cannot be written.
-    """
+    """Write results and list what the format cannot represent; TREC scores become 1 ÷ rank if they must."""
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")

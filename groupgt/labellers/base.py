@@ -191,10 +191,7 @@ def query_of(truth: GroundTruth, alternative: int) -> str:
 def matches_of(
     truth: GroundTruth, query: Ints, keys: list[str], pair: Ints, alternative: Ints, **parts: Ints
 ) -> Matches:
-    """Build a table in which result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`.
-
-    Other results hit nothing. Results are sorted by query. `parts` may contain `low` and `high`.
-    """
+    """Build a table in which result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`."""
     order = np.lexsort((alternative, pair))
     pair, alternative = pair[order], alternative[order]
     hitting, owner = np.unique(pair, return_inverse=True)

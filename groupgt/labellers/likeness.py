@@ -21,7 +21,6 @@ from groupgt.model.values import TEXT, kind_of
 
 # Tolerance of thresholds: this much is subtracted before scores are compared with them.
 SLACK = 1e-9
-# Number of pairs that are compared at a time.
 BLOCK = 500_000
 # Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
 # kana, and Han with its extensions. Combining characters that follow stay with their character.
@@ -32,9 +31,7 @@ ALONE += "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u0f90-\u0fbc\u102b-\u103e"
 MARKS += "\u1a55-\u1a7f\u1b34-\u1b44\ua980-\ua983\ua9b3-\ua9c0"
 MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
-# A character that is a separate word.
 LONE = re.compile(f"[{ALONE}][{MARKS}]*")
-# Hint when texts of alternatives are missing.
 REFERENCE = "name its corpus as `reference`, or write {text: …}"
 
 
@@ -84,10 +81,7 @@ BECOMES = {keep: Cached(partial(_becomes, " {} " if keep else " ")) for keep in 
 
 @dataclass(frozen=True, eq=False)
 class TextPairs:
-    """Distinct pairs of texts to compare; pair i is `results[result[i]]` and `alternatives[alternative[i]]`.
-
-    Input pair p is stored at index `pair_of[p]`; equal pairs of texts are compared only once.
-    """
+    """Distinct pairs of texts: pair i has `result[i]` and `alternative[i]`, and input pair p is pair `pair_of[p]`."""
 
     results: list[str]
     alternatives: list[str]
@@ -155,10 +149,7 @@ METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
 
 
 def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
-    """Count the words that two texts have in common; a repeated word counts as often as it occurs in both texts.
-
-    Also returns the number of words in each distinct result text and alternative text.
-    """
+    """Count the words, with repeats, that two texts have in common, and the words of each distinct text."""
     codes: dict[str, int] = {}
     result, result_word, result_sizes = _coded(pairs.results, codes, split)
     alternative, alternative_word, alternative_sizes = _coded(pairs.alternatives, codes, split)

@@ -23,7 +23,6 @@ from groupgt.runtime import pl
 
 # Shares are exact to one part in this number: products with lengths up to 10^12 fit 64-bit integers.
 PARTS = 10**6
-# Number of pairs that are processed at a time.
 BLOCK = 4_000_000
 # The number of each document with judgments.
 Numbers = Mapping[str, int]
@@ -168,7 +167,6 @@ class Spans(Labeller):
     def _match_chunks(self, truth: GroundTruth, chunks: Chunks, alternatives: Places, numbers: Numbers) -> Matches:
         """Match every chunk in the table; the matches are the same for all queries."""
         document = np.fromiter((numbers.get(name, -1) for name in chunks.docs), np.int64, len(chunks))
-        # Documents without judgments are excluded before the join.
         judged = np.flatnonzero(document >= 0)
         places = Places(document[judged], chunks.start[judged], chunks.end[judged] + self.beyond)
         row, alternative, low, high = self._joined(places, alternatives)
@@ -180,7 +178,6 @@ class Spans(Labeller):
     def _match_carried(self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Numbers) -> Matches:
         query, keys = results.queries, results.names
         carried = self._carried(truth, query, keys, numbers)
-        # Documents without judgments in a query are excluded before the join.
         size = len(numbers)
         of_alternatives = truth.query_of * size + alternatives.document
         of_results = query * size + carried.document
@@ -193,8 +190,7 @@ class Spans(Labeller):
         """Parse result spans from their names; the document is −1 if it has no judgments."""
         names = pl.Series("key", keys, dtype=pl.String)
         parts = names.str.extract_groups(SPELLED).struct.unnest()
-        without = np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist()
-        if without:
+        if without := np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist():
             where = f"results of query {truth.qids[int(query[without[0]])]!r}"
             what = "expected results with doc, start and end, or a chunk table (the `chunks` option)"
             more = f", and {len(without) - 1:,} more like it" if len(without) > 1 else ""
@@ -260,7 +256,6 @@ class Spans(Labeller):
 
 
 def _places_of(truth: GroundTruth) -> list[Span]:
-    """Return the spans of all alternatives in ground truth that contains only spans."""
     return [form for form in truth.forms or () if isinstance(form, Span)]
 
 
@@ -274,8 +269,7 @@ def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> No
 def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
     """Warn about judged documents without chunks; raise `DataError` if all of them have none."""
     there = set(chunks.docs)
-    absent = [name for name in documents if name not in there]
-    if not absent:
+    if not (absent := [name for name in documents if name not in there]):
         return
     some = ", ".join(map(display, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(documents):

@@ -143,8 +143,7 @@ class GroundTruth(Written):
             return truth
         excluded, harmful = named
         others_of: dict[str, Sequence[Collection[str]]] = {"relevant": truth._relevant_ids()}
-        left_out = read_named("excluded", truth.qids, excluded, others_of, place)
-        if left_out:
+        if left_out := read_named("excluded", truth.qids, excluded, others_of, place):
             others_of["excluded"] = left_out
         banned = read_named("harmful", truth.qids, harmful, others_of, place)
         return replace(truth, excluded=left_out, harmful=banned)._with_harmful_judged()
@@ -205,21 +204,21 @@ class GroundTruth(Written):
         return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, unsplit=self.unsplit)
 
     def under(self, policy: Policy) -> GroundTruth:
-        """Apply another policy; raises `ConfigError` if it requires an importance that no group has."""
+        """Apply another policy, which decides which grades are relevant and which groups count.
+
+        Raises `ConfigError` if the policy requires an importance level that no group has.
+        """
         judged_by = self if policy == self.policy else replace(self, policy=policy)
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
 
     def _of_importance(self, selected: tuple[str, ...]) -> GroundTruth:
         importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
-        unknown = [name for name in selected if name not in importances]
-        if unknown:
+        if unknown := [name for name in selected if name not in importances]:
             has = f"its groups have {listed(importances)}" if importances else "none of its groups has an importance"
             what = f"the ground truth has no groups with importance {unknown[0]!r}"
             raise ConfigError(f"policy importance: {what}; {has}{near_names(unknown[0], importances)}")
         kept = np.array([name in selected for name in self.importance or ()], dtype=np.bool_)
-        if kept.all():
-            return self
-        return replace(self.of_groups(kept), judged=self.per_query > 0)
+        return self if kept.all() else replace(self.of_groups(kept), judged=self.per_query > 0)
 
     def of_groups(self, kept: Bools) -> GroundTruth:
         """Keep only these groups and their alternatives."""

@@ -41,7 +41,6 @@ HIGHEST_USUAL_GRADE = 5
 NO_ID = "N/A"
 # The kinds of alternative (id, span, text): the key that only this kind has, with its other keys.
 SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
-# The column that declares queries without an answer.
 ANSWERABLE = "answerable"
 # What files and frames write for true, false, and nothing.
 STATED: dict[str, bool | None] = {
@@ -310,16 +309,14 @@ class _Reader:
 
     def cells(self, row: Any) -> list[Any]:
         """Return the groups in a row; the policy decides how to read a flat list."""
-        row = plain(row)
-        if row is None:
+        if (row := plain(row)) is None:
             return []
         if isinstance(row, (set, frozenset)):
             row = sorted(row, key=str)
         if not isinstance(row, (list, tuple)):
             raise _GroupError(f'expected a list of groups such as [["a", "b"], ["c"]], found {display(row)}')
         cells = [plain(cell) for cell in row]
-        ids = [cell for cell in cells if id_text(cell) is not None]
-        if not ids:
+        if not (ids := [cell for cell in cells if id_text(cell) is not None]):
             return cells
         if len(ids) < len(cells):
             raise _GroupError(f"one list mixes ids and groups: {display(row)}; put every id into a group")
@@ -417,11 +414,7 @@ class _Reader:
 
 
 def _record_in(cells: Sequence[Any]) -> str | None:
-    """Explain what a group seems to be if it holds more than ids, such as an id and its grade; None for a group of ids.
-
-    >>> _record_in(["a", "b"]), _record_in(["a", 2]).partition(":")[0]
-    (None, 'a group contains only ids')
-    """
+    """Explain what a group seems to be if it holds more than ids, such as an id and its grade; None otherwise."""
     kinds = {"text" if isinstance(cell, str) else "number" for cell in cells if not isinstance(cell, Mapping)}
     inner = next((cell for cell in cells if isinstance(plain(cell), (list, tuple)) and not isinstance(cell, str)), None)
     numbers = [cell for cell in cells if finite_number(cell) is not None]

@@ -43,15 +43,13 @@ class Judgments(_Remembering):
     Each alternative is one membership: a document in two groups counts as two alternatives. Alternatives are sorted by
     query, then by group; groups are sorted by query.
 
-    `alternative_group` is −1 if the alternative is judged non-relevant: its grade is ≤ 0, or below `level` if a level
-    is set. `byte_order` ranks the documents of some alternatives by id in byte order within each query. `zeros` marks
-    queries that count although they have no group, shape (Q,). If some sets of alternatives are needed together,
-    `alternative_set` contains the set number of each member, or −1 for alternatives in no set. `unanswerable` marks
-    queries that are declared to have no answer, shape (Q,); only a few metrics are defined for them, and these metrics
-    are undefined for all other queries. `harmful` marks alternatives that must not be retrieved, shape (A,), if there
-    are any. `with_level` makes the judgments of the same ground truth at another level;
-    their alternatives are the same, in the same order. `highest` is the highest grade of a ground truth of which these
-    are only some queries.
+    `alternative_group` is −1 if the alternative is judged non-relevant: its grade is ≤ 0, or below `level` if one is
+    set. `byte_order` ranks documents by id in byte order within each query. `zeros` marks queries that count although
+    they have no group, shape (Q,). If sets of alternatives are needed together, `alternative_set` contains the number
+    of each alternative's set, or −1. `unanswerable` marks queries that are declared to have no answer, shape (Q,); only
+    a few metrics are defined for them. `harmful` marks alternatives that must not be retrieved, shape (A,).
+    `with_level` makes the judgments at another level, with the same alternatives in the same order. `highest` is the
+    highest grade of a ground truth of which these are only some queries.
     """
 
     size: int
@@ -253,8 +251,7 @@ class Hits(_Remembering):
     @cached_property
     def part(self) -> Bools:
         """Mask of the rows that hit a member of a set without completing it: only the last member hits the group."""
-        of_set = self.judgments.alternative_set
-        if of_set is None:
+        if (of_set := self.judgments.alternative_set) is None:
             return np.zeros(len(self.alternative), dtype=np.bool_)
         row = np.flatnonzero((of_set[self.alternative] >= 0) & ~self.repeat)
         number = of_set[self.alternative[row]]

@@ -141,7 +141,11 @@ class Policy:
 
     @property
     def changes(self) -> str:
-        """Fields that differ from their defaults."""
+        """Fields that differ from their defaults.
+
+        >>> Policy(missing="skip").changes
+        'missing=skip'
+        """
         usual = PRESETS["default"].as_texts
         return ", ".join(f"{name}={text}" for name, text in self.as_texts.items() if text != usual.get(name))
 
@@ -160,7 +164,6 @@ class Policy:
         return ", ".join(f"{name}={text}" for name, text in self.as_texts.items())
 
 
-# The choices of each field that has any.
 # Usual choices that are not written.
 UNSAID = (("unjudged", "nonrelevant"), ("absent", "warn"))
 _CHOICES = {name: choices(option.hint) for name, option in options_of(Policy).items()}

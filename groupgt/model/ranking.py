@@ -35,11 +35,7 @@ def repeat_fault(name: str) -> str:
 
 
 def rank_keys(ids: Sequence[str], scores: Sequence[float], ties: str = "id") -> Sequence[Any]:
-    """Return a key for each result; the greatest ranks first. Strings compare like their bytes in UTF-8.
-
-    >>> rank_keys(["a", "b"], [0.5, 0.5])
-    [(0.5, 'a'), (0.5, 'b')]
-    """
+    """Return a key for each result; the greatest ranks first. Strings compare like their bytes in UTF-8."""
     columns = {"score": scores, "tie": ids}
     chosen = [columns[name] for name in deciding(ties)]
     return list(zip(*chosen)) if len(chosen) > 1 else scores

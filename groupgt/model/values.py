@@ -92,20 +92,12 @@ def normal_text(text: str) -> str:
 
 
 def unnamed(size: int) -> list[str]:
-    """Return names for results without ids, in a form that no id has; only the text labeller can match such results.
-
-    >>> unnamed(2)
-    ['(result 1)', '(result 2)']
-    """
+    """Return names for results without ids, in a form that no id has; only the text labeller can match such results."""
     return [f"(result {rank})" for rank in range(1, size + 1)]
 
 
 def total(key: Ints, terms: Floats, size: int) -> Floats:
-    """Return Σ terms for each key, shape (size,).
-
-    >>> total(np.array([0, 0, 2]), np.array([1.0, 2.0, 4.0]), 3).tolist()
-    [3.0, 0.0, 4.0]
-    """
+    """Return Σ terms for each key, shape (size,)."""
     return np.bincount(key, terms, minlength=size).astype(np.float64, copy=False)
 
 
@@ -199,11 +191,7 @@ class Chunks:
 
 
 def is_order_only(scores: Sequence[float], ranks: Ints) -> bool:
-    """Return whether scores only repeat the ranks, as −rank or 1 ÷ rank, because the results came without scores.
-
-    >>> is_order_only([1.0, 0.5], np.array([1, 2])), is_order_only([0.9, 0.5], np.array([1, 2]))
-    (True, False)
-    """
+    """Return whether scores only repeat the ranks, as −rank or 1 ÷ rank, because the results came without scores."""
     several = bool(ranks.max(initial=0) > 1)
     return several and (np.array_equal(scores, -ranks) or np.array_equal(scores, 1 / ranks))
 
@@ -283,8 +271,7 @@ class Lengths:
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
         """Return a mapping that includes these ids if their lengths are available; each text is counted only once."""
-        lengths = self.known.get(unit)
-        if lengths is not None:
+        if (lengths := self.known.get(unit)) is not None:
             return lengths
         counted = self._counted.setdefault(unit, {})
         if fresh := [name for name in dict.fromkeys(ids) if name not in counted and name in self.texts]:
