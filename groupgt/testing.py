@@ -79,10 +79,6 @@ def _test_of(name: str, metric: Metric) -> Callable[[Batch, int], None]:
     return ask
 
 
-# ---- laws ---------------------------------------------------------------------------------------------------------
-# Each returns what breaks it in a batch, one line each.
-
-
 def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Mapping[Metric, Floats]:
     """Evaluate each metric on a batch, shape (Q,). An exception counts as a failed assertion."""
     groups_of = {qid: groups for qid, (groups, _) in batch.items()}
@@ -103,7 +99,7 @@ def _texts(batch: Batch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """A law as text, with a function that finds violations in a batch and a test for the metrics it applies to."""
+    """A law as text, with a function that lists violations in a batch and a test for the metrics it applies to."""
 
     says: str
     broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]
@@ -208,9 +204,6 @@ LAWS = {
     "alone": Law("a query's value does not depend on which other queries are evaluated with it", alone),
     "text": Law("the text of a metric is read back as the same metric", text),
 }
-
-
-# ---- what laws apply to ------------------------------------------------------------------------------------------
 
 
 def batches(most: int = 6) -> Any:

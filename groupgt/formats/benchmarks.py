@@ -61,19 +61,11 @@ CRUX_KEYS = (("id", "docid"), ("example_id", "pid"))
 CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
 # The category of LoCoMo's questions that the conversation does not answer, and what separates joined turns.
 ADVERSARIAL, TURNS = 5, re.compile(r"[;,\s]+")
-RANKED_ITEMS = {
-    "qid": "question_id",
-    "query": "question?",
-    "retrieved_ids": "retrieval_results.ranked_items[].corpus_id",
-    "text": "retrieval_results.ranked_items[].text?",
-}
-CONTEXTS = {
-    "qid": "task_id",
-    "query": "input?[-1]?.text?",
-    "retrieved_ids": "contexts[].document_id",
-    "retrieve_scores": "contexts[].score?",
-    "text": "contexts[].text?",
-}
+_ITEMS = "retrieval_results.ranked_items[]"
+RANKED_ITEMS = {"qid": "question_id", "query": "question?"}
+RANKED_ITEMS |= {"retrieved_ids": f"{_ITEMS}.corpus_id", "text": f"{_ITEMS}.text?"}
+CONTEXTS = {"qid": "task_id", "query": "input?[-1]?.text?", "retrieved_ids": "contexts[].document_id"}
+CONTEXTS |= {"retrieve_scores": "contexts[].score?", "text": "contexts[].text?"}
 RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 

@@ -33,7 +33,6 @@ QUERY_IDS, QUERY_TEXTS = NAMES["queries"]["qid"], NAMES["queries"]["query"]
 _TOPIC = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?=</\1\s*>|<\1[\s>]|\Z)", re.IGNORECASE | re.DOTALL)
 _NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
 _LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
-T = TypeVar("T")
 V = TypeVar("V")
 # AutoRAG's column of the first and the last character of a passage, both inclusive.
 AUTORAG = "start_end_idx"
@@ -114,7 +113,8 @@ def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, 
 
     faults = Faults()
     rows = _frame_rows(path, title) if is_frame(path) else _document_rows(_source_of(path), faults)
-    if not (texts := _by_id(_numbered(rows, title), document, "document", faults)):
+    located = ((where, document(row)) for where, row in _numbered(rows, title))
+    if not (texts := _by_id(located, "document", faults)):
         raise DataError(f"{title}: the corpus contains no documents")
     return {name: text for name, text in texts.items() if text is not None}
 
@@ -155,14 +155,11 @@ def _first_of(names: Iterable[str], row: Record) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def _by_id(
-    rows: Iterable[tuple[str, T]], read: Callable[[T], tuple[str, V] | str], called: str, faults: Faults
-) -> dict[str, V]:
-    """Return a value for each id; `read` returns the id and value from a row, or an error message."""
+def _by_id(rows: Iterable[tuple[str, tuple[str, V] | str]], called: str, faults: Faults) -> dict[str, V]:
+    """Return a value for each id, from located rows with an id and its value, or an error message."""
     values: dict[str, V] = {}
     firsts = Firsts()
-    for where, row in rows:
-        cells = read(row)
+    for where, cells in rows:
         if isinstance(cells, str):
             faults.add(where, cells)
         elif again := firsts.again(cells[0], where):
@@ -198,7 +195,8 @@ def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     first = next(rows, None)
     if first is not None and optional and not _has_places(first[1]):
         return None
-    places = _by_id(chain(() if first is None else (first,), rows), _chunk, "chunk", faults)
+    located = ((where, _chunk(row)) for where, row in chain(() if first is None else (first,), rows))
+    places = _by_id(located, "chunk", faults)
     if not (spans := {name: span for name, span in places.items() if span is not None}):
         raise DataError(f"{source.path}: the table contains no chunks")
     if lost := [name for name, span in places.items() if span is None]:
@@ -301,14 +299,14 @@ def read_queries(path: AnyPath) -> dict[str, str]:
     """
     source = Source.at(queries_file(Path(path)))
     faults = Faults()
-    if not (texts := _by_id(_query_rows(source, faults), _query, "query", faults)):
+    located = ((where, _query(*cells)) for where, cells in _query_rows(source, faults))
+    if not (texts := _by_id(located, "query", faults)):
         raise DataError(f"{source.path}: expected queries (TREC topics, TSV, JSONL or BEIR), found none")
     return texts
 
 
-def _query(cells: tuple[Any, Any]) -> tuple[str, str] | str:
+def _query(qid: Any, text: Any) -> tuple[str, str] | str:
     """Return the id and the text of a query, or an error message."""
-    qid, text = cells
     if (name := id_text(qid)) is None:
         return f"expected a query id (a string or integer), found {display(qid)}"
     if fault := id_fault(name):

@@ -33,14 +33,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Field:
-    """A result field.
-
-    Args:
-        name: The internal name.
-        kind: The type of its cells.
-        columns: Its column names in tables with one row per result; the first one present is used.
-        nested: Its column name in tables with one list per query; empty if there is none.
-    """
+    """A result field: in the first of its `columns`, or as the list `nested` where a row is a query (empty: never)."""
 
     name: str
     kind: Literal["length", "call", "text", "id", "span"]

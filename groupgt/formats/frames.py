@@ -29,12 +29,10 @@ from groupgt.model.validity import id_text, plain
 from groupgt.model.values import SCORE, normal_text, unnamed
 from groupgt.runtime import pl
 
-ID_COLUMNS = {"qid", "group", "doc_id", *fields.NESTED}.union(
-    *(field.columns for field in fields.FIELDS if field.kind == "id")
-)
-RUN_COLUMNS = (
-    ID_COLUMNS | {"query", "score", "rank", fields.TRIAL, fields.BUILD, fields.SCORES} | fields.COLUMNS | fields.LISTS
-)
+_IDS = (field.columns for field in fields.FIELDS if field.kind == "id")
+ID_COLUMNS = {"qid", "group", "doc_id", *fields.NESTED}.union(*_IDS)
+_OWN = {"query", "score", "rank", fields.TRIAL, fields.BUILD, fields.SCORES}
+RUN_COLUMNS = ID_COLUMNS | _OWN | fields.COLUMNS | fields.LISTS
 # The column of what a series holds.
 SERIES: dict[Kind, str] = {"truth": "retrieval_gt", "run": "retrieved_ids", "corpus": "contents"}
 # The libraries whose frames lie on many machines.
@@ -336,12 +334,9 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         return {qid: cell if isinstance(cell, list) else [] for qid, cell in zip(row_qids, cells)}
 
     units, others = fields.lists_of(names)
-    lengths = {
-        field.name: {qid: list(map(field.number, row)) for qid, row in column(field.nested).items()} for field in units
-    }
-    readers: dict[str, Callable[[], dict[str, list[Any]]]] = {
-        field.name: partial(column, field.nested) for field in others
-    }
+    lists_in = {field: column(field.nested).items() for field in units}
+    lengths = {each.name: {qid: list(map(each.number, row)) for qid, row in rows} for each, rows in lists_in.items()}
+    readers: dict[str, Callable[[], Any]] = {field.name: partial(column, field.nested) for field in others}
     if fields.SCORES in names:
         readers[SCORE] = lambda: dict(zip(row_qids, rows[fields.SCORES].to_list()))
     by_query = {qid: text for qid, text in zip(row_qids, texts) if text is not None}
@@ -449,10 +444,8 @@ def truth_in(value: Any, policy: Policy, columns: Declared = NO_COLUMNS) -> Grou
     if not (rows := _rows_with(value, "relevance", title := "ground truth")):
         return None
     names = [name for name in ("query_id", "doc_id", "relevance", "subtopic_id", "iteration") if hasattr(rows[0], name)]
-    table = Table(
-        title, names, lambda name: [getattr(row, name) for row in rows], lambda row: f"row {row + 1}", declared=columns
-    )
-    return tables.truth_of(table, policy)
+    table = Table(title, names, lambda name: [getattr(row, name) for row in rows], lambda row: f"row {row + 1}")
+    return tables.truth_of(replace(table, declared=columns), policy)
 
 
 def run_in(value: Any) -> Mapping[str, Any] | None:

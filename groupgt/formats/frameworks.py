@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from groupgt.errors import Faults, display
+from groupgt.errors import Faults, display, refuse
 from groupgt.formats.columns import Column
 from groupgt.formats.jsonl import object_of, objects
 from groupgt.formats.records import Queries, keys_of, singles
@@ -109,10 +109,8 @@ def look_llama_index(source: Source) -> str | None:
 def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
     """Make a group from each relevant document."""
     data, queries = object_of(source), Queries()
-    for name in ("queries", "relevant_docs"):
-        if not isinstance(data.get(name), dict):
-            queries.faults.add(str(source.path), f"expected an object as {name}, found {display(data.get(name))}")
-    queries.faults.stop()
+    strange = [name for name in ("queries", "relevant_docs") if not isinstance(data.get(name), dict)]
+    refuse((str(source.path), f"expected an object as {name}, found {display(data.get(name))}") for name in strange)
     texts, relevant = data["queries"], data["relevant_docs"]
     for qid in {**texts, **relevant}:
         queries.where = f"{source.path}: query {qid!r}"

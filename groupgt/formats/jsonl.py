@@ -224,7 +224,9 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
         columns = {"retrieved_ids": Column(keys[names.index(lists[0])]), **columns_of(keys)}
         add_ranking(builder, qid, with_lists(row, lists[0], columns, texts_of_ids, where), lists[0], where)
     faults.stop()
-    _refuse_mixed(kinds, source)
+    mixed = {"retrieved_ids and some doc_id": {"list", "result"}, "a score and some only a rank": {"score", "rank"}}
+    if what := next((what for what, both in mixed.items() if both <= kinds), None):
+        raise DataError(f"{source.path}: some lines have {what}; use one of the two throughout")
     if len(builders) > 1 and None in builders:
         raise DataError(f"{source.path}: some rows have a trial and some do not; number the trials in all rows")
     if not builders:
@@ -232,13 +234,6 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     is_build = fields.trial_column(numbered_by, str(source.path)) == fields.BUILD
     runs = [builders[trial].run(source) for trial in sorted(builders, key=lambda trial: trial or 0)]
     return Run.of_trials([replace(run, texts=texts, unsplit=texts_of_ids.unsplit, is_build=is_build) for run in runs])
-
-
-def _refuse_mixed(kinds: set[str], source: Source) -> None:
-    if {"list", "result"} <= kinds:
-        raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
-    if {"score", "rank"} <= kinds:
-        raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
 
 
 def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_ids: Lists, where: str) -> Record:
@@ -372,9 +367,8 @@ def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
 
 
 def _only_nonrelevant(group: Any) -> bool:
-    if not isinstance(group, list):
-        return False
-    return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
+    are_rejected = (isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
+    return isinstance(group, list) and all(are_rejected)
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, calls: Calls | None, trials: Trials) -> None:

@@ -188,12 +188,10 @@ class Queries:
 
     def text_at(self, record: Record, key: str) -> str | None:
         """Return the text at a key; any other value is an error."""
-        if not self.has(record, key):
-            return None
-        if isinstance(record[key], str):
-            return str(record[key])
-        self.fault(f"expected a string as the {key}, found {display(record[key])}")
-        return None
+        if self.has(record, key) and not isinstance(record[key], str):
+            self.fault(f"expected a string as the {key}, found {display(record[key])}")
+        text = record.get(key)
+        return text if isinstance(text, str) else None
 
     def ids_at(self, record: Record, key: str) -> list[str]:
         """Return the ids in the list at a key."""

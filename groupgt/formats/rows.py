@@ -26,6 +26,8 @@ Calls = Mapping[Any, Sequence[int]]
 # The trial of each ranking, or its build, by the name of the column that numbers them.
 Trials = Mapping[str, Sequence[int]]
 NO_TRIALS: Trials = {}
+# A ranking, the calls of its results, and its trial.
+Numbered = tuple[Ranking, Sequence[int], int | None]
 # The lengths by unit, or the fields by name, of the results of a query.
 Cells = Mapping[str, Iterable[Any]]
 NO_CELLS: Cells = {}
@@ -45,9 +47,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         file.writelines(lines)
 
 
-def numbered(
-    rankings: Iterable[Ranking], calls: Calls | None, trials: Trials
-) -> Iterator[tuple[Ranking, Sequence[int], int | None]]:
+def numbered(rankings: Iterable[Ranking], calls: Calls | None, trials: Trials) -> Iterator[Numbered]:
     """Yield each ranking to write with the calls of its results and the number of its trial, if it has them."""
     for ranking, trial in zip(rankings, next(iter(trials.values()), repeat(None))):
         yield ranking, calls[ranking[0] if trial is None else (ranking[0], trial)] if calls else (), trial

@@ -91,13 +91,11 @@ def _header(source: Source) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The words of qrels, `width` in each line; `numbers` are those of the lines, None if no line is suspicious.
-
-    `others` holds lines of another width, by number, and `comments` counts lines that begin with `#` and are not rows.
-    """
+    """The words of qrels, `width` a line; `others` are lines of another width, `comments` counts those with `#`."""
 
     words: Sequence[str]
     width: int
+    # The numbers of the lines; None if no line is suspicious.
     numbers: Sequence[int] | None = None
     others: Mapping[int, bytes] = field(default_factory=dict)
     comments: int = 0

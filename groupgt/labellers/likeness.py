@@ -234,11 +234,10 @@ def result_texts(
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]
     faults = Faults()
+    lacks = "the corpus has no text for" if corpus else f"{who} needs the text of"
+    way = "" if corpus else "; name a corpus, or use results with contents"
     for place in unknown if corpus else unknown[:1]:
-        what = f"the corpus has no text for the result {display(keys[place])}"
-        if not corpus:
-            way = "name a corpus, or use results with contents"
-            what = f"{who} needs the text of the result {display(keys[place])}; {way}"
-        faults.add(f"results of query {truth.qids[int(query[place])]!r}", what)
-    faults.stop(DataError)
+        where = f"results of query {truth.qids[int(query[place])]!r}"
+        faults.add(where, f"{lacks} the result {display(keys[place])}{way}")
+    faults.stop()
     return [text for text in texts if text is not None]

@@ -279,9 +279,6 @@ def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
     warn(f"labeller spans: {what}")
 
 
-# ---- intervals ---------------------------------------------------------------------------------------------------
-
-
 class Places(NamedTuple):
     """Half-open intervals in documents, which are numbered from 0; empty intervals overlap nothing."""
 

@@ -88,10 +88,12 @@ class Text(likeness.Reader):
         """Return the alternatives with too many words for even the longest passage to contain the required share."""
         if not self.corpus or self.options.method == "partial_ratio":
             return super().unreachable(truth)
-        longest = max(len(self.normalized(text).split()) for text in self.corpus.values())
-        words = np.array(
-            [len(self.normalized(text).split()) for text in likeness.alternative_texts(truth, self.reference)]
-        )
+
+        def words_of(text: str) -> int:
+            return len(self.normalized(text).split())
+
+        longest = max(map(words_of, self.corpus.values()))
+        words = np.array(list(map(words_of, likeness.alternative_texts(truth, self.reference))))
         share = 1.0 if self.options.method == "contained" else self.options.threshold - likeness.SLACK
         way = "compare by token_recall with a lower threshold" if share == 1 else "lower threshold"
         return np.flatnonzero(words * share > longest), way
@@ -100,11 +102,9 @@ class Text(likeness.Reader):
         """Compare every result with the alternatives of its query; each pair of texts is compared only once."""
         query, keys = results.queries, results.names
         texts = likeness.result_texts(truth, query, keys, results.texts, self.corpus, f"the {self.name} labeller")
-        targets = likeness.alternative_texts(truth, self.reference)
+        targets = list(map(self.normalized, likeness.alternative_texts(truth, self.reference)))
         result, alternative = pairs_of(truth, query)
-        pairs = likeness.text_pairs(
-            [*map(self.normalized, texts)], [*map(self.normalized, targets)], result, alternative
-        )
+        pairs = likeness.text_pairs(list(map(self.normalized, texts)), targets, result, alternative)
         least = self.options.threshold - likeness.SLACK
         hits = (likeness.METHODS[self.options.method](pairs, least) >= least)[pairs.pair_of]
         return matches_of(truth, query, keys, result[hits], alternative[hits])

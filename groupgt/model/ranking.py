@@ -31,9 +31,6 @@ def repeat_fault(name: str) -> str:
     return f"duplicate result {name!r}; {WITHOUT_REPEATS}"
 
 
-# --- Lists.
-
-
 def rank_keys(ids: Sequence[str], scores: Sequence[float], ties: str = "id") -> Sequence[Any]:
     """Return a key for each result; the greatest ranks first. Strings compare like their bytes in UTF-8."""
     columns = {"score": scores, "tie": ids}
@@ -63,9 +60,6 @@ def ranked_places(ids: list[str], scores: Sequence[float] | None, policy: Policy
 def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Ranking:
     """Return a ranking, without repeats and their scores if the policy drops repeats."""
     return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
-
-
-# --- Columns.
 
 
 def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie", scored: bool = False) -> Frame:

@@ -61,9 +61,7 @@ def id_text(value: Any) -> str | None:
     if isinstance(value, str):
         # str() of a member of a string enum may be its name instead of its value.
         return str.__str__(value)
-    if is_integer(value):
-        return str(int(value))
-    return None
+    return str(int(value)) if is_integer(value) else None
 
 
 def id_fault(name: str) -> str | None:
@@ -146,11 +144,8 @@ def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
         return False
     if bool((data == 0x7F).any()):
         return True
-    for lead, lowest, highest in _ODD:
-        after = data[np.flatnonzero(data[:-1] == lead) + 1]
-        if bool(((after >= lowest) & (after <= highest)).any()):
-            return True
-    return False
+    seconds = ((data[np.flatnonzero(data[:-1] == lead) + 1], low, high) for lead, low, high in _ODD)
+    return any(bool(((after >= low) & (after <= high)).any()) for after, low, high in seconds)
 
 
 def unjudged(cell: Any) -> str:
