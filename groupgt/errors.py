@@ -318,10 +318,7 @@ def without_warnings() -> Iterator[None]:
 
 
 def warn(text: str, kind: WarningKind | None = None) -> None:
-    """Issue a warning that points to the line that called groupgt, however deep the call stack.
-
-    A warning that changes the meaning of a number has a `kind`, and `collecting` keeps it for reports.
-    """
+    """Issue a warning that points to the line that called groupgt; one of a `kind` is also kept for reports."""
     if _muted.get():
         return
     kept = _collected.get()

@@ -418,9 +418,7 @@ FORMATS = (
         partial(_question, groups=_supporting, qid="_id", columns=("type", "level", "answer")),
     ),
     Format(
-        "musique",
-        look_for("id", "question", "paragraphs"),
-        partial(_question, groups=_paragraphs, columns=("answer",)),
+        "musique", look_for("id", "question", "paragraphs"), partial(_question, groups=_paragraphs, columns=("answer",))
     ),
     Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
     Format("longmemeval", _look_longmemeval, read_longmemeval, partial(recipes.read_run, recipe=RANKED_ITEMS)),

@@ -54,20 +54,13 @@ def is_path(text: str) -> bool:
 
 
 def columns_in(names: Collection[str], declared: Mapping[str, str]) -> dict[str, Column]:
-    """Return the declared columns that a file has, by role; a column's literal name takes precedence over a split.
-
-    >>> columns_in(["qid", "ids"], {"retrieval_gt": "ids[,]", "doc_id": "chunk"})
-    {'retrieval_gt': Column(name='ids', separator=',')}
-    """
+    """Return the declared columns that a file has, by role; a column's literal name takes precedence over a split."""
     columns = {role: Column(text) if text in names else column_of(text) for role, text in declared.items()}
     return {role: column for role, column in columns.items() if column.name in names}
 
 
 class Lists:
-    """Reads lists of ids that may be written as text, and records texts that are read as one id but may be several.
-
-    `unsplit` has the place and the declaration of each text that is read as one id.
-    """
+    """Reads lists of ids that may be written as text, and records (`unsplit`) texts of one id that may be several."""
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults

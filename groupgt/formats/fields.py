@@ -85,11 +85,7 @@ def first_in(names: Iterable[str], row: Container[str]) -> str | None:
 
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
-    """Return the fields that these columns contain, each with its column; cached because rows often have the same keys.
-
-    >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
-    [('calls', 'call'), ('text', 'text')]
-    """
+    """Return the fields that these columns contain, each with its column; cached, as rows often share their keys."""
     firsts = ((field, first_in(field.columns, names)) for field in FIELDS)
     return [(field, column) for field, column in firsts if column is not None]
 

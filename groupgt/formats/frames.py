@@ -217,10 +217,6 @@ def _with_our_names(value: Any, title: str, columns: Declared) -> Any:
     return value.set_axis(renamed, axis=1) if is_pandas(value) else value.rename(dict(zip(names, renamed)))
 
 
-def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
-    return frame.select(_id_column(frame.schema[name], name, title))[name]
-
-
 def _id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
     """Return an expression that converts ids to text; raises `DataError` for floats, booleans and other types."""
     if kind in (pl.String, pl.Null) or isinstance(kind, (pl.Categorical, pl.Enum)) or kind.is_integer():
@@ -317,8 +313,10 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
             rows = rows.with_columns(pl.col(name).arr.to_list())
     has_ids = key != fields.TEXTS
     _refuse_invalid_lists(rows, key, title)
-    row_qids = _texts(rows, "qid", title).to_list() if "qid" in names else qids
-    if "qid" not in names and texts and None not in texts:
+    row_qids = qids
+    if "qid" in names:
+        row_qids = rows.select(_id_column(rows.schema["qid"], "qid", title))["qid"].to_list()
+    elif texts and None not in texts:
         row_qids = list(map(normal_text, texts))
     if row_qids is None:
         raise DataError(f"{title}: there is no qid column, and no ground truth with query ids")

@@ -133,10 +133,7 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
 
 
 def at_url(url: str, format: str | None = None) -> Run:
-    """Read a run with polars from a URL, or from all files that match a URL pattern.
-
-    Credentials and endpoints come from the object store's usual environment variables, such as `AWS_ENDPOINT_URL`.
-    """
+    """Read a run with polars from a URL, or from all files that match a URL pattern."""
     chosen = format or ENDINGS.get(ending_of(url))
     if chosen not in ("parquet", "csv", "trec"):
         way = "name the format (--run-format; run_format=)"

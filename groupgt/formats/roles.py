@@ -140,11 +140,7 @@ def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS
 
 
 def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[str, ...]:
-    """Return the columns of results, each named by its role if it has one, in the same order.
-
-    >>> canonical(["query_id", "docno", "sim", "text"])
-    ('qid', 'doc_id', 'score', 'contents')
-    """
+    """Return the columns of results, each named by its role if it has one, in the same order."""
     columns = roles_in(names, "run", declared).items()
     roles = {name: name if name in AUTORAG_LISTS else _FIRST.get(role, role) for role, name in columns}
     if roles.keys() == set(roles.values()):

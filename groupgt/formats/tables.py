@@ -238,11 +238,7 @@ def _shape_in(table: Table, default: Shape) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Judgments as columns, one per row; grades are NaN where a cell is not a number.
-
-    `place` returns the location of a row. If rows are `unique`, a repeated judgment is an error even with the same
-    grade, and `hint` says what may be meant.
-    """
+    """Judgments as columns, one per row, with NaN for grades that are no numbers; rows may have to be `unique`."""
 
     qids: Sequence[Any]
     documents: Sequence[Any]

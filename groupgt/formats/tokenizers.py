@@ -130,10 +130,6 @@ def _python(options: Function, folder: Path) -> Count:
 
 WHITESPACE = Plugin(None, _whitespace, summary="Whitespace-separated tokens.")
 TIKTOKEN = Plugin(Encoding, _tiktoken, summary="An encoding of tiktoken.", modules={"tiktoken": "tokens"})
-TOKENIZERS = Plugin(
-    Vocabulary,
-    _tokenizers,
-    summary="A vocabulary of the tokenizers library, from a file or by name.",
-    modules={"tokenizers": "tokens"},
-)
+_VOCABULARY = "A vocabulary of the tokenizers library, from a file or by name."
+TOKENIZERS = Plugin(Vocabulary, _tokenizers, summary=_VOCABULARY, modules={"tokenizers": "tokens"})
 PYTHON = Plugin(Function, _python, summary="A custom Python function.", runs_code=True)

@@ -243,10 +243,7 @@ def _read_ranks(source: Source) -> Run:
 
 
 def read_run(source: Source) -> Run:
-    """Read `qid Q0 doc rank score tag`, separated by spaces or tabs, or `qid pid rank`.
-
-    The score determines the order; the rank is only compared with it, and up to four more columns are ignored.
-    """
+    """Read `qid Q0 doc rank score tag`, separated by spaces or tabs, or `qid pid rank`."""
     if len(source.first_line.split()) == len(MARCO.split()) and source.first_line.split()[2].isdigit():
         return _read_ranks(source)
     if not source.is_large:

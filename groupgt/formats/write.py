@@ -189,13 +189,7 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
 
 
 def write_run(
-    path: Path,
-    rows: list[Ranking],
-    format: str,
-    *,
-    tag: str,
-    calls: Calls | None = None,
-    trials: Trials = NO_TRIALS,
+    path: Path, rows: list[Ranking], format: str, *, tag: str, calls: Calls | None = None, trials: Trials = NO_TRIALS
 ) -> list[str]:
     """Write results and list what the format cannot represent; TREC scores become 1 ÷ rank if they must."""
     if format not in RUN_WRITERS:

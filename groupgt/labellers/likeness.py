@@ -142,9 +142,7 @@ def token_recall(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 # Functions that score the similarity of texts, from 0 to 1; scores below the requested minimum may be 0.
 METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
-    "contained": contained,
-    "partial_ratio": partial_ratio,
-    "token_recall": token_recall,
+    method.__name__: method for method in (contained, partial_ratio, token_recall)
 }
 
 

@@ -51,10 +51,7 @@ STATED: dict[str, bool | None] = {
 
 
 def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None) -> Read:
-    """Read the groups of each query into the columns of a `GroundTruth`; raise a `DataError` that lists all errors.
-
-    `place` returns the location of a row for messages. Groups read from plain lists may still contain duplicate ids.
-    """
+    """Read each query's groups into the columns of a `GroundTruth`, and those of its properties that are known."""
     read = _read_plain(qids, rows) if native.built is None else _read_compiled(qids, rows, graded=False)
     if read is not None:
         return read

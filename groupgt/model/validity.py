@@ -91,11 +91,7 @@ def _named(letter: str) -> str:
 
 
 def are_plainly_ids(names: Sequence[str]) -> bool:
-    """Return True if all of these texts are certain to be valid ids, or False if any of them may be invalid.
-
-    >>> are_plainly_ids(["a", "b c", "7"]), are_plainly_ids(["a", ""])
-    (True, False)
-    """
+    """Return True if all of these texts are certain to be valid ids, or False if any of them may be invalid."""
     if not names:
         return True
     data = np.frombuffer("\n".join(names).encode("utf-8", "surrogatepass"), dtype=np.uint8)
@@ -125,11 +121,7 @@ def has_plain_letters(text: str) -> bool:
 
 
 def are_texts(names: Sequence[str]) -> bool:
-    """Return whether most of these names have at least four words and so look like texts rather than ids.
-
-    >>> are_texts(["What is the capital of France?", "Who founded it?"]), are_texts(["d1", "d2", "d 3"])
-    (True, False)
-    """
+    """Return whether most of these names have at least four words and so look like texts rather than ids."""
     return 2 * sum(name.count(" ") > 2 for name in names) >= max(len(names), 1)
 
 

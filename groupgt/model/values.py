@@ -83,11 +83,7 @@ def _parts(values: Floats) -> list[float]:
 
 
 def normal_text(text: str) -> str:
-    """Normalize a query text, so that texts can be compared: Unicode form NFC, single blanks.
-
-    >>> normal_text(" Who  kept\\nit? ")
-    'Who kept it?'
-    """
+    """Normalize a query text, so that texts can be compared: Unicode form NFC, single blanks."""
     return " ".join(normalize("NFC", text).split())
 
 
