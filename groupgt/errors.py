@@ -25,6 +25,21 @@ KEPT = 100
 LONGEST_CHARS = 2000
 # A fault in more places than this is shown once, with a count and some of the places.
 REPEATED, EXAMPLES = 3, 2
+# The parts in which faults of one kind differ: quoted texts, and numbers.
+_VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
+# The address of an object in memory, which is useless and makes faults differ.
+_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]+(?=>)")
+# The number of an error, in the order of errors, and its location.
+_Location = tuple[int, str]
+# What the keys of ids end with, in the judgments of other tools.
+ID_ENDINGS = ("id", "ids", "uri", "url", "docno", "document", "doc", "passage", "chunk", "path", "source")
+# What a warning is about that changes the meaning of a number.
+WarningKind = Literal["absent ids", "unknown ids", "no hits", "blank passages", "few results"]
+_collected: ContextVar[list[KeptWarning] | None] = ContextVar("collected", default=None)
+_muted: ContextVar[bool] = ContextVar("muted", default=False)
+# Control characters except tab and line feed, line separators, halves of surrogate pairs, and characters that change
+# the direction of text.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class GroupgtWarning(UserWarning):
@@ -94,20 +109,9 @@ def reason(error: BaseException) -> str | None:
     return None
 
 
-# The parts in which faults of one kind differ: quoted texts, and numbers.
-_VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
-# The address of an object in memory, which is useless and makes faults differ.
-_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]+(?=>)")
-# The number of an error, in the order of errors, and its location.
-_Location = tuple[int, str]
-
-
 @dataclass
 class _Fault:
-    """Fault in one or more locations, with a count and the first locations.
-
-    If it represents a group of faults that differ only in values, `faults` maps each distinct text to its fault.
-    """
+    """Fault in several locations; for a group of faults that differ only in values, `faults` has each by its text."""
 
     what: str
     locations: list[_Location] = field(default_factory=list)
@@ -163,15 +167,13 @@ class Faults:
             return
         self.total += 1
         name = _VALUES.sub("…", what) if where and self.grouped else text
-        group = self._groups.get(name)
-        if group is None:
+        if (group := self._groups.get(name)) is None:
             if len(self._groups) >= KEPT:
                 return
             group = self._groups[name] = _Fault(what)
         location = (self.total, where)
         group.add(location)
-        fault = group.faults.get(what)
-        if fault is None:
+        if (fault := group.faults.get(what)) is None:
             if group.faults and len(self._seen) >= KEPT:
                 return
             fault = group.faults[what] = _Fault(what)
@@ -269,17 +271,9 @@ def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
 
 
 def strange_result(keys: Iterable[Any]) -> str:
-    """Return the error message for results that are mappings without an id, with a list of the accepted shapes.
-
-    >>> strange_result(["doc_id", "score"]).partition("; ")[2]
-    'found mappings with the keys doc_id, score'
-    """
+    """Return the error message for results that are mappings without an id, with a list of the accepted shapes."""
     shapes = "ids, (id, score) pairs, {id: score}, or mappings with the key id"
     return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, keys)) or '(none)'}"
-
-
-# What the keys of ids end with, in the judgments of other tools.
-ID_ENDINGS = ("id", "ids", "uri", "url", "docno", "document", "doc", "passage", "chunk", "path", "source")
 
 
 def key_of_id(cell: Mapping[Any, Any]) -> str:
@@ -295,19 +289,12 @@ def key_of_id(cell: Mapping[Any, Any]) -> str:
     return "" if name is None else f'; if {name} is the id, write {{"id": …, "grade": …}} in a group: [{{"id": …}}]'
 
 
-# What a warning is about that changes the meaning of a number.
-WarningKind = Literal["absent ids", "unknown ids", "no hits", "blank passages", "few results"]
-
-
 @dataclass(frozen=True)
 class KeptWarning:
     """A warning that changes the meaning of a number and must be shown with it."""
 
     kind: WarningKind
     text: str
-
-
-_collected: ContextVar[list[KeptWarning] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
@@ -318,9 +305,6 @@ def collecting(kept: list[KeptWarning]) -> Iterator[None]:
         yield
     finally:
         _collected.reset(token)
-
-
-_muted: ContextVar[bool] = ContextVar("muted", default=False)
 
 
 @contextmanager
@@ -334,10 +318,7 @@ def without_warnings() -> Iterator[None]:
 
 
 def warn(text: str, kind: WarningKind | None = None) -> None:
-    """Issue a warning that points to the line that called groupgt, however deep the call stack.
-
-    A warning that changes the meaning of a number has a `kind`, and `collecting` keeps it for reports.
-    """
+    """Issue a warning that points to the line that called groupgt; one of a `kind` is also kept for reports."""
     if _muted.get():
         return
     kept = _collected.get()
@@ -347,13 +328,6 @@ def warn(text: str, kind: WarningKind | None = None) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("groupgt."):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, GroupgtWarning, stacklevel=level)
-
-
-# Control characters except tab and line feed, line separators, halves of surrogate pairs, and characters that change
-# the direction of text.
-_COMMANDS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 
 
 def printable(text: str, *, as_json: bool = False) -> str:

@@ -25,6 +25,33 @@ from groupgt.plugins import Plugin, plugin_named
 
 KeyPath = tuple[str | int, ...]
 N = TypeVar("N")
+# Annotations: the text names a file; the text may name a folder.
+FILE, FOLDER = object(), object()
+# The smallest valid number, for options of every command: `annotated_types` is slow to import.
+Minimum = NamedTuple("Minimum", [("ge", int)])  # noqa: UP014
+# A path that is relative to the experiment file, with `{dataset}` filled in.
+File = Annotated[str, FILE]
+# A folder next to the experiment file, if there is one; otherwise a name.
+Folder = Annotated[str, FOLDER]
+LEFT_OUT = object()
+OPTIONS: dict[Any, dict[str, Option]] = {}
+# The names of types in messages and JSON Schemas.
+TYPES = {
+    bool: ("true or false", "boolean"),
+    int: ("a whole number", "integer"),
+    float: ("a number", "number"),
+    str: ("text", "string"),
+    list: ("a list", "array"),
+    dict: ("a mapping", "object"),
+}
+
+# The bounds of a range: the keyword in JSON Schema, the words, and the comparison of a number with the bound.
+BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
+    "ge": ("minimum", "of at least", operator.ge),
+    "gt": ("exclusiveMinimum", "above", operator.gt),
+    "le": ("maximum", "of at most", operator.le),
+    "lt": ("exclusiveMaximum", "below", operator.lt),
+}
 
 
 class Clash(NamedTuple):
@@ -37,34 +64,26 @@ class Clash(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """Annotation for valid values that no type can express: a description, a test and a JSON Schema.
-
-    If the rule accepts other types, `convert` converts their values.
-    """
+    """Annotation for valid values: a description, a test, a JSON Schema and, for other types, a conversion."""
 
     expected: str
-    test: Callable[[Any], bool]
+    test: Callable[[Any], object]
     schema: Mapping[str, Any] = field(default_factory=dict)
     convert: Callable[[Any], Any] | None = None
 
 
 # A value of a column; one type, so that an error has one location.
-Scalar = Annotated[
-    Any,
-    Rule(
-        "text, a number, true or false",
-        lambda value: isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)),
-        {"type": ["string", "number", "boolean"]},
-    ),
-]
+_SCALAR = Rule(
+    "text, a number, true or false",
+    lambda value: isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)),
+    {"type": ["string", "number", "boolean"]},
+)
+Scalar = Annotated[Any, _SCALAR]
 
 
 @dataclass(frozen=True)
 class Short:
-    """Annotation that accepts a single value instead of a list or, with a `key`, instead of a mapping.
-
-    The short form of a mapping is a string, or a value of another `kind`.
-    """
+    """Annotation for a single value instead of a list or, with a `key`, a value of a `kind` instead of a mapping."""
 
     key: str = ""
     kind: type = str
@@ -88,16 +107,6 @@ class Called:
     """Annotation with the word that messages use for a number, such as `seconds`."""
 
     noun: str
-
-
-# Annotations: the text names a file; the text may name a folder.
-FILE, FOLDER = object(), object()
-# The smallest valid number, for options of every command: `annotated_types` is slow to import.
-Minimum = NamedTuple("Minimum", [("ge", int)])  # noqa: UP014
-# A path that is relative to the experiment file, with `{dataset}` filled in.
-File = Annotated[str, FILE]
-# A folder next to the experiment file, if there is one; otherwise a name.
-Folder = Annotated[str, FOLDER]
 
 
 @dataclass(frozen=True)
@@ -153,16 +162,9 @@ def _stop(faults: Iterable[Fault], where: str) -> None:
 
 
 def read_options(
-    kind: type[Any] | None,
-    values: Mapping[str, Any],
-    *,
-    texts: bool = False,
-    show: Callable[[Any], str] = display,
+    kind: type[Any] | None, values: Mapping[str, Any], *, texts: bool = False, show: Callable[[Any], str] = display
 ) -> tuple[Any, list[Fault]]:
-    """Read options from a mapping. Return them (None if any are invalid) and all errors, in mapping order.
-
-    With `texts`, parse numbers and booleans from text. `show` formats values for messages.
-    """
+    """Read options, with `texts` as in a shell; return them (None if any are invalid) and all errors, in order."""
     options = options_of(kind)
     if texts:
         hints = {key: option.hint for key, option in options.items()}
@@ -182,20 +184,14 @@ def read_options(
 def read_section(
     kind: type[Any], value: Any, show: Callable[[Any], str], empty: Mapping[str, Any] | None = None
 ) -> tuple[Any, list[Fault]]:
-    """Read a dataclass and all its contents, leaving out invalid values. Return it and all errors.
-
-    `empty` fills required keys that are missing. The section is None if another one is missing, or if it's no mapping.
-    """
+    """Read a dataclass without its invalid values, and return all errors; `empty` fills missing required keys."""
     reader = Reader(show, in_file=True)
     section = reader.section(kind, value, (), empty or {}) if isinstance(value, dict) else reader.value(kind, value, ())
     return (None if section is LEFT_OUT else section), reader.faults
 
 
 def check_options(options: Any, where: str = "") -> dict[str, Any]:
-    """Check and convert the values of options created in Python, for use in a `__post_init__`.
-
-    Raise a `ConfigError` that lists every error, each prefixed with `where`. Default values are not checked.
-    """
+    """Check and convert the values of options created in Python, except for defaults; raise `ConfigError`."""
     reader = Reader(display)
     values = {}
     for option in options_of(type(options)).values():
@@ -216,7 +212,6 @@ def check_ranges(declared: Any, values: Mapping[str, Any]) -> None:
 
 
 def _from_text(value: Any, hint: Any) -> Any:
-    """Parse a text as a number or boolean if the option expects one."""
     plain = plain_type(hint) if isinstance(value, str) else None
     if plain is bool:
         return {"true": True, "false": False}.get(value.lower(), value)
@@ -236,18 +231,8 @@ def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]
     return options, list(options.clashes()) if hasattr(options, "clashes") else []
 
 
-# What an invalid value becomes.
-LEFT_OUT = object()
-
-
 class Reader:
-    """Reads values strictly by their annotations, collects all errors and leaves out invalid values.
-
-    It leaves invalid items out of a list, invalid keys and values out of a mapping, and invalid keys out of a section.
-    If a section lacks a required key, the entire section is left out.
-
-    If a number is out of range, the error mentions only the bound (`in_file`) or the full range (otherwise).
-    """
+    """Reads values strictly by their annotations, collects all errors and leaves out invalid values."""
 
     def __init__(self, show: Callable[[Any], str], *, in_file: bool = False) -> None:
         self.show, self.in_file = show, in_file
@@ -306,9 +291,7 @@ class Reader:
         is_whole = all(option.name in values for option in options.values() if option.needed)
         return kind(**values) if is_whole else LEFT_OUT
 
-    def fields(
-        self, options: Mapping[str, Option], values: Mapping[str, Any], path: KeyPath, noun: str
-    ) -> dict[str, Any]:
+    def fields(self, options: Mapping[str, Option], values: Any, path: KeyPath, noun: str) -> dict[str, Any]:
         """Return the valid fields of a dataclass. Messages call a field `noun`."""
         for key in values:
             if key not in options:
@@ -362,31 +345,30 @@ def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Option:
-    """One option with its name, its annotation, and its default, if any.
-
-    If `is_path` is set, the option names a file relative to the experiment file, with `{dataset}` filled in. If
-    `is_folder` is set, it may name a folder. `written` is the placeholder for its value in help, unless this is just
-    the option name in capitals. `description` is the text of its `Doc`, and `notes` are all annotations.
-    """
+    """One option: its annotation (`notes`: all of them), its default if any, and its value as `written` in help."""
 
     name: str
     hint: Any
     default: Any
     needed: bool = False
-    is_path: bool = False
-    is_folder: bool = False
     written: str = ""
     description: str = ""
     notes: tuple[Any, ...] = ()
 
     @property
+    def is_path(self) -> bool:
+        """True if the option names a file relative to the experiment file, with `{dataset}` filled in."""
+        return FILE in self.notes
+
+    @property
+    def is_folder(self) -> bool:
+        """True if the option may name a folder."""
+        return FOLDER in self.notes
+
+    @property
     def expected(self) -> str:
         """Description of the valid values."""
         return words(self.hint)
-
-
-# The options of each dataclass, cached.
-OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
 def options_of(kind: type[Any] | None) -> dict[str, Option]:
@@ -402,26 +384,14 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
         notes, made = unwrapped(hints[name])[1], written.get(name)
         factory = MISSING if made is None else made.default_factory
         default = factory() if factory is not MISSING else getattr(made or note_in(notes, Default), "default", MISSING)
-        options[name.rstrip("_")] = Option(
-            name,
-            hints[name],
-            None if default is MISSING else default,
-            default is MISSING,
-            is_path=FILE in notes,
-            is_folder=FOLDER in notes,
-            written="" if made is None else made.metadata.get("written", ""),
-            description=documented(hints[name]),
-            notes=notes,
-        )
+        written_as = "" if made is None else made.metadata.get("written", "")
+        needed, value = default is MISSING, None if default is MISSING else default
+        options[name.rstrip("_")] = Option(name, hints[name], value, needed, written_as, documented(hints[name]), notes)
     return options
 
 
 def documented(hint: Any) -> str:
-    """Return the text of an annotation's `Doc`, or an empty string.
-
-    >>> documented(Annotated[int, Doc("How many.")])
-    'How many.'
-    """
+    """Return the text of an annotation's `Doc`, or an empty string."""
     note = note_in(unwrapped(hint)[1], Doc)
     return "" if note is None else note.documentation
 
@@ -444,31 +414,8 @@ def words(hint: Any, *, narrow: bool = True) -> str:
     return f"{noun}{_range(hint)}" if narrow else noun
 
 
-# The names of types in messages and JSON Schemas.
-TYPES = {
-    bool: ("true or false", "boolean"),
-    int: ("a whole number", "integer"),
-    float: ("a number", "number"),
-    str: ("text", "string"),
-    list: ("a list", "array"),
-    dict: ("a mapping", "object"),
-}
-
-# The bounds of a range: the keyword in JSON Schema, the words, and the comparison of a number with the bound.
-BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
-    "ge": ("minimum", "of at least", operator.ge),
-    "gt": ("exclusiveMinimum", "above", operator.gt),
-    "le": ("maximum", "of at most", operator.le),
-    "lt": ("exclusiveMaximum", "below", operator.lt),
-}
-
-
 def plain_type(hint: Any) -> Any:
-    """Return a type without annotations and without None.
-
-    >>> plain_type(Annotated[float, "at least 0"] | None)
-    <class 'float'>
-    """
+    """Return a type without annotations and without None."""
     return unwrapped(hint)[0]
 
 

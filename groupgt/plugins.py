@@ -54,8 +54,7 @@ class Plugin:
 
     def missing(self) -> str:
         """Return a message about packages that must be installed first, or an empty string if none are missing."""
-        absent = [module for module in self.modules if not _is_importable(module)]
-        if not absent:
+        if not (absent := [module for module in self.modules if not _is_importable(module)]):
             return ""
         extras = ",".join(sorted({self.modules[module] for module in absent}))
         return f"needs {listed(absent)}: pip install 'groupgt[{extras}]'"
@@ -63,10 +62,7 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of plug-in. `holds` is the class that entry points in `group` refer to.
-
-    If `holds` is empty, the entry point's module registers its plug-ins itself.
-    """
+    """Kind of plug-in; entry points in `group` refer to a class `holds` or, without one, to modules that register."""
 
     plural: str
     group: str = ""
@@ -86,38 +82,21 @@ KINDS = {
 OURS: dict[str, dict[str, str]] = {
     "labeller": {
         "id": "groupgt.labellers.ids:PLUGIN",
-        "parents": "groupgt.labellers.parents:PLUGIN",
-        "spans": "groupgt.labellers.spans:PLUGIN",
-        "text": "groupgt.labellers.text:PLUGIN",
-        "embedding": "groupgt.labellers.embedding:PLUGIN",
-        "code": "groupgt.labellers.code:PLUGIN",
+        **{name: f"groupgt.labellers.{name}:PLUGIN" for name in ("parents", "spans", "text", "embedding", "code")},
     },
     "retriever": {
-        "bm25": "groupgt.retrievers.bm25:PLUGIN",
-        "tfidf": "groupgt.retrievers.tfidf:PLUGIN",
+        **{name: f"groupgt.retrievers.{name}:PLUGIN" for name in ("bm25", "tfidf")},
         "lsa": "groupgt.retrievers.tfidf:LSA_PLUGIN",
         "dense": "groupgt.retrievers.vectors:PLUGIN",
         "ann": "groupgt.retrievers.vectors:ANN",
-        "rrf": "groupgt.retrievers.fusion:RRF",
-        "convex": "groupgt.retrievers.fusion:CONVEX",
-        "results": "groupgt.retrievers.fusion:RESULTS",
-        "python": "groupgt.retrievers.python:PLUGIN",
-        "http": "groupgt.retrievers.http:PLUGIN",
-        "command": "groupgt.retrievers.command:PLUGIN",
-        "mcp": "groupgt.retrievers.mcp:PLUGIN",
-        "pgvector": "groupgt.retrievers.pgvector:PLUGIN",
+        **{name: f"groupgt.retrievers.fusion:{name.upper()}" for name in ("rrf", "convex", "results")},
+        **{name: f"groupgt.retrievers.{name}:PLUGIN" for name in ("python", "http", "command", "mcp", "pgvector")},
     },
     "tokenizer": {
-        "whitespace": "groupgt.formats.tokenizers:WHITESPACE",
-        "tiktoken": "groupgt.formats.tokenizers:TIKTOKEN",
-        "tokenizers": "groupgt.formats.tokenizers:TOKENIZERS",
-        "python": "groupgt.formats.tokenizers:PYTHON",
+        name: f"groupgt.formats.tokenizers:{name.upper()}"
+        for name in ("whitespace", "tiktoken", "tokenizers", "python")
     },
-    "engine": {
-        "auto": "groupgt.engines.choice:AUTO",
-        "streaming": "groupgt.engines.choice:STREAMING",
-        "spark": "groupgt.engines.choice:SPARK",
-    },
+    "engine": {name: f"groupgt.engines.choice:{name.upper()}" for name in ("auto", "streaming", "spark")},
 }
 # Those that come in families have a table of their own.
 TABLES = {"metric": "groupgt.metrics.catalogue:CATALOGUE", "format": "groupgt.formats.known:BY_NAME"}
@@ -127,10 +106,7 @@ REGISTERED: dict[tuple[str, str], Any] = {}
 
 
 def find(kind: str, name: Any) -> Any:
-    """Return the plug-in (or metric definition) with this name.
-
-    Raises a `ConfigError` if the name is unknown (the error lists the known names) or an entry point is invalid.
-    """
+    """Return the plug-in (or metric definition) with this name; raises `ConfigError` for unknown and invalid ones."""
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
         choices = names(kind) if isinstance(name, str) else ours(kind)
@@ -152,8 +128,7 @@ def looked_up(kind: str, name: str) -> Any:
     if name in ours(kind):
         return _ours(kind, name)
     if (kind, name) not in REGISTERED:
-        point = entry_points(kind).get(name)
-        if point is None:
+        if (point := entry_points(kind).get(name)) is None:
             return None
         REGISTERED[kind, name] = _loaded(kind, name, point)
     return REGISTERED[kind, name]
@@ -209,18 +184,15 @@ def _loaded(kind: str, name: str, point: Any) -> Any:
         raise ConfigError(f"the plug-in {point.value} cannot be loaded: {one_line(error)}") from None
     if (kind, name) in REGISTERED:  # by the module itself
         return REGISTERED[kind, name]
-    expected = KINDS[kind].holds
-    if not expected:
+    if not (expected := KINDS[kind].holds):
         raise ConfigError(f"the plug-in {point.value}: expected groupgt.{kind}({name!r}, …), found {display(loaded)}")
     if not isinstance(loaded, _attribute(expected)):
-        raise ConfigError(
-            f"the plug-in {point.value}: expected a {expected.replace(':', '.')}, found {display(loaded)}"
-        )
+        what = f"expected a {expected.replace(':', '.')}, found {display(loaded)}"
+        raise ConfigError(f"the plug-in {point.value}: {what}")
     return loaded.named(kind, name)
 
 
 def _attribute(home: str) -> Any:
-    """Return the object at `module:attribute`, importing the module if necessary."""
     module, _, attribute = home.partition(":")
     return getattr(import_module(module), attribute)
 

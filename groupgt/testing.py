@@ -79,10 +79,6 @@ def _test_of(name: str, metric: Metric) -> Callable[[Batch, int], None]:
     return ask
 
 
-# ---- laws ---------------------------------------------------------------------------------------------------------
-# Each returns what breaks it in a batch, one line each.
-
-
 def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Mapping[Metric, Floats]:
     """Evaluate each metric on a batch, shape (Q,). An exception counts as a failed assertion."""
     groups_of = {qid: groups for qid, (groups, _) in batch.items()}
@@ -96,7 +92,6 @@ def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Ma
 
 
 def _texts(batch: Batch) -> dict[str, str]:
-    """Return a one-word text for every id, for metrics that read texts."""
     names = {name for groups, _ in batch.values() for group in groups for name, _ in alternatives(group)}
     names |= {str(name) for _, ranking in batch.values() for name in ranking}
     return {name: f"word{name}" for name in names}
@@ -104,7 +99,7 @@ def _texts(batch: Batch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """A law as text, with a function that finds violations in a batch and a test for the metrics it applies to."""
+    """A law as text, with a function that lists violations in a batch and a test for the metrics it applies to."""
 
     says: str
     broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]
@@ -204,16 +199,11 @@ LAWS = {
     ),
     "repeats": Law("a repeated result scores no more than a non-relevant result in its place", repeats),
     "appending": Law(
-        "results after the first k do not change any value @k",
-        appending,
-        lambda definition: definition.takes_cutoff,
+        "results after the first k do not change any value @k", appending, lambda definition: definition.takes_cutoff
     ),
     "alone": Law("a query's value does not depend on which other queries are evaluated with it", alone),
     "text": Law("the text of a metric is read back as the same metric", text),
 }
-
-
-# ---- what laws apply to ------------------------------------------------------------------------------------------
 
 
 def batches(most: int = 6) -> Any:

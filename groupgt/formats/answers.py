@@ -27,10 +27,7 @@ WORDS = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Judged answers: the query of each, by id or text, and a score from 0 (wrong) to 1 (correct).
-
-    `unjudged` counts answers without a score, which are left out.
-    """
+    """Judged answers: the query of each, by id or text, and a score from 0 (wrong) to 1; others are `unjudged`."""
 
     title: str
     keys: Sequence[str]
@@ -100,11 +97,7 @@ def _table_of(value: Any, columns: Declared, title: str) -> Table:
 
 
 def _score(cell: Any) -> float | None:
-    """Return a number or a truth value as a number, or None for any other cell.
-
-    >>> [_score(cell) for cell in (True, "false", "0.5", 2, "")]
-    [1.0, 0.0, 0.5, 2.0, None]
-    """
+    """Return a number or a truth value as a number, or None for any other cell."""
     if isinstance(cell, str):
         return WORDS.get(cell.strip().lower(), number_of(cell.strip()))
     return float(cell) if isinstance(cell, (bool, np.bool_)) else finite_number(cell)

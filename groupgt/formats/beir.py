@@ -39,9 +39,8 @@ def _qrels_folder(path: Path) -> Path | None:
 
 def look(source: Source) -> str | None:
     """Return `truth` for a qrels file with a BEIR header line or BEIR keys."""
-    if has_keys(source, *HEADER[:2]):
-        return "truth"
-    return "truth" if set(HEADER) <= set(csv.header_of(source)) else None
+    is_beir = has_keys(source, *HEADER[:2]) or set(HEADER) <= set(csv.header_of(source))
+    return "truth" if is_beir else None
 
 
 def table_in(folder: Path, name: str) -> Path | None:
@@ -54,7 +53,6 @@ def table_in(folder: Path, name: str) -> Path | None:
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Return the files in a folder that have one of these endings, compressed or not."""
     files = (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
     return [path for path in files if ending_of(path.name) in endings]
 
@@ -96,9 +94,8 @@ def _columns_of(qrels: Source) -> str:
     if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in csv.header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()
-    if len(cells) == 3 and number_of(cells[-1]) is None:
-        return ""
-    return {3: trec.WITHOUT_ITER, 4: trec.QRELS}.get(len(cells), "")
+    columns = {3: trec.WITHOUT_ITER, 4: trec.QRELS}.get(len(cells), "")
+    return "" if len(cells) == 3 and number_of(cells[-1]) is None else columns
 
 
 def write_ground_truth(path: Path, truth: GroundTruth, rows: Iterator[Judgment]) -> None:

@@ -36,17 +36,7 @@ from groupgt.formats import nuggetbank, recipes, trec
 from groupgt.formats.beir import split_of
 from groupgt.formats.fields import first_in, ids_at
 from groupgt.formats.format import Format
-from groupgt.formats.records import (
-    Queries,
-    folder_of,
-    graded,
-    has_keys,
-    keys_of,
-    look_for,
-    parts_of,
-    records,
-    singles,
-)
+from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
@@ -58,6 +48,25 @@ from groupgt.model.values import normal_text, unnamed
 
 # Makes groups from a record, or one group from a part of it; errors are added to the faults of the queries.
 Groups = Callable[[Queries, Record], Any]
+# Aspects of BRIGHT-Pro are named after their query.
+ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
+ENDINGS = (".json", ".jsonl", ".parquet")
+# The keys of MultiHop-RAG's evidence in the data set and in saved results.
+EVIDENCE = ("evidence_list", "gold_list")
+GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
+# What nuggetizer writes if its model gave no usable answer: the passage remains unjudged.
+FAILED = "failed"
+# The keys of query and passage in CRUX files, and the endings of the files of a folder.
+CRUX_KEYS = (("id", "docid"), ("example_id", "pid"))
+CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
+# The category of LoCoMo's questions that the conversation does not answer, and what separates joined turns.
+ADVERSARIAL, TURNS = 5, re.compile(r"[;,\s]+")
+_ITEMS = "retrieval_results.ranked_items[]"
+RANKED_ITEMS = {"qid": "question_id", "query": "question?"}
+RANKED_ITEMS |= {"retrieved_ids": f"{_ITEMS}.corpus_id", "text": f"{_ITEMS}.text?"}
+CONTEXTS = {"qid": "task_id", "query": "input?[-1]?.text?", "retrieved_ids": "contexts[].document_id"}
+CONTEXTS |= {"retrieve_scores": "contexts[].score?", "text": "contexts[].text?"}
+RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def _read(
@@ -106,16 +115,8 @@ def _gold(key: str) -> Groups:
     return lambda queries, record: singles(queries.ids_at(record, key))
 
 
-# Aspects of BRIGHT-Pro are named after their query.
-ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
-ENDINGS = (".json", ".jsonl", ".parquet")
-
-
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
-    """Make a weighted group from each aspect and its supporting documents.
-
-    Query texts are read from `../examples` next to the aspects folder if that file exists.
-    """
+    """Make a weighted group from each aspect and its supporting documents."""
     queries = Queries()
     aspects: dict[str, list[Record]] = {}
     first: dict[str, str] = {}
@@ -142,10 +143,6 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
         queries.where = first[qid]
         queries.add(qid, groups, record.get("query"), excluded=_excluded(queries, record))
     return queries.truth(policy)
-
-
-# The keys of MultiHop-RAG's evidence in the data set and in saved results.
-EVIDENCE = ("evidence_list", "gold_list")
 
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
@@ -221,11 +218,6 @@ def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
     return truth
 
 
-GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
-# What nuggetizer writes if its model gave no usable answer: the passage remains unjudged.
-FAILED = "failed"
-
-
 def _created(queries: Queries, nugget: Record) -> Record:
     """Return a nugget without documents as a text, for a labeller that compares texts."""
     text = nugget.get("text")
@@ -283,11 +275,6 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
         queries.where, query = first[qid]
         queries.add(qid, groups, query)
     return queries.truth(policy)
-
-
-# The keys of query and passage in CRUX files, and the endings of the files of a folder.
-CRUX_KEYS = (("id", "docid"), ("example_id", "pid"))
-CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 def look_crux(source: Source) -> str | None:
@@ -352,10 +339,6 @@ def read_longmemeval(source: Source, policy: Policy) -> GroundTruth:
     return queries.truth(policy)
 
 
-# The category of LoCoMo's questions that the conversation does not answer, and what separates joined turns.
-ADVERSARIAL, TURNS = 5, re.compile(r"[;,\s]+")
-
-
 def read_locomo(source: Source, policy: Policy) -> GroundTruth:
     """Make a group from each turn of a conversation that is evidence for the answer."""
     queries = Queries()
@@ -388,28 +371,10 @@ def _numbered_pages(queries: Queries, record: Record) -> list[Any]:
     return singles(f"{folder}/{page}" for page in queries.ids_at(record, "reference_page"))
 
 
-RANKED_ITEMS = {
-    "qid": "question_id",
-    "query": "question?",
-    "retrieved_ids": "retrieval_results.ranked_items[].corpus_id",
-    "text": "retrieval_results.ranked_items[].text?",
-}
-CONTEXTS = {
-    "qid": "task_id",
-    "query": "input?[-1]?.text?",
-    "retrieved_ids": "contexts[].document_id",
-    "retrieve_scores": "contexts[].score?",
-    "text": "contexts[].text?",
-}
-
-
 def _look_longmemeval(source: Source) -> str | None:
     if has_keys(source, "question_id", "retrieval_results"):
         return "either" if has_keys(source, "question_id", "answer_session_ids") else "run"
     return look_for("question_id", "question_type", "haystack_session_ids")(source)
-
-
-RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
@@ -421,16 +386,15 @@ def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
         group = queries.setdefault(qid, {}).setdefault(criterion, [])
         if not document.startswith(RAGELO_PLACEHOLDER):
             group.append({"id": document, "grade": grade})
-    groups = [
-        [{"alternatives": documents, "name": name} for name, documents in criteria.items()]
-        for criteria in queries.values()
-    ]
+    groups = [[{"alternatives": ids, "name": name} for name, ids in each.items()] for each in queries.values()]
     return GroundTruth.from_rows(list(queries), groups, policy, place=lambda _: str(source.path))
 
 
+QAMPARI_KEYS = ("question_text", "answer_list")
 _multihop = partial(_read, qid="", columns=("question_type", "answer"))
 _qampari = partial(_read, text=("question_text",), qid="qid")
 _bright = partial(_read, excludes=True)
+_question = partial(_read, text=("question",))
 # Each is recognized by keys that no other format has.
 FORMATS = (
     Format(
@@ -441,11 +405,7 @@ FORMATS = (
     Format("nuggetizer", look_for("qid", "nuggets"), read_nuggetizer),
     Format("multihop-rag", look_multihop, partial(_multihop, groups=partial(_evidence, key="fact")), read_multihop_run),
     Format("multihop-rag-documents", None, partial(_multihop, groups=partial(_evidence, key="url"))),
-    Format(
-        "qampari",
-        look_for("qid", "question_text", "answer_list"),
-        partial(_qampari, groups=_each("answer_list", _answer)),
-    ),
+    Format("qampari", look_for("qid", *QAMPARI_KEYS), partial(_qampari, groups=_each("answer_list", _answer))),
     Format("qampari-documents", None, partial(_qampari, groups=_each("answer_list", _page))),
     Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
     Format("nuggetbank-spans", None, partial(nuggetbank.read_ground_truth, spans=True), folder=nuggetbank.is_folder),
@@ -455,31 +415,19 @@ FORMATS = (
     Format(
         "hotpotqa",
         look_for("question", "supporting_facts"),
-        partial(_read, groups=_supporting, text=("question",), qid="_id", columns=("type", "level", "answer")),
+        partial(_question, groups=_supporting, qid="_id", columns=("type", "level", "answer")),
     ),
     Format(
-        "musique",
-        look_for("id", "question", "paragraphs"),
-        partial(_read, groups=_paragraphs, text=("question",), columns=("answer",)),
+        "musique", look_for("id", "question", "paragraphs"), partial(_question, groups=_paragraphs, columns=("answer",))
     ),
     Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
     Format("longmemeval", _look_longmemeval, read_longmemeval, partial(recipes.read_run, recipe=RANKED_ITEMS)),
     Format("locomo", look_for("sample_id", "conversation", "qa"), read_locomo),
-    Format(
-        "fanoutqa",
-        look_for("id", "question", "decomposition"),
-        partial(_read, groups=_parts, text=("question",)),
-    ),
+    Format("fanoutqa", look_for("id", "question", "decomposition"), partial(_question, groups=_parts)),
     Format(
         "double-bench",
         look_for("uid", "question", "reference_page", "doc_path"),
-        partial(
-            _read,
-            groups=_numbered_pages,
-            text=("question",),
-            qid="uid",
-            columns=("language", "doc_type", "query_type"),
-        ),
+        partial(_question, groups=_numbered_pages, qid="uid", columns=("language", "doc_type", "query_type")),
     ),
     Format(
         "mtrag",

@@ -39,11 +39,7 @@ class Column(NamedTuple):
 
 
 def column_of(text: str) -> Column:
-    """Parse a declaration, assuming that no column is literally named like `expected[;]`.
-
-    >>> column_of("expected[;]"), column_of("expected")
-    (Column(name='expected', separator=';'), Column(name='expected', separator=''))
-    """
+    """Parse a declaration, assuming that no column is literally named like `expected[;]`."""
     split = _SPLIT.fullmatch(text)
     return Column(text) if split is None else Column(split[1], split[2])
 
@@ -58,40 +54,23 @@ def is_path(text: str) -> bool:
 
 
 def columns_in(names: Collection[str], declared: Mapping[str, str]) -> dict[str, Column]:
-    """Return the declared columns that a file has, by role; a column's literal name takes precedence over a split.
-
-    >>> columns_in(["qid", "ids"], {"retrieval_gt": "ids[,]", "doc_id": "chunk"})
-    {'retrieval_gt': Column(name='ids', separator=',')}
-    """
+    """Return the declared columns that a file has, by role; a column's literal name takes precedence over a split."""
     columns = {role: Column(text) if text in names else column_of(text) for role, text in declared.items()}
     return {role: column for role, column in columns.items() if column.name in names}
 
 
 class Lists:
-    """Reads lists of ids that may be written as text, and records texts that are read as one id but may be several.
+    """Reads lists of ids that may be written as text, and records (`unsplit`) texts of one id that may be several."""
 
-    `declared` has the columns that the user declared, by role; `cells` returns those of a column, and `place` the
-    location of a row. `unsplit` has the place and the declaration of each text that is read as one id.
-    """
-
-    def __init__(
-        self,
-        faults: Faults,
-        declared: Mapping[str, Column] | None = None,
-        cells: Callable[[str], Sequence[Any]] = lambda _: (),
-        place: Callable[[int], str] = str,
-    ) -> None:
+    def __init__(self, faults: Faults) -> None:
         self.faults = faults
-        self.declared = declared or {}
-        self.cells, self.place = cells, place
         self.unsplit: Unsplit = {}
 
-    def column(self, role: str, name: str) -> list[Any]:
-        """Return the lists in a column."""
-        column, cells = self.declared.get(role, Column(name)), self.cells(name)
+    def column(self, cells: Sequence[Any], column: Column, role: str, place: Callable[[int], str]) -> list[Any]:
+        """Return the lists in the cells of a column."""
         if str not in set(map(type, cells)):
             return list(cells)
-        return [self.read(cell, column, role, self.place(row)) for row, cell in enumerate(cells)]
+        return [self.read(cell, column, role, place(row)) for row, cell in enumerate(cells)]
 
     def read(self, cell: Any, column: Column, role: str, where: str) -> Any:
         """Return the list in a text (split as declared, JSON, Python, or else one id); other cells stay unchanged."""
@@ -115,10 +94,7 @@ class Lists:
 
 
 def listed_in(cell: Any, where: str, faults: Faults) -> Any:
-    """Return the list in a text cell, written in JSON or Python; text without brackets is one id.
-
-    Adds a fault for anything else, such as numpy's `['a' 'b']`, which Python would read as one text.
-    """
+    """Return the list in a text cell, in JSON or Python; without brackets, one id. Anything else is a fault."""
     text = cell.strip() if isinstance(cell, str) else ""
     if not text or text[0] not in "[({":
         return [text] if text else None

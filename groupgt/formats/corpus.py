@@ -28,14 +28,15 @@ from groupgt.runtime import pl
 
 # The columns of ids and texts; the last ones are from MultiHop-RAG and BRIGHT.
 IDS, TEXTS = NAMES["corpus"]["doc_id"], NAMES["corpus"]["text"]
-# Those of queries.
 QUERY_IDS, QUERY_TEXTS = NAMES["queries"]["qid"], NAMES["queries"]["query"]
 # TREC topics: <top> with <num> and <title>, which need not be closed, or <topic number="1"> with <query>.
 _TOPIC = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?=</\1\s*>|<\1[\s>]|\Z)", re.IGNORECASE | re.DOTALL)
 _NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
 _LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
-T = TypeVar("T")
 V = TypeVar("V")
+# AutoRAG's column of the first and the last character of a passage, both inclusive.
+AUTORAG = "start_end_idx"
+DOCUMENTS = ("doc", "document", "path", "parent")
 
 
 def corpus_file(path: Path) -> Path:
@@ -53,11 +54,7 @@ def _source_of(path: AnyPath) -> Source:
 
 
 def read_corpus(path: Any) -> dict[str, str]:
-    """Read `{doc_id: text}` from a JSONL, parquet or CSV file or a frame, with `doc_id` and `contents` (or `text`).
-
-    A `title` is prepended to the text on a separate line, unless the text already begins with it. For a BEIR or MTEB
-    folder, its corpus file is read.
-    """
+    """Read `{doc_id: text}` from a file, a frame or a BEIR folder; a `title` is put before its text."""
     return _read(path)
 
 
@@ -116,8 +113,8 @@ def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, 
 
     faults = Faults()
     rows = _frame_rows(path, title) if is_frame(path) else _document_rows(_source_of(path), faults)
-    texts = _by_id(_numbered(rows, title), document, "document", faults)
-    if not texts:
+    located = ((where, document(row)) for where, row in _numbered(rows, title))
+    if not (texts := _by_id(located, "document", faults)):
         raise DataError(f"{title}: the corpus contains no documents")
     return {name: text for name, text in texts.items() if text is not None}
 
@@ -135,7 +132,6 @@ def _document_rows(source: Source, faults: Faults) -> Iterable[tuple[str, Record
 
 
 def _frame_rows(frame: Any, title: str) -> Iterator[tuple[str, Record]]:
-    """Yield the rows of a frame."""
     table = table_of(frame, title, kind="corpus")
     for row, cells in enumerate(zip(*map(table.column, table.names))):
         yield table.place(row), dict(zip(table.names, cells))
@@ -156,18 +152,14 @@ def _numbered(rows: Iterable[tuple[str, Record]], title: str) -> Iterator[tuple[
 
 
 def _first_of(names: Iterable[str], row: Record) -> Any:
-    """Return the first of these cells that is not missing."""
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def _by_id(
-    rows: Iterable[tuple[str, T]], read: Callable[[T], tuple[str, V] | str], called: str, faults: Faults
-) -> dict[str, V]:
-    """Return a value for each id; `read` returns the id and value from a row, or an error message."""
+def _by_id(rows: Iterable[tuple[str, tuple[str, V] | str]], called: str, faults: Faults) -> dict[str, V]:
+    """Return a value for each id, from located rows with an id and its value, or an error message."""
     values: dict[str, V] = {}
     firsts = Firsts()
-    for where, row in rows:
-        cells = read(row)
+    for where, cells in rows:
         if isinstance(cells, str):
             faults.add(where, cells)
         elif again := firsts.again(cells[0], where):
@@ -188,11 +180,6 @@ def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
         yield from csv.table(source, (), faults)
 
 
-# AutoRAG's column of the first and the last character of a passage, both inclusive.
-AUTORAG = "start_end_idx"
-DOCUMENTS = ("doc", "document", "path", "parent")
-
-
 def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     """Read chunk spans from a JSONL, parquet or CSV file with `chunk_id, doc_id, start, end` in each row.
 
@@ -208,9 +195,9 @@ def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     first = next(rows, None)
     if first is not None and optional and not _has_places(first[1]):
         return None
-    places = _by_id(chain(() if first is None else (first,), rows), _chunk, "chunk", faults)
-    spans = {name: span for name, span in places.items() if span is not None}
-    if not spans:
+    located = ((where, _chunk(row)) for where, row in chain(() if first is None else (first,), rows))
+    places = _by_id(located, "chunk", faults)
+    if not (spans := {name: span for name, span in places.items() if span is not None}):
         raise DataError(f"{source.path}: the table contains no chunks")
     if lost := [name for name, span in places.items() if span is None]:
         count = f"{len(lost):,} {'chunk has' if len(lost) == 1 else 'chunks have'}"
@@ -312,17 +299,15 @@ def read_queries(path: AnyPath) -> dict[str, str]:
     """
     source = Source.at(queries_file(Path(path)))
     faults = Faults()
-    texts = _by_id(_query_rows(source, faults), _query, "query", faults)
-    if not texts:
+    located = ((where, _query(*cells)) for where, cells in _query_rows(source, faults))
+    if not (texts := _by_id(located, "query", faults)):
         raise DataError(f"{source.path}: expected queries (TREC topics, TSV, JSONL or BEIR), found none")
     return texts
 
 
-def _query(cells: tuple[Any, Any]) -> tuple[str, str] | str:
+def _query(qid: Any, text: Any) -> tuple[str, str] | str:
     """Return the id and the text of a query, or an error message."""
-    qid, text = cells
-    name = id_text(qid)
-    if name is None:
+    if (name := id_text(qid)) is None:
         return f"expected a query id (a string or integer), found {display(qid)}"
     if fault := id_fault(name):
         return f"the query id {fault}"
@@ -339,8 +324,7 @@ def _query_rows(source: Source, faults: Faults) -> Iterator[tuple[str, tuple[Any
         yield from _topics(source)
     elif source.is_parquet or begin == b"{" or is_array(source) or has_header:
         for where, row in table_rows(source, faults):
-            qid = _first_of(QUERY_IDS, row)
-            if qid is None:
+            if (qid := _first_of(QUERY_IDS, row)) is None:
                 expected = f"expected a query id ({', '.join(QUERY_IDS[:2])}, _id or id)"
                 faults.add(where, f"{expected}, found {', '.join(row)}")
             else:

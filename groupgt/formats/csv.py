@@ -14,34 +14,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from groupgt.errors import DataError, Faults, display, warn
+from groupgt.formats import fields
 from groupgt.formats.columns import columns_in, listed_in
-from groupgt.formats.fields import (
-    CALL_COLUMN,
-    LISTS,
-    NO_CALL,
-    carried,
-    fields_of,
-    repeat_fault,
-    repeats_in,
-    result_fault,
-    trial_column,
-    units_of,
-)
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column, roles_in, shown_names
 from groupgt.formats.rows import (
-    NO_TRIALS,
     SHAPE,
     Calls,
     Judgment,
     Ranking,
     RunBuilder,
     Trials,
-    checked_columns,
     number_text,
     numbered,
     run_in,
+    streamed,
 )
 from groupgt.formats.source import Source
 from groupgt.formats.tables import Table, truth_of
@@ -106,25 +94,20 @@ class _Text:
 
 def table(source: Source, needed: Sequence[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each row as `file:line` and its cells by column; collects rows that are too short or too long as errors."""
-    rows = _rows(_Text.of(source, keep=True), lambda _: needed, faults)
+    rows = _rows(_Text.of(source, keep=True), faults, needed)
     _, header = next(rows)
     for number, cells in rows:
         yield f"{source.path}:{number}", dict(zip(header, cells))
 
 
-def _rows(
-    text: _Text, needed_in: Callable[[list[str]], Sequence[str]], faults: Faults
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the header, then each row, with the number of its first line; invalid rows are collected as errors.
-
-    `needed_in` returns the columns that a header must have.
-    """
+def _rows(text: _Text, faults: Faults, needed: Sequence[str] | None = ()) -> Iterator[tuple[int, list[str]]]:
+    """Yield the header, then rows, with the numbers of their first lines; `needed` is None for those of results."""
     rows = ((number, cells) for number, cells in _parsed(text, faults) if "".join(cells).strip(BLANKS))
     number, cells = next(rows, (1, []))
     names = [cell.strip(BLANKS) for cell in cells]
     header = text.named(names)
     if not faults:
-        where, needed = f"{text.title}:{number}", needed_in(header)
+        where, needed = f"{text.title}:{number}", _needed(header) if needed is None else needed
         for name, count in Counter(names).items():
             if count > 1:
                 faults.add(where, f"duplicate column {name!r}; remove one")
@@ -187,52 +170,39 @@ def _wide_cells() -> Iterator[None]:
 
 
 def read_ground_truth(source: Source, policy: Policy, *, words: Callable[[bytes], bytes] | None = None) -> GroundTruth:
-    """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`).
-
-    In qrels with a header line, blanks separate cells, quotes are ordinary characters, and `words` blanks out comments.
-    """
+    """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`)."""
     faults = Faults()
     text = _Text.of(source, keep=True)
     if words is not None:
-        line_of = words
-        text = replace(text, lines=lambda: (_words(line_of(line)) for line in source.lines(keep=True)))
-        text = replace(text, delimiter="\t", quoting=csv.QUOTE_NONE)
-    rows = _rows(text, lambda _: (), faults)
-    _, header = next(rows)
-    numbers, cells = [], []
-    for number, row in rows:
-        numbers.append(number)
-        cells.append(row)
-    columns = dict(zip(header, zip(*cells))) if cells else dict.fromkeys(header, ())
+        lines = ("\t".join(words(line).decode().split()) + "\n" for line in source.lines(keep=True))
+        text = replace(text, lines=lambda: lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    (_, header), *located = _rows(text, faults)
+    columns = dict(zip(header, zip(*(row for _, row in located)))) if located else dict.fromkeys(header, ())
     title = str(source.path)
-    table = Table(title, header, columns.__getitem__, lambda row: f"{title}:{numbers[row]}", True, f"{title}:1")
+    table = Table(title, header, columns.__getitem__, lambda row: f"{title}:{located[row][0]}", True, f"{title}:1")
     return truth_of(replace(table, faults=faults, declared=source.columns), policy)
-
-
-def _words(line: bytes) -> str:
-    return "\t".join(line.decode().split()) + "\n"
 
 
 def read_run(source: Source) -> Run:
     """Read a row per result (`qid, doc_id, score`, or `rank`) or per query (`qid, retrieved_ids`)."""
     roles = roles_in(header_of(source), "run", source.columns)
-    if trial_column(roles, str(source.path)) or ("retrieved_ids" in roles and "doc_id" not in roles):
+    if fields.trial_column(roles, str(source.path)) or ("retrieved_ids" in roles and "doc_id" not in roles):
         return _read_records(source, roles)
-    if (column := repeats_in(header_of(source))) is not None and (query := roles.get("qid", roles.get("query"))):
+    if (column := fields.repeats_in(header_of(source))) is not None and (query := roles.get("qid", roles.get("query"))):
         _refuse_repeats(source, query, column)
     return _streamed(source) if source.is_large else _read_rows(source)
 
 
 def _refuse_repeats(source: Source, query: str, column: str) -> None:
     """Raise `DataError` if a query has results of several values of a column."""
-    rows = _rows(_Text.of(source), lambda _: (), Faults())
+    rows = _rows(_Text.of(source), Faults())
     _, header = next(rows)
     query_at, column_at = header.index(query), header.index(column)
     first: dict[str, str] = {}
     for number, cells in rows:
         if (value := first.setdefault(cells[query_at], cells[column_at])) != cells[column_at]:
             where = f"{source.path}:{number}: query {display(cells[query_at])}"
-            raise DataError(f"{where}: {repeat_fault(column, value, cells[column_at])}")
+            raise DataError(f"{where}: {fields.repeat_fault(column, value, cells[column_at])}")
 
 
 def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
@@ -242,7 +212,7 @@ def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
     header = header_of(source)
     scores = columns_in(header, source.columns).get("retrieve_scores")
     lists = [roles["retrieve_scores"]] if "retrieve_scores" in roles and not (scores and scores.separator) else []
-    lists += [name for name in LISTS if name in header]
+    lists += [name for name in fields.LISTS if name in header]
     numbers = [roles[role] for role in ("score", "rank") if role in roles]
     for place, row in table(source, (), faults):
         cells = {name: listed_in(cell, place, faults) if name in lists else cell for name, cell in row.items()}
@@ -264,8 +234,8 @@ def _read_rows(source: Source) -> Run:
     builder = RunBuilder()
     for qid, document, score, cells in _results(_Text.of(source, run=True), builder.faults):
         # An empty cell counts as missing, as in columns.
-        fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
-        builder.add(qid, document, score, units_of(cells, str.strip), fields)
+        kept = fields.fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
+        builder.add(qid, document, score, fields.units_of(cells, str.strip), kept)
     run = builder.run(source)
     is_by_text = query_column(canonical(header_of(source), source.columns)) == "query"
     return replace(run, texts=dict(zip(builder.ids, builder.ids))) if is_by_text else run
@@ -273,47 +243,41 @@ def _read_rows(source: Source) -> Run:
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
     """Yield query, document, score (or negative rank) and other cells of each row; collects invalid rows as errors."""
-    rows = _rows(text, lambda header: (query_column(header), "doc_id", _order(header)), faults)
+    rows = _rows(text, faults, None)
     _, header = next(rows)
-    order = _order(header)
     if faults or not header:
         deque(rows, maxlen=0)  # warns if the file is empty
         return
+    query, _, order = needed = _needed(header)
     sign = 1.0 if order == "score" else -1.0
-    query = query_column(header)
-    qid_at, document_at, score_at = (header.index(name) for name in (query, "doc_id", order))
-    others = [(name, header.index(name)) for _, name in carried(tuple(header))]
-    call_at = dict(others).get(CALL_COLUMN)
+    qid_at, document_at, score_at = map(header.index, needed)
+    others = [(name, header.index(name)) for _, name in fields.carried(tuple(header))]
+    call_at = dict(others).get(fields.CALL_COLUMN)
     for number, row in rows:
         qid, document = row[qid_at] if query == "qid" else normal_text(row[qid_at]), row[document_at]
         score = validity.number_of(row[score_at].strip(BLANKS))
-        call = NO_CALL if call_at is None else row[call_at].strip()
-        if fault := result_fault(qid, document, score, row[score_at], order, call):
+        call = fields.NO_CALL if call_at is None else row[call_at].strip()
+        if fault := fields.result_fault(qid, document, score, row[score_at], order, call):
             faults.add(f"{text.title}:{number}: query {display(qid)}", fault)
         elif score is not None:
             yield qid, document, sign * score, {name: row[at] for name, at in others}
 
 
-def _order(header: Sequence[str]) -> str:
-    return "rank" if "rank" in header and "score" not in header else "score"
+def _needed(header: Sequence[str]) -> tuple[str, str, str]:
+    """Return the columns of results that a header must have: of queries, documents, and scores or else ranks."""
+    return query_column(header), "doc_id", "rank" if "rank" in header and "score" not in header else "score"
 
 
 def _streamed(source: Source) -> Run:
     """Return lazy columns if the byte layout is regular; otherwise use the strict reader."""
     header = list(canonical(header_of(source), source.columns))
-    order = _order(header)
-    names = set(header)
-    has_columns = {query_column(header), "doc_id", order} <= names and len(names) == len(header) <= WIDEST_TABLE
+    needed, names = _needed(header), set(header)
+    has_columns = set(needed) <= names and len(names) == len(header) <= WIDEST_TABLE
     layout = layout_of(source, delimiter_of(source.first_line)) if has_columns else Layout(regular=False)
     if not layout.has_columns(len(header)):
         return _read_strictly(source)
-    scanned = pl.scan_csv(
-        source.for_polars,
-        separator=delimiter_of(source.first_line),
-        schema=dict.fromkeys(header, pl.String) | {order: pl.Float64},
-        ignore_errors=True,
-        glob=False,
-    )
+    delimiter, schema = delimiter_of(source.first_line), dict.fromkeys(header, pl.String) | {needed[-1]: pl.Float64}
+    scanned = pl.scan_csv(source.for_polars, separator=delimiter, schema=schema, ignore_errors=True, glob=False)
     frame, recheck = _columns(scanned, header), partial(_read_strictly, source)
     return run_in(source, rechecked(frame, recheck, ids_checked=layout.plain_ids))
 
@@ -331,15 +295,14 @@ def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> 
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     names = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     header = list(canonical(names))
-    if column := trial_column(header, url):
-        raise DataError(
-            f"{url}: a table with a {column!r} column cannot be read from a URL; download it, or use parquet"
-        )
-    missing = [name for name in (query_column(header), "doc_id", _order(header)) if name not in header]
-    if missing:
+    if column := fields.trial_column(header, url):
+        what = f"a table with a {column!r} column cannot be read from a URL; download it, or use parquet"
+        raise DataError(f"{url}: {what}")
+    needed = _needed(header)
+    if missing := [name for name in needed if name not in header]:
         raise DataError(f"{url}: {missing_columns(names, missing, 'qid, doc_id and score or rank', 'run')}")
     text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()), NO_COLUMNS)
-    schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
+    schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {needed[-1]: pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read, as polars counts the cells of a row only in these.
     has_cells = pl.any_horizontal(pl.all().is_not_null())
@@ -348,36 +311,30 @@ def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
     """Return the columns of results; all cells are text, except for scores and ranks."""
-    order = _order(header)
+    query, _, order = _needed(header)
     number = pl.col(order)
     # Whether a row has as many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()
-    qid = pl.col("qid") if query_column(header) == "qid" else normal_texts(pl.col("query"))
-    return scanned.select(
-        qid.alias("qid"),
-        pl.col("doc_id").alias("doc"),
-        pl.when(complete).then(number if order == "score" else -number).alias("score"),
-        *(
-            (_lengths(pl.col(name)) if field.is_integer else pl.col(name)).alias(field.name)
-            for field, name in carried(tuple(header))
-        ),
-    )
+    qid = pl.col("qid") if query == "qid" else normal_texts(pl.col("query"))
+    score = pl.when(complete).then(number if order == "score" else -number).alias("score")
+    kept = ((pl.col(name), field) for field, name in fields.carried(tuple(header)))
+    others = ((_lengths(cells) if field.is_integer else cells).alias(field.name) for cells, field in kept)
+    return scanned.select(qid.alias("qid"), pl.col("doc_id").alias("doc"), score, *others)
 
 
 def _checked(text: _Text, header: Sequence[str]) -> Run:
     """Parse rows one by one and stream them as columns; raises `DataError` with every invalid row."""
-    fields = carried(tuple(header))
+    kept = fields.carried(tuple(header))
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
-    schema |= {field.name: pl.Int64 if field.is_integer else pl.String for field, _ in fields}
+    schema |= {field.name: pl.Int64 if field.is_integer else pl.String for field, _ in kept}
 
     def rows(faults: Faults) -> Iterator[tuple[str | float | None, ...]]:
         for qid, document, score, cells in _results(text, faults):
-            others = (
-                field.number(cells[name].strip()) if field.is_integer else cells[name] or None for field, name in fields
-            )
-            yield qid, document, score, *others
+            others = ((field, cells[name]) for field, name in kept)
+            cast = (field.number(cell.strip()) if field.is_integer else cell or None for field, cell in others)
+            yield qid, document, score, *cast
 
-    return checked_columns(rows, schema, text.title)
+    return streamed(rows, schema, text.title)
 
 
 def _lengths(cells: pl.Expr) -> pl.Expr:
@@ -388,21 +345,16 @@ def _lengths(cells: pl.Expr) -> pl.Expr:
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
     """Write `qid, group, doc_id, grade`, without `group` for the shape `flat`, and with a shape column for `groups`."""
-    more, mark = ([SHAPE], [shape]) if shape == "groups" else ([], [])
-    header = ["qid", *(["group"] if shape != "flat" else []), "doc_id", "grade", *more]
-    cells = (
-        [qid, *([group] if shape != "flat" else []), document, number_text(grade), *mark]
-        for qid, group, document, grade in rows
-    )
-    _write(path, header, cells, delimiter)
+    kept = [True, shape != "flat", True, True, shape == "groups"]
+    cells = ((qid, group, document, number_text(grade), shape) for qid, group, document, grade in rows)
+    header = compress(("qid", "group", "doc_id", "grade", SHAPE), kept)
+    _write(path, [*header], (list(compress(row, kept)) for row in cells), delimiter)
 
 
-def write_run(
-    path: Path, rankings: Sequence[Ranking], *, calls: Calls | None = None, trials: Trials = NO_TRIALS
-) -> None:
+def write_run(path: Path, rankings: Sequence[Ranking], *, calls: Calls | None, trials: Trials) -> None:
     """Write `qid, doc_id, rank, score, call, trial` (or `build`); scores and calls only if all results have them."""
     scored = all(scores is not None for _, _, scores in rankings)
-    has = {"score": scored, CALL_COLUMN: bool(calls), **dict.fromkeys(trials, True)}
+    has = {"score": scored, fields.CALL_COLUMN: bool(calls), **dict.fromkeys(trials, True)}
     cells = (
         [qid, document, rank, *compress([repr(score), called, trial], has.values())]
         for (qid, ids, scores), of_results, trial in numbered(rankings, calls, trials)

@@ -30,6 +30,10 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.runtime import no_garbage_collection, pl
 
+# Endings that only results have.
+RUNS_ALONE = (".trec", ".run", ".res")
+EMPTY, COMMENTS = "empty", "only comments"
+
 
 def read_ground_truth(
     path: AnyPath,
@@ -70,10 +74,7 @@ def unread_run(
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Read one system's results from a file, or from several files that form one run.
-
-    The lines of TREC files, and large files, are not read here: the evaluation streams them.
-    """
+    """Read one system's results from one or several files; lines and large files are left to the evaluation."""
 
     def read(source: Source) -> Run:
         source = replace(source, ceiling=ceiling, columns=columns, tool_spans=tool_spans)
@@ -100,8 +101,7 @@ def column_names(value: Any) -> list[str] | None:
     """Return the names of the columns or keys of a file or frame; None if it has none or they are not available."""
     if frames.is_frame(value):
         return frames.names_of(value)
-    source = _file_at(value)
-    if source is None:
+    if (source := _file_at(value)) is None:
         return None
     from groupgt.formats.records import keys_of
 
@@ -126,20 +126,15 @@ def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bo
     """Return whether a file or frame has a declared column, or a name with which its path begins."""
     if columns[role] in names:
         return True
-    first = _first_names(columns[role])
-    if first:
+    if first := _first_names(columns[role]):
         return not set(first).isdisjoint(names) or any(_in_records(value, name) for name in first)
     # Such as `{}@`: what has the rows has this as well, and only one object has rows by key.
     if role != "rows":
         return "rows" not in columns or _has(value, names, "rows", columns)
-    source = _file_at(value)
-    return source is not None and source.is_json and _is_one_object(source)
-
-
-def _is_one_object(source: Source) -> bool:
     from groupgt.formats.jsonl import is_array, is_one_object
 
-    return is_one_object(source) and not is_array(source)
+    source = _file_at(value)
+    return source is not None and source.is_json and is_one_object(source) and not is_array(source)
 
 
 def _first_names(text: str) -> tuple[str, ...]:
@@ -159,9 +154,8 @@ def _in_records(value: Any, name: str) -> bool:
     source = _file_at(value)
     if source is None or not source.is_json:
         return False
-    key = re.compile(
-        b"|".join(re.escape(json.dumps(name, ensure_ascii=is_ascii).encode()) + rb"\s*:" for is_ascii in (False, True))
-    )
+    written = (json.dumps(name, ensure_ascii=is_ascii).encode() for is_ascii in (False, True))
+    key = re.compile(rb"(?:%b)\s*:" % b"|".join(map(re.escape, written)))
     return any(map(key.search, source.lines() if source.is_huge else [source.data]))
 
 
@@ -172,22 +166,13 @@ def require_columns(columns: Declared, values: Iterable[Any]) -> None:
     found = declared_in(columns, values)
     names = (column_names(value) or () for value in _files_in(values) if columns)
     every = list(dict.fromkeys(chain.from_iterable(names)))
-    split = [
-        role
-        for role, text in found.items()
-        if text not in every and not has_paths(every, found) and column_of(text).separator
-    ]
-    refuse(
-        (
-            *((f"columns: {role}", _absent(text, every)) for role, text in columns.items() if role not in found),
-            *(
-                (f"columns: {role}", f"expected one of {listed(roles.LISTS)} to split, found {role}={found[role]}")
-                for role in split
-                if role not in (*roles.LISTS, "retrieve_scores")
-            ),
-        ),
-        ConfigError,
-    )
+    faults = [(f"columns: {role}", _absent(text, every)) for role, text in columns.items() if role not in found]
+    split = {} if has_paths(every, found) else {role: text for role, text in found.items() if column_of(text).separator}
+    for role, text in split.items():
+        if text not in every and role not in (*roles.LISTS, "retrieve_scores"):
+            what = f"expected one of {listed(roles.LISTS)} to split, found {role}={text}"
+            faults.append((f"columns: {role}", what))
+    refuse(faults, ConfigError)
 
 
 def _absent(text: str, names: Sequence[str]) -> str:
@@ -219,10 +204,7 @@ def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tup
 
 
 def run_paths(path: AnyPath) -> list[Path]:
-    """Return the path itself, the runs in a folder, or the matches of a glob; each file is one system.
-
-    Files that are not runs, such as images or unrelated tables, are skipped with a warning.
-    """
+    """Return a path, or the runs in a folder or glob, each of one system; other files are skipped with a warning."""
     text = os.fspath(path)
     folder = Path(text)
     if folder.is_dir():
@@ -264,10 +246,7 @@ def _is_run(path: Path) -> bool:
 
 
 def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False) -> list[AnyPath]:
-    """Return the files and URLs of all runs; raises `DataError` with every path that does not exist.
-
-    Each file and each URL is a run. With `in_parts`, each path is one run, even if it matches several files.
-    """
+    """Return the files and URLs of all runs, or with `in_parts` the paths; raises `DataError` for missing ones."""
 
     def existing(path: AnyPath) -> list[AnyPath]:
         if run_parts.is_url(path):
@@ -303,14 +282,12 @@ def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:
 
 
 def _named(name: str, *, is_truth: bool) -> Format:
-    """Return the format with a name; raises `ConfigError` if there is none of this kind."""
     for each in words.FORMATS:
         if each.name == name and each.reads(is_truth=is_truth):
             return each
     from groupgt.formats import known
 
-    found = known.format_named(name, is_truth=is_truth)
-    if found is None:
+    if (found := known.format_named(name, is_truth=is_truth)) is None:
         names = known.format_names(is_truth=is_truth)
         raise ConfigError(f"format: expected {listed(names)}, found {name!r}{near_names(name, names)}")
     return found
@@ -324,9 +301,8 @@ def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
         return recipes.DECLARED
     chosen = _detect(source, is_truth=is_truth) if name is None else _named(name, is_truth=is_truth)
     if source.path.is_dir() and not (chosen.folder is not None and chosen.folder(source.path)):
-        raise DataError(
-            f"{source.path}: expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
-        )
+        what = "expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
+        raise DataError(f"{source.path}: {what}")
     return chosen
 
 
@@ -354,20 +330,14 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     if recognized is None:
         shapes = "qrels, CSV with a header line, JSON, JSON Lines or parquet"
         what = f"expected {wanted} ({shapes}), but the first line is {kind}"
-        raise DataError(
-            f"{source.path}: {what}; if it has another format, name it with --{'truth' if is_truth else 'run'}-format"
-        )
+        way = f"if it has another format, name it with --{'truth' if is_truth else 'run'}-format"
+        raise DataError(f"{source.path}: {what}; {way}")
     other = "a run" if is_truth else "ground truth"
     name = {"trec truth": "qrels", "beir truth": "beir"}.get(f"{recognized.name} {kind}", f"{recognized.name} {kind}")
     columns = roles.of_other_kind(keys_of(source), is_truth=is_truth)
     way = f" If {columns}" if columns else ""
     swapped = "Did you swap TRUTH and RUN?"
     raise DataError(f"{source.path}: expected {wanted}, but this looks like {other} ({name}). {swapped}{way}")
-
-
-# Endings that only results have.
-RUNS_ALONE = (".trec", ".run", ".res")
-EMPTY, COMMENTS = "empty", "only comments"
 
 
 def _recognized(source: Source) -> tuple[Format | None, str]:

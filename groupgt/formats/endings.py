@@ -14,11 +14,7 @@ REMOVED_ENDINGS = (*COMPRESSED, *ENDINGS, ".jsonl", ".json")
 
 
 def ending_of(path: str) -> str:
-    """Return the ending of a path in lower case, without its compression ending.
-
-    >>> ending_of("runs/bm25.trec.gz"), ending_of("runs/bm25")
-    ('.trec', '')
-    """
+    """Return the ending of a path in lower case, without its compression ending."""
     endings = [ending.lower() for ending in PurePosixPath(path).suffixes]
     while endings and endings[-1] in COMPRESSED:
         endings.pop()

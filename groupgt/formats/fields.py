@@ -23,18 +23,17 @@ NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
 # The texts of results, which AutoRAG's compressors write without ids.
 TEXTS = "retrieved_contents"
+# The number of characters of a number that are shown.
+LONGEST_CELL = 200
+# For results without search calls.
+NO_CALL = object()
+T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Field:
-    """A result field.
-
-    Args:
-        name: The internal name.
-        kind: The type of its cells.
-        columns: Its column names in tables with one row per result; the first one present is used.
-        nested: Its column name in tables with one list per query; empty if there is none.
-    """
+    """A result field: in the first of its `columns`, or as the list `nested` where a row is a query (empty: never)."""
 
     name: str
     kind: Literal["length", "call", "text", "id", "span"]
@@ -86,11 +85,7 @@ def first_in(names: Iterable[str], row: Container[str]) -> str | None:
 
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
-    """Return the fields that these columns contain, each with its column; cached because rows often have the same keys.
-
-    >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
-    [('calls', 'call'), ('text', 'text')]
-    """
+    """Return the fields that these columns contain, each with its column; cached, as rows often share their keys."""
     firsts = ((field, first_in(field.columns, names)) for field in FIELDS)
     return [(field, column) for field, column in firsts if column is not None]
 
@@ -128,11 +123,7 @@ def length_of(cell: Any) -> int | None:
 
 
 def call_of(cell: Any) -> int | None:
-    """Parse a search call number, given as a positive whole number or as text; returns None for anything else.
-
-    >>> call_of(2), call_of("2"), call_of(0), call_of(True)
-    (2, 2, None, None)
-    """
+    """Parse a search call number, given as a positive whole number or as text; returns None for anything else."""
     number = length_of(int(cell) if isinstance(cell, np.integer) else cell)
     return number or None
 
@@ -141,10 +132,8 @@ def trial_column(names: Container[str], title: str) -> str | None:
     """Return the column that numbers trials or builds; None without one. Raises `DataError` if there are both."""
     found = [name for name in (TRIAL, BUILD) if name in names]
     if len(found) > 1:
-        raise DataError(
-            f"{title}: expected a trial column or a build column, found both; "
-            "keep build if each build has its own index"
-        )
+        what = "expected a trial column or a build column, found both"
+        raise DataError(f"{title}: {what}; keep build if each build has its own index")
     return next(iter(found), None)
 
 
@@ -175,10 +164,8 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {count:,}"
     for rank, (before, after) in enumerate(pairwise(calls), 2):
         if in_order and before is not None and after is not None and after < before:
-            return (
-                f"the result at rank {rank} is from call {after}, but the one before it is from call {before}; list "
-                "results in the order of their calls"
-            )
+            what = f"the result at rank {rank} is from call {after}, but the one before it is from call {before}"
+            return f"{what}; list results in the order of their calls"
     return None
 
 
@@ -204,20 +191,8 @@ def number_in(cell: Any) -> Any:
     return cell if length is None else length
 
 
-# The number of characters of a number that are shown.
-LONGEST_CELL = 200
-# For results without search calls.
-NO_CALL = object()
-T = TypeVar("T")
-Result = TypeVar("Result")
-
-
 def ids_fault(qid: str, document: str) -> str | None:
-    """Return an error message for an invalid query id or document id, or None if both are valid.
-
-    >>> ids_fault("q1", "d1"), ids_fault("q1", " ")
-    (None, "the document id ' ' is blank")
-    """
+    """Return an error message for an invalid query id or document id, or None if both are valid."""
     if fault := id_fault(qid):
         return f"the query id {fault}"
     if fault := id_fault(document):
@@ -281,8 +256,7 @@ def scores_fault(scores: Any, count: int, key: str) -> str | None:
         return f"expected {SCORES} to be a list of numbers, found {display(scores)}"
     if len(scores) != count:
         return f"expected as many {SCORES} as {key} ({count}), found {len(scores)}"
-    wrong = [score for score in scores if finite_number(score) is None]
-    if not wrong:
+    if not (wrong := [score for score in scores if finite_number(score) is None]):
         return None
     return f"expected finite numbers as {SCORES}, found {display(wrong[0], LONGEST_CELL)}{unscored(wrong[0])}"
 

@@ -19,10 +19,8 @@ class Format:
     """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 
     `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
-    other file; `usually` replaces `either`. A format without `look`, or from another package, is never detected and
-    must be named. `folder`
-    checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
-    it.
+    other file; `usually` replaces `either`. A format without `look`, or from another package, must be named. `folder`
+    checks whether a folder has its layout; `shape` is the ground truth shape if the reader does not set it.
     """
 
     name: str

@@ -18,37 +18,8 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, refuse
-from groupgt.formats import tables
-from groupgt.formats.fields import (
-    BUILD,
-    CALL_COLUMN,
-    COLUMNS,
-    FIELDS,
-    LISTS,
-    NESTED,
-    SCORES,
-    TEXTS,
-    TRIAL,
-    carried,
-    length_of,
-    lists_of,
-    query_fault,
-    ranking,
-    repeat_fault,
-    repeats_in,
-    scores_fault,
-    trial_column,
-    trial_fault,
-)
-from groupgt.formats.roles import (
-    NO_COLUMNS,
-    Declared,
-    Kind,
-    canonical,
-    has_paths,
-    missing_columns,
-    query_column,
-)
+from groupgt.formats import fields, roles, tables
+from groupgt.formats.roles import NO_COLUMNS, Declared, Kind
 from groupgt.formats.tables import Table
 from groupgt.formats.validity import MAX_INVALID_ROWS, Guard, is_id, normal_texts, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
@@ -57,6 +28,15 @@ from groupgt.model.run import Columns, Lists, Remote, Run
 from groupgt.model.validity import id_text, plain
 from groupgt.model.values import SCORE, normal_text, unnamed
 from groupgt.runtime import pl
+
+_IDS = (field.columns for field in fields.FIELDS if field.kind == "id")
+ID_COLUMNS = {"qid", "group", "doc_id", *fields.NESTED}.union(*_IDS)
+_OWN = {"query", "score", "rank", fields.TRIAL, fields.BUILD, fields.SCORES}
+RUN_COLUMNS = ID_COLUMNS | _OWN | fields.COLUMNS | fields.LISTS
+# The column of what a series holds.
+SERIES: dict[Kind, str] = {"truth": "retrieval_gt", "run": "retrieved_ids", "corpus": "contents"}
+# The libraries whose frames lie on many machines.
+CLUSTERS = {"pyspark", "ray", "dask"}
 
 
 def library_of(value: Any) -> str:
@@ -124,29 +104,37 @@ def cells_of(column: Any) -> list[Any]:
     return [cell_of(cell) for cell in column.tolist()]
 
 
-ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field in FIELDS if field.kind == "id"))
-# The columns read from results.
-RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", TRIAL, BUILD, SCORES} | COLUMNS | LISTS
-
-
 def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_COLUMNS) -> Any:
     """Return a frame with everything in columns: pandas frames with their index, Hugging Face data sets as Arrow."""
     if library_of(value) not in ("pandas", "datasets"):
         return value
-    from groupgt.formats.indexed import of_data_set, of_pandas
+    if library_of(value) == "pandas":
+        return _with_index(value, title, kind, columns)
+    if isinstance(value, Mapping):
+        raise DataError(f"{title}: expected one split; pass only {' or '.join(map(repr, value))}")
+    if not hasattr(value, "num_rows"):
+        raise DataError(f"{title}: expected a data set in memory or on disk; load it without streaming=True")
+    return value.with_format("arrow")[:]
 
-    return of_pandas(value, title, kind, columns) if library_of(value) == "pandas" else of_data_set(value, title)
 
-
-# The libraries whose frames lie on many machines.
-CLUSTERS = {"pyspark", "ray", "dask"}
+def _with_index(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
+    """Return a pandas frame or series with its named index as a column; an unnamed index of texts is an error."""
+    key = "doc_id" if kind == "corpus" else "qid"
+    if not hasattr(value, "columns"):
+        value = value.to_frame() if value.index.nlevels > 1 else value.to_frame(SERIES[kind])
+    names = list(map(str, value.columns))
+    levels = [name for name in value.index.names if name is not None and str(name) not in names]
+    has_key = bool(roles.roles_in(names, kind, columns).keys() & ({key} if kind == "corpus" else {key, "query"}))
+    if not (levels or has_key) and len(value) and isinstance(value.index[0], (str, tuple)):
+        found = f"an unnamed index, which begins with {display(value.index[0])}"
+        axis = key if value.index.nlevels == 1 else ["qid", "doc_id"]
+        way = f"if it contains the ids, name it: .rename_axis({axis!r})"
+        raise DataError(f"{title}: the {key!r} column is missing: found {roles.shown_names(names)} and {found}; {way}")
+    return value.reset_index(level=levels) if levels else value
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a frame of polars, pandas, Arrow or a cluster, a Hugging Face data set, or a stream.
-
-    None of these libraries is imported.
-    """
+    """Return whether a value is a frame of any library, a data set or a stream, without importing a library."""
     known = library_of(value) in {"polars", "pandas", "pyarrow", "datasets"} | CLUSTERS
     return known or hasattr(type(value), "__arrow_c_stream__")
 
@@ -216,7 +204,7 @@ def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS, kind: Kind 
         return cells_of(value.iloc[:, names.index(name)]) if in_pandas else frame[name].to_list()
 
     table = Table(title, names, lru_cache(column), lambda row: f"{title}: row {row + 1}", declared=columns)
-    return table if not has_paths(names, columns) else tables.at_paths(table, is_truth=kind == "truth")
+    return table if not roles.has_paths(names, columns) else tables.at_paths(table, is_truth=kind == "truth")
 
 
 def _with_our_names(value: Any, title: str, columns: Declared) -> Any:
@@ -224,13 +212,9 @@ def _with_our_names(value: Any, title: str, columns: Declared) -> Any:
     value = value if is_pandas(value) else _lazy(value, title)
     names = list(map(str, value.columns)) if is_pandas(value) else value.collect_schema().names()
     _reject_duplicates(names, title)
-    if (renamed := canonical(names, columns)) == tuple(names):
+    if (renamed := roles.canonical(names, columns)) == tuple(names):
         return value
     return value.set_axis(renamed, axis=1) if is_pandas(value) else value.rename(dict(zip(names, renamed)))
-
-
-def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
-    return frame.select(_id_column(frame.schema[name], name, title))[name]
 
 
 def _id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
@@ -247,16 +231,13 @@ def run_of(
     guard: Guard = lambda read: read(),
     columns: Declared = NO_COLUMNS,
 ) -> Run:
-    """Build a run from a frame: nested frames become lists, long frames stay columns, and those on clusters remote.
-
-    Rows without `qid` are assigned to `qids` in order.
-    """
-    if columns and has_paths(names_of(value), columns):
+    """Build a run from a frame; without a `qid` column, rows are assigned to `qids` in order."""
+    if columns and roles.has_paths(names_of(value), columns):
         table = table_of(value, title, columns, "run")
         plain_columns = {name: tables.cells_of(table, name) for name in table.names}
         return run_of(pl.DataFrame(plain_columns, strict=False), title, qids, guard)
     if is_remote(value):
-        if trial_column(canonical(remote_names(value), columns), title):
+        if fields.trial_column(roles.canonical(remote_names(value), columns), title):
             raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
         return Run(Remote(value, columns), source=title)
     in_memory = not isinstance(value, pl.LazyFrame)
@@ -266,18 +247,18 @@ def run_of(
         value = _lazy(value, title)
     shown = list(map(str, value.columns)) if is_pandas(value) else guard(value.collect_schema).names()
     value = guard(lambda: _with_our_names(value, title, columns))
-    needed = RUN_COLUMNS | set(filter(None, [repeats_in(shown)]))
+    needed = RUN_COLUMNS | set(filter(None, [fields.repeats_in(shown)]))
     frame = _to_polars(value, needed, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
-    if (column := repeats_in(names)) is not None and query_column(names) in names:
-        _refuse_repeats(frame, query_column(names), column, title, guard)
-    keys = [name for name in NESTED if name in names]
+    if (column := fields.repeats_in(names)) is not None and roles.query_column(names) in names:
+        _refuse_repeats(frame, roles.query_column(names), column, title, guard)
+    keys = [name for name in fields.NESTED if name in names]
     if joined := [name for name in keys if frame.collect_schema()[name] == pl.String]:
         return _of_texts(guard(frame.collect), joined[0], shown, columns, title, qids)
-    if numbered := trial_column(names, title):
+    if numbered := fields.trial_column(names, title):
         return _trials(guard(frame.collect), numbered, title, qids)
-    if not keys and TEXTS in names and "doc_id" not in names:
-        keys = [TEXTS]
+    if not keys and fields.TEXTS in names and "doc_id" not in names:
+        keys = [fields.TEXTS]
     if len(keys) > 1:
         raise DataError(f"{title}: expected one column of results, found {' and '.join(keys)}; drop the others")
     if keys:
@@ -290,7 +271,7 @@ def _refuse_repeats(frame: pl.LazyFrame, query: str, column: str, title: str, gu
     values = pl.col(column).drop_nulls().unique(maintain_order=True)
     several = frame.group_by(query, maintain_order=True).agg(values).filter(pl.col(column).list.len() > 1).head(1)
     for qid, (first, other, *_) in guard(several.collect).iter_rows():
-        raise DataError(f"{title}: query {display(qid)}: {repeat_fault(column, first, other)}")
+        raise DataError(f"{title}: query {display(qid)}: {fields.repeat_fault(column, first, other)}")
 
 
 def _of_texts(
@@ -304,7 +285,7 @@ def _of_texts(
     lists = TextLists(faults)
     column = columns_in(shown, columns).get("retrieved_ids", Column(shown[rows.columns.index(key)]))
     cells = [lists.read(cell, column, "retrieved_ids", _place(rows, row, title)) for row, cell in enumerate(rows[key])]
-    ids = [cell and ranking(cell, _place(rows, row, title), faults) for row, cell in enumerate(cells)]
+    ids = [cell and fields.ranking(cell, _place(rows, row, title), faults) for row, cell in enumerate(cells)]
     faults.stop()
     run = run_of(rows.with_columns(pl.Series(key, ids, dtype=pl.List(pl.String))), title, qids)
     trials = tuple(replace(trial, unsplit=lists.unsplit) for trial in run.trials)
@@ -313,37 +294,36 @@ def _of_texts(
 
 def _trials(rows: pl.DataFrame, column: str, title: str, qids: list[str] | None) -> Run:
     """Build a run of trials, or of builds, from a frame that numbers them in a column."""
-    numbers = {cell: length_of(cell) for cell in rows[column].unique().to_list()}
-    refuse((title, trial_fault(cell, column)) for cell, number in numbers.items() if number is None)
+    numbers = {cell: fields.length_of(cell) for cell in rows[column].unique().to_list()}
+    refuse((title, fields.trial_fault(cell, column)) for cell, number in numbers.items() if number is None)
     trials = sorted(numbers, key=lambda cell: numbers[cell] or 0)
     runs = [run_of(rows.filter(pl.col(column) == cell).drop(column), title, qids) for cell in trials]
-    return Run.of_trials([replace(run, is_build=column == BUILD) for run in runs])
+    return Run.of_trials([replace(run, is_build=column == fields.BUILD) for run in runs])
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
     """Build a run of lists from a frame with one row per query and its results in the column `key`."""
     names = guard(frame.collect_schema).names()
-    rows = guard(lambda: frame.select(*(name for name in ("qid", "query", key, SCORES) if name in names)).collect())
+    needed = [name for name in ("qid", "query", key, fields.SCORES) if name in names]
+    rows = guard(frame.select(needed).collect)
     texts = rows["query"].cast(pl.String).to_list() if "query" in names else []
-    for name in (key, SCORES):
+    for name in (key, fields.SCORES):
         _require_lists(rows, name, title)
-    for name in (key, SCORES):
         if isinstance(rows.schema.get(name), pl.Array):
             rows = rows.with_columns(pl.col(name).arr.to_list())
-    has_ids = key != TEXTS
+    has_ids = key != fields.TEXTS
     _refuse_invalid_lists(rows, key, title)
-    row_qids = _texts(rows, "qid", title).to_list() if "qid" in names else qids
-    if "qid" not in names and texts and None not in texts:
+    row_qids = qids
+    if "qid" in names:
+        row_qids = rows.select(_id_column(rows.schema["qid"], "qid", title))["qid"].to_list()
+    elif texts and None not in texts:
         row_qids = list(map(normal_text, texts))
     if row_qids is None:
         raise DataError(f"{title}: there is no qid column, and no ground truth with query ids")
     if len(row_qids) != len(rows):
-        raise DataError(
-            f"{title}: without a qid column, rows are matched to the ground truth in order: "
-            f"expected {len(row_qids):,} rows, found {len(rows):,}"
-        )
-    twice = next((qid for qid, count in Counter(row_qids).items() if count > 1), None)
-    if twice is not None:
+        what = "without a qid column, rows are matched to the ground truth in order"
+        raise DataError(f"{title}: {what}: expected {len(row_qids):,} rows, found {len(rows):,}")
+    if (twice := next((qid for qid, count in Counter(row_qids).items() if count > 1), None)) is not None:
         raise DataError(f"{title}: query {display(twice)} has two rows")
 
     def column(name: str) -> dict[str, list[Any]]:
@@ -351,20 +331,17 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         cells = guard(lambda: frame.select(name).collect())[name].to_list()
         return {qid: cell if isinstance(cell, list) else [] for qid, cell in zip(row_qids, cells)}
 
-    units, others = lists_of(names)
-    lengths = {
-        field.name: {qid: list(map(field.number, row)) for qid, row in column(field.nested).items()} for field in units
-    }
-    fields: dict[str, Callable[[], dict[str, list[Any]]]] = {
-        field.name: partial(column, field.nested) for field in others
-    }
-    if SCORES in names:
-        fields[SCORE] = lambda: dict(zip(row_qids, rows[SCORES].to_list()))
+    units, others = fields.lists_of(names)
+    lists_in = {field: column(field.nested).items() for field in units}
+    lengths = {each.name: {qid: list(map(each.number, row)) for qid, row in rows} for each, rows in lists_in.items()}
+    readers: dict[str, Callable[[], Any]] = {field.name: partial(column, field.nested) for field in others}
+    if fields.SCORES in names:
+        readers[SCORE] = lambda: dict(zip(row_qids, rows[fields.SCORES].to_list()))
     by_query = {qid: text for qid, text in zip(row_qids, texts) if text is not None}
     rankings = rows[key].to_list()
     if not has_ids:
         rankings = [unnamed(len(texts or ())) for texts in rankings]
-    lists = Lists(dict(zip(row_qids, rankings)), lengths=lengths, fields=fields)
+    lists = Lists(dict(zip(row_qids, rankings)), lengths=lengths, fields=readers)
     return Run(lists, source=title, texts=by_query, has_ids=has_ids)
 
 
@@ -379,30 +356,27 @@ def _require_lists(rows: pl.DataFrame, name: str, title: str) -> None:
 
 
 def _refuse_invalid_lists(rows: pl.DataFrame, key: str, title: str) -> None:
-    """Raise `DataError` for invalid ids of queries and results, and for scores that are not one finite number each.
-
-    Rows are only read one by one if something is invalid. Scores are checked although they do not affect the order.
-    """
+    """Raise `DataError` for invalid ids and scores, although scores do not affect the order."""
     sound = pl.lit(value=True)
     kind, ids = rows.schema[key], pl.col(key)
     if isinstance(kind, pl.List) and kind.inner in (pl.String, pl.Null):
         sound &= ids.list.eval(is_id(pl.element().cast(pl.String))).list.all().fill_null(True)
     if rows.schema.get("qid") == pl.String:
         sound &= is_id(pl.col("qid"))
-    if SCORES in rows.columns:
-        kind = rows.schema[SCORES]
+    if fields.SCORES in rows.columns:
+        kind = rows.schema[fields.SCORES]
         if not (isinstance(kind, pl.List) and (kind.inner.is_numeric() or kind.inner == pl.Null)):
-            raise DataError(f"{title}: expected lists of numbers in {SCORES}, found {kind}")
-        finite = pl.col(SCORES).list.eval(pl.element().cast(pl.Float64).is_finite().fill_null(False)).list.all()
-        sound &= ((pl.col(SCORES).list.len() == ids.list.len()) & finite).fill_null(True)
+            raise DataError(f"{title}: expected lists of numbers in {fields.SCORES}, found {kind}")
+        finite = pl.col(fields.SCORES).list.eval(pl.element().cast(pl.Float64).is_finite().fill_null(False)).list.all()
+        sound &= ((pl.col(fields.SCORES).list.len() == ids.list.len()) & finite).fill_null(True)
     faults = Faults()
     for row in rows.with_row_index("row").filter(~sound).head(MAX_INVALID_ROWS).iter_rows(named=True):
         where, results = _place(rows, row["row"], title), row[key] or []
-        if "qid" in row and (fault := query_fault(row["qid"], id_text(row["qid"]))):
+        if "qid" in row and (fault := fields.query_fault(row["qid"], id_text(row["qid"]))):
             faults.add(f"{title}: row {row['row'] + 1}", fault)
-        if key != TEXTS:
-            ranking(results, where, faults)
-        if row.get(SCORES) is not None and (fault := scores_fault(row[SCORES], len(results), key)):
+        if key != fields.TEXTS:
+            fields.ranking(results, where, faults)
+        if row.get(fields.SCORES) is not None and (fault := fields.scores_fault(row[fields.SCORES], len(results), key)):
             faults.add(where, fault)
     faults.stop()
 
@@ -413,43 +387,32 @@ def _place(rows: pl.DataFrame, row: int, title: str) -> str:
 
 def _is_readable(column: str, kind: pl.DataType) -> bool:
     """Return whether a column has the right type for its field: numbers for lengths, text for texts."""
-    field = next((field for field in FIELDS if column in field.columns), None)
+    field = next((field for field in fields.FIELDS if column in field.columns), None)
     if field is None or not (field.is_unit or field.kind == "text"):
         return True
     return kind == pl.String if field.kind == "text" else field.kind == "call" or kind.is_numeric()
 
 
 def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *, in_memory: bool) -> Run:
-    """Build a run of columns from a frame with one row per result."""
     schema = guard(frame.collect_schema)
     names = schema.names()
     order = "score" if "score" in names or "rank" not in names else "rank"
-    query = query_column(names)
-    missing = min(
-        (
-            [name for name in shape if name not in names]
-            for shape in ((query, "doc_id", order), (query, "retrieved_ids"))
-        ),
-        key=len,
-    )
-    if missing:
+    query = roles.query_column(names)
+    shapes = (query, "doc_id", order), (query, "retrieved_ids")
+    if missing := min(([name for name in shape if name not in names] for shape in shapes), key=len):
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
-        raise DataError(f"{title}: {missing_columns(shown, missing, expected, 'run')}")
+        raise DataError(f"{title}: {roles.missing_columns(shown, missing, expected, 'run')}")
     if not schema[order].is_numeric():
         raise DataError(f"{title}: expected numbers in the {order!r} column, found {schema[order]}")
-    call = schema.get(CALL_COLUMN, pl.Null())
+    call = schema.get(fields.CALL_COLUMN, pl.Null())
     if not (call.is_numeric() or call in (pl.String, pl.Null)):
-        raise DataError(f"{title}: expected whole numbers in the {CALL_COLUMN!r} column, found {call}")
-    number = pl.col(order).cast(pl.Float64)
-    long = frame.select(
-        _id_column(schema["qid"], "qid", title) if query == "qid" else normal_texts(pl.col("query")).alias("qid"),
-        _id_column(schema["doc_id"], "doc_id", title).alias("doc"),
-        (number if order == "score" else -number).alias("score"),
-        *(
-            (pl.col(name).cast(pl.String) if field.name == "document" else pl.col(name)).alias(field.name)
-            for field, name in carried(tuple(name for name in names if _is_readable(name, schema[name])))
-        ),
-    )
+        raise DataError(f"{title}: expected whole numbers in the {fields.CALL_COLUMN!r} column, found {call}")
+    qid = _id_column(schema["qid"], "qid", title) if query == "qid" else normal_texts(pl.col("query")).alias("qid")
+    document, number = _id_column(schema["doc_id"], "doc_id", title).alias("doc"), pl.col(order).cast(pl.Float64)
+    readable = tuple(name for name in names if _is_readable(name, schema[name]))
+    kept = ((field.name, pl.col(name)) for field, name in fields.carried(readable))
+    others = ((cells.cast(pl.String) if name == "document" else cells).alias(name) for name, cells in kept)
+    long = frame.select(qid, document, (number if order == "score" else -number).alias("score"), *others)
     columns = Columns(long, lambda: refuse_rows(long, title, order, guard), guard, in_memory=in_memory)
     return Run(columns, source=title)
 
@@ -462,11 +425,9 @@ def _rows_with(value: Any, field: str, title: str) -> list[Any]:
     rows: list[Any] = list(value) if is_iterator or _has(next(iter(value), None), field) else []
     if not rows or not _has(rows[0], field):
         return []
-    faults = Faults()
-    for number, row in enumerate(rows, 1):
-        if not _has(row, field):
-            faults.add(f"{title}: row {number}", f"expected query_id, doc_id and {field}, found {display(row)}")
-    faults.stop()
+    what = f"expected query_id, doc_id and {field}, found"
+    strange = ((number, row) for number, row in enumerate(rows, 1) if not _has(row, field))
+    refuse((f"{title}: row {number}", f"{what} {display(row)}") for number, row in strange)
     return rows
 
 
@@ -475,20 +436,14 @@ def _has(row: Any, field: str) -> bool:
 
 
 def truth_in(value: Any, policy: Policy, columns: Declared = NO_COLUMNS) -> GroundTruth | None:
-    """Build ground truth from another library's qrels; returns None for other values.
-
-    Raises `DataError` if a document has two grades for the same query, or if its iterations may be subtopics.
-    """
+    """Build ground truth from another library's qrels; returns None for other values. Raises `DataError`."""
     if library_of(value) == "ranx":
         return GroundTruth.of(dict(value.to_dict()), policy) if type(value).__name__ == "Qrels" else None
-    rows = _rows_with(value, "relevance", title := "ground truth")
-    if not rows:
+    if not (rows := _rows_with(value, "relevance", title := "ground truth")):
         return None
     names = [name for name in ("query_id", "doc_id", "relevance", "subtopic_id", "iteration") if hasattr(rows[0], name)]
-    table = Table(
-        title, names, lambda name: [getattr(row, name) for row in rows], lambda row: f"row {row + 1}", declared=columns
-    )
-    return tables.truth_of(table, policy)
+    table = Table(title, names, lambda name: [getattr(row, name) for row in rows], lambda row: f"row {row + 1}")
+    return tables.truth_of(replace(table, declared=columns), policy)
 
 
 def run_in(value: Any) -> Mapping[str, Any] | None:
@@ -502,10 +457,7 @@ def run_in(value: Any) -> Mapping[str, Any] | None:
 
 
 def dataset_named(name: Any) -> list[Any] | None:
-    """Load the qrels of an ir_datasets data set such as `beir/scifact/test`; returns None for other names.
-
-    The data set may be downloaded. Raises `DataError` if it has no qrels.
-    """
+    """Load the qrels of an ir_datasets data set, which may download it; returns None for names of other things."""
     if not isinstance(name, str) or "/" not in name or Path(name).exists() or find_spec("ir_datasets") is None:
         return None
     import ir_datasets

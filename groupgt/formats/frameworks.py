@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from groupgt.errors import Faults, display
+from groupgt.errors import Faults, display, refuse
 from groupgt.formats.columns import Column
 from groupgt.formats.jsonl import object_of, objects
 from groupgt.formats.records import Queries, keys_of, singles
@@ -32,14 +32,12 @@ from groupgt.model.values import normal_text, unnamed
 
 # A data set of LlamaIndex begins with the texts of its queries.
 LLAMA_INDEX = re.compile(rb'\s*\{\s*"queries"\s*:\s*\{\s*"[^"]*"\s*:\s*"')
+TOPICS = ("topic_id", "narrative_id", "qid")
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Records with a question, references and results: the key of the question, and the keys of ids and texts of each.
-
-    A query without an id is identified by its question. A `separator` stands between several texts in one string.
-    """
+    """Records with a question, references and results; a `separator` stands between several texts in one."""
 
     question: str
     references: tuple[str, ...]
@@ -97,10 +95,8 @@ class Samples:
         return [(where, {**row, name: parts(row[name])} if name in row else row) for where, row in rows], name
 
 
-RAGAS = Samples(
-    "user_input", ("reference_context_ids", "reference_contexts"), ("retrieved_context_ids", "retrieved_contexts")
-)
-RAGAS_TEXTS = replace(RAGAS, references=RAGAS.references[1:])
+RAGAS_TEXTS = Samples("user_input", ("reference_contexts",), ("retrieved_context_ids", "retrieved_contexts"))
+RAGAS = replace(RAGAS_TEXTS, references=("reference_context_ids", *RAGAS_TEXTS.references))
 # DeepEval's own CSV and JSON Lines join the texts of a list.
 DEEPEVAL = Samples("input", ("context",), ("retrieval_context",), "|")
 
@@ -113,18 +109,13 @@ def look_llama_index(source: Source) -> str | None:
 def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
     """Make a group from each relevant document."""
     data, queries = object_of(source), Queries()
-    for name in ("queries", "relevant_docs"):
-        if not isinstance(data.get(name), dict):
-            queries.faults.add(str(source.path), f"expected an object as {name}, found {display(data.get(name))}")
-    queries.faults.stop()
+    strange = [name for name in ("queries", "relevant_docs") if not isinstance(data.get(name), dict)]
+    refuse((str(source.path), f"expected an object as {name}, found {display(data.get(name))}") for name in strange)
     texts, relevant = data["queries"], data["relevant_docs"]
     for qid in {**texts, **relevant}:
         queries.where = f"{source.path}: query {qid!r}"
         queries.add(qid, singles(queries.ids_at({qid: [], **relevant}, qid)), texts.get(qid))
     return queries.truth(policy)
-
-
-TOPICS = ("topic_id", "narrative_id", "qid")
 
 
 def look_trec_rag(source: Source) -> str | None:

@@ -43,10 +43,7 @@ FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "no_answer": {},
     "note": {"text": (str,)},
 }
-TYPES: dict[type, str] = {
-    **{str: "text", int: "an integer", float: "a number", list: "a list", dict: "an object"},
-    NoneType: "null",
-}
+TYPES = {str: "text", int: "an integer", float: "a number", list: "a list", dict: "an object", NoneType: "null"}
 # How `done` treats passages of the pool without a judgment.
 REST = ("unjudged", "nonrelevant")
 # The settings of a journal that are repeated in its ground truth.
@@ -76,9 +73,7 @@ def act_fault(value: Any) -> str | None:
             return 'action "relevant": expected group numbers'
         if not _is_grade(act["grade"]):
             return f'action "relevant": expected a grade above 0, found {display(act["grade"])}'
-        if span is not None and not (
-            len(span) == 2 and all(type(end) is int for end in span) and 0 <= span[0] < span[1]
-        ):
+        if span is not None and not (list(map(type, span)) == [int, int] and 0 <= span[0] < span[1]):
             return f'action "relevant": expected [start, end] as span, found {display(span)}'
     if kind == "open" and not all(map(_is_group, act["groups"])):
         return 'action "open": expected groups with docs and their grades'
@@ -100,7 +95,6 @@ def _is_grade(value: Any) -> bool:
 
 
 def _is_group(value: Any) -> bool:
-    """Return whether a value is a group of an `open` act."""
     if not isinstance(value, dict) or not isinstance(value.get("docs"), dict):
         return False
     return isinstance(value.get("name"), str | NoneType) and all(map(_is_grade, value["docs"].values()))
@@ -127,10 +121,7 @@ def look(source: Source) -> str | None:
 
 
 def read_acts(source: Source) -> dict[str, list[Act]]:
-    """Read each annotator's actions, sorted by `seq`; raises `DataError` with every invalid line.
-
-    If a crash cut off the last line, that line is dropped with a warning.
-    """
+    """Read each annotator's actions, sorted by `seq`; a last line that a crash cut off is dropped with a warning."""
     faults = Faults()
     acts: dict[str, dict[int, Act]] = {}
     lines = list(source.located_lines())

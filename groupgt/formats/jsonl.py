@@ -8,41 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.formats import fields
 from groupgt.formats.columns import Column, Lists, columns_in
-from groupgt.formats.fields import (
-    BUILD,
-    CALL_LIST,
-    FIELDS,
-    NESTED,
-    SCORES,
-    TEXTS,
-    TRIAL,
-    Field,
-    calls_fault,
-    fields_of,
-    first_in,
-    length_of,
-    lists_of,
-    query_fault,
-    ranking,
-    repeat_fault,
-    repeats_in,
-    result_fault,
-    score_of,
-    scores_fault,
-    trial_column,
-    trial_fault,
-    units_of,
-)
 from groupgt.formats.roles import canonical, hint, query_column, shown_names
-from groupgt.formats.rows import NO_TRIALS, SHAPE, Calls, Ranking, RunBuilder, Trials, numbered, write_lines
+from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, Trials, numbered, write_lines
 from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import NONRELEVANT, Table, named_ids, truth_of
 from groupgt.model.ground_truth import GroundTruth
@@ -51,16 +28,18 @@ from groupgt.model.run import Run
 from groupgt.model.validity import id_text, note_cost, number_of, unscored
 from groupgt.model.values import CALLS, SCORE, normal_text
 
-RANKED = NESTED[0]
+RANKED = fields.NESTED[0]
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
+# The keys under which an object lists records.
+WRAPPERS = ("data", "samples", "queries", "questions", "examples", "goldens", "test_cases", "records", "rows")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_SEPARATOR = re.compile(r"[ \t\r\n]*(?:,|(?=\]))")
+_ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
+_named_keys = lru_cache(maxsize=64)(canonical)
 
 
 def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
-    """Yield each object with its location; anything else is collected as an error.
-
-    Objects are lines, elements of an array, objects over several lines, or what one object lists under `data` or so,
-    unless they are not to be `unwrapped`.
-    """
+    """Yield each object with its location, from lines or arrays, or `unwrapped` from under `data` or so."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
     for where, text in _elements(source, faults) if is_spread(source) else source.located_lines():
@@ -84,10 +63,6 @@ def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterat
                     faults.add(f"{where}: {name} {number}", f"expected a JSON object, found {display(inner)}")
         else:
             yield where, value
-
-
-# The keys under which an object lists records.
-WRAPPERS = ("data", "samples", "queries", "questions", "examples", "goldens", "test_cases", "records", "rows")
 
 
 def is_array(source: Source) -> bool:
@@ -117,8 +92,7 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
     while True:
         begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing at least
         if in_array and text.startswith("]", begin):
-            rest = text[begin + 1 :].strip()
-            if rest:
+            if rest := text[begin + 1 :].strip():
                 faults.add(where, f"expected the end of the file after the array, found {display(rest)}")
             return
         if not in_array and begin == len(text):
@@ -135,16 +109,10 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
         yield where, text[begin:position]
         if not in_array:
             continue
-        separator = _SEPARATOR.match(text, position)
-        if separator is None:
+        if (separator := _SEPARATOR.match(text, position)) is None:
             faults.add(where, "expected a comma or the end of the JSON array")
             return
         position = separator.end()
-
-
-_BLANKS = re.compile(r"[ \t\r\n]*")
-_SEPARATOR = re.compile(r"[ \t\r\n]*(?:,|(?=\]))")
-_ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
@@ -194,10 +162,7 @@ def has_surrogate(value: Any) -> bool:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read a line per query (`{"qid", "query", "retrieval_gt", …}`) or per judgment (`{"qid", "doc_id", "grade"}`).
-
-    Other keys of queries become columns.
-    """
+    """Read a line per query (`{"qid", "query", "retrieval_gt", …}`) or per judgment (`{"qid", "doc_id", "grade"}`)."""
     faults = Faults()
     places: list[str] = []
     rows: list[Record] = []
@@ -222,7 +187,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     named = lru_cache(maxsize=64)(partial(canonical, declared=source.columns))
     columns_of = lru_cache(maxsize=64)(partial(columns_in, declared=source.columns))
     texts_of_ids = Lists(faults)
-    repeats_of = lru_cache(maxsize=64)(repeats_in)
+    repeats_of = lru_cache(maxsize=64)(fields.repeats_in)
     repeated: dict[str, Any] = {}
     kinds: set[str] = set()
     numbered_by: set[str] = set()
@@ -230,14 +195,14 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     for where, record in records:
         keys = tuple(record)
         row = record if (names := named(keys)) == keys else dict(zip(names, record.values()))
-        numbered_by |= row.keys() & {TRIAL, BUILD}
-        number = BUILD if BUILD in row else TRIAL
-        trial = length_of(row[number]) if number in row else None
+        numbered_by |= row.keys() & {fields.TRIAL, fields.BUILD}
+        number = fields.BUILD if fields.BUILD in row else fields.TRIAL
+        trial = fields.length_of(row[number]) if number in row else None
         if trial is None and (number in row or (builders and None not in builders)):
-            faults.add(where, trial_fault(row.get(number), number))
+            faults.add(where, fields.trial_fault(row.get(number), number))
             continue
         builder = builders[trial]
-        lists = [name for name in NESTED if name in row]
+        lists = [name for name in fields.NESTED if name in row]
         if (qid := _qid_of(row, record, where, faults)) is None:
             continue
         where = f"{where}: query {display(qid)}"
@@ -245,7 +210,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
             texts[qid] = text
         repeat = None if (column := repeats_of(names)) is None else row[column]
         if repeated.setdefault(qid, repeat) != repeat:
-            faults.add(where, repeat_fault(column or "", repeated[qid], repeat))
+            faults.add(where, fields.repeat_fault(column or "", repeated[qid], repeat))
             continue
         if not lists:
             kinds |= {"result", _add_result(builder, qid, row, record, where, is_kept="list" not in kinds)}
@@ -259,46 +224,39 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
         columns = {"retrieved_ids": Column(keys[names.index(lists[0])]), **columns_of(keys)}
         add_ranking(builder, qid, with_lists(row, lists[0], columns, texts_of_ids, where), lists[0], where)
     faults.stop()
-    _refuse_mixed(kinds, source)
+    mixed = {"retrieved_ids and some doc_id": {"list", "result"}, "a score and some only a rank": {"score", "rank"}}
+    if what := next((what for what, both in mixed.items() if both <= kinds), None):
+        raise DataError(f"{source.path}: some lines have {what}; use one of the two throughout")
     if len(builders) > 1 and None in builders:
         raise DataError(f"{source.path}: some rows have a trial and some do not; number the trials in all rows")
     if not builders:
         return builders[None].run(source)
-    is_build = trial_column(numbered_by, str(source.path)) == BUILD
+    is_build = fields.trial_column(numbered_by, str(source.path)) == fields.BUILD
     runs = [builders[trial].run(source) for trial in sorted(builders, key=lambda trial: trial or 0)]
     return Run.of_trials([replace(run, texts=texts, unsplit=texts_of_ids.unsplit, is_build=is_build) for run in runs])
 
 
-def _refuse_mixed(kinds: set[str], source: Source) -> None:
-    """Raise `DataError` if some lines have results of another kind than others."""
-    if {"list", "result"} <= kinds:
-        raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
-    if {"score", "rank"} <= kinds:
-        raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
-
-
 def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_ids: Lists, where: str) -> Record:
     """Return a row with lists of ids and scores, which may be texts, or one list of objects with both."""
-    cells, scores = row[key], row.get(SCORES)
+    cells, scores = row[key], row.get(fields.SCORES)
     if isinstance(cells, str):
         cells = texts_of_ids.read(cells, columns["retrieved_ids"], "retrieved_ids", where)
-    if isinstance(scores, str) and SCORES in columns:
-        parts = columns[SCORES].parts(scores)
+    if isinstance(scores, str) and fields.SCORES in columns:
+        parts = columns[fields.SCORES].parts(scores)
         scores = [number_of(part) for part in parts] if isinstance(parts, list) else parts
     if isinstance(cells, list) and cells and all(isinstance(cell, dict) for cell in cells):
         results = [_result_of(cell) for cell in cells]
-        for name, column in (("contents", TEXTS), ("score", SCORES)):
+        for name, column in (("contents", fields.TEXTS), ("score", fields.SCORES)):
             if column not in row and all(result.get(name) is not None for result in results):
                 row = {**row, column: [result[name] for result in results]}
-        for field in (field for field in FIELDS if field.nested and field.kind != "text" and field.nested not in row):
+        for field in (
+            field for field in fields.FIELDS if field.nested and field.kind != "text" and field.nested not in row
+        ):
             listed = [_field_in(field, result) for result in results]
             if any(cell is not None for cell in listed):
                 row = {**row, field.nested: listed}
-        cells, scores = [result.get("doc_id", result) for result in results], row.get(SCORES)
-    return {**row, key: cells, **({} if scores is None else {SCORES: scores})}
-
-
-_named_keys = lru_cache(maxsize=64)(canonical)
+        cells, scores = [result.get("doc_id", result) for result in results], row.get(fields.SCORES)
+    return {**row, key: cells, **({} if scores is None else {fields.SCORES: scores})}
 
 
 def _result_of(cell: Record) -> Record:
@@ -309,18 +267,18 @@ def _result_of(cell: Record) -> Record:
     return {**result, "doc_id": cell["id"], **({"doc": cell["doc"]} if "doc" in cell else {})}
 
 
-def _field_in(field: Field, result: Record) -> Any:
+def _field_in(field: fields.Field, result: Record) -> Any:
     """Return the cell of a field in a result that is an object; one with a start is its own span."""
     if field.kind == "span":
         return result if result.get("start") is not None else None
-    column = first_in(field.columns, result)
+    column = fields.first_in(field.columns, result)
     return None if column is None else result[column]
 
 
 def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:
     """Return the query id of a record, or else its query text; adds a fault if it is invalid or a key is missing."""
     query = query_column(row)
-    has_results = "doc_id" in row or any(name in row for name in NESTED)
+    has_results = "doc_id" in row or any(name in row for name in fields.NESTED)
     if query not in row or not has_results:
         missing = [*([] if query in row else ["qid"]), *([] if has_results else ["retrieved_ids", "doc_id"])]
         words = hint(record, missing, "run")
@@ -328,7 +286,7 @@ def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | No
         return None
     cell = row[query]
     qid = id_text(cell) if query == "qid" else normal_text(cell) if isinstance(cell, str) else None
-    if fault := query_fault(cell, qid, query):
+    if fault := fields.query_fault(cell, qid, query):
         faults.add(where, fault)
         return None
     return qid
@@ -336,31 +294,31 @@ def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | No
 
 def add_ranking(builder: RunBuilder, qid: str, row: Record, key: str, where: str) -> None:
     """Add the results that a record lists under a key."""
-    units, others = lists_of(row)
+    units, others = fields.lists_of(row)
     lengths = {field.name: list(map(field.number, _listed(row[field.nested]))) for field in units}
-    fields = {field.name: _listed(row[field.nested]) for field in others}
-    if row.get(SCORES) is not None:
-        fields[SCORE] = _listed(row[SCORES])
+    cells = {field.name: _listed(row[field.nested]) for field in others}
+    if row.get(fields.SCORES) is not None:
+        cells[SCORE] = _listed(row[fields.SCORES])
     ids = _ids_of(row, key, where, builder.faults)
     size = len(_listed(row[key]))
-    if CALLS in lengths and (error := calls_fault(lengths[CALLS], size, in_order=True)):
+    if CALLS in lengths and (error := fields.calls_fault(lengths[CALLS], size, in_order=True)):
         builder.faults.add(where, error)
-    builder.add_ranking(qid, ids, None, lengths, fields)
+    builder.add_ranking(qid, ids, None, lengths, cells)
 
 
 def _add_result(builder: RunBuilder, qid: str, row: Record, record: Record, where: str, *, is_kept: bool) -> str:
     """Check and add the one result of a record, and return what orders it: score or rank."""
     order = "score" if row.get("score") is not None else "rank"
-    document, score = id_text(row.get("doc_id")), score_of(row)
+    document, score = id_text(row.get("doc_id")), fields.score_of(row)
     if document is None:
         builder.faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
     elif row.get(order) is None:
         words = unscored(None) if {"score", "rank"} & row.keys() else hint(record, ["score"], "run")
         builder.faults.add(where, f"expected a finite number as score or rank, found neither{words}")
-    elif error := result_fault(qid, document, score, row[order], order, row.get("call", 1)):
+    elif error := fields.result_fault(qid, document, score, row[order], order, row.get("call", 1)):
         builder.faults.add(where, error)
     elif score is not None and is_kept:
-        builder.add(qid, document, score, units_of(row), fields_of(row))
+        builder.add(qid, document, score, fields.units_of(row), fields.fields_of(row))
     return order
 
 
@@ -371,15 +329,14 @@ def _listed(cell: Any) -> list[Any]:
 
 def _ids_of(row: Record, key: str, where: str, faults: Faults) -> list[str]:
     """Return the result ids of a query, best first; invalid ids and scores are collected as errors."""
-    cells = row[key]
-    if cells is None:
+    if (cells := row[key]) is None:
         return []
     if not isinstance(cells, list):
         faults.add(where, f"expected {key} to be a list of ids, found {display(cells)}")
         return []
-    if row.get(SCORES) is not None and (fault := scores_fault(row[SCORES], len(cells), key)):
+    if row.get(fields.SCORES) is not None and (fault := fields.scores_fault(row[fields.SCORES], len(cells), key)):
         faults.add(where, fault)
-    return ranking(cells, where, faults)
+    return fields.ranking(cells, where, faults)
 
 
 def write_objects(path: Path, rows: Iterable[Record]) -> None:
@@ -410,20 +367,17 @@ def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
 
 
 def _only_nonrelevant(group: Any) -> bool:
-    if not isinstance(group, list):
-        return False
-    return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
+    are_rejected = (isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
+    return isinstance(group, list) and all(are_rejected)
 
 
-def write_run(
-    path: Path, rankings: Iterable[Ranking], *, calls: Calls | None = None, trials: Trials = NO_TRIALS
-) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], *, calls: Calls | None, trials: Trials) -> None:
     """Write one query per line; scores, calls and trials are written only if present."""
-    rows = (
-        {"qid": qid, "retrieved_ids": ids}
-        | ({} if scores is None else {SCORES: scores})
-        | ({CALL_LIST: list(of_results)} if calls else {})
-        | dict.fromkeys(trials, trial)
-        for (qid, ids, scores), of_results, trial in numbered(rankings, calls, trials)
-    )
-    write_objects(path, rows)
+
+    def row(ranking: Ranking, of_results: Sequence[int], trial: int | None) -> Record:
+        qid, ids, scores = ranking
+        cells = {} if scores is None else {fields.SCORES: scores}
+        kept = {fields.CALL_LIST: list(of_results)} if calls else {}
+        return {"qid": qid, "retrieved_ids": ids, **cells, **kept, **dict.fromkeys(trials, trial)}
+
+    write_objects(path, starmap(row, numbered(rankings, calls, trials)))

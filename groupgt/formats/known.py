@@ -50,12 +50,10 @@ PUBLISHED = tuple(replace(each, shape=each.shape or "subtopics") for each in ben
 FORMATS = (
     *PUBLISHED,
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
-    # Data sets of RAG frameworks.
     Format("ragas", *frameworks.RAGAS.readers, shape="flat"),
     Format("ragas-texts", None, frameworks.RAGAS_TEXTS.read_ground_truth, shape="flat"),
     Format("deepeval", *frameworks.DEEPEVAL.readers, shape="flat"),
     Format("llama-index", frameworks.look_llama_index, frameworks.read_llama_index, shape="flat"),
-    # General formats.
     Format("otlp", otlp.look, None, otlp.read_run),
     Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
     Format("otlp-searches", None, None, partial(otlp.read_run, reranked=False)),
@@ -80,10 +78,7 @@ def format_named(name: str, *, is_truth: bool) -> Format | None:
 
 
 def format_names(*, is_truth: bool) -> list[str]:
-    """Return the names of built-in and plug-in formats that read ground truth, or results.
-
-    A plug-in that has not been loaded yet may read either.
-    """
+    """Return the names of formats that read ground truth, or results; a plug-in not loaded yet may read either."""
     loaded = registered("format")
     added = names("format")[len(BY_NAME) :]
     read = [name for name in added if name not in loaded or loaded[name].reads(is_truth=is_truth)]

@@ -27,11 +27,7 @@ LINE_END, RETURN, BLANK, QUOTE = 10, 13, 32, 34
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a byte sequence from a table.
-
-    If it is `regular`, polars reads it correctly. If it has `plain_ids`, no cell is blank or contains characters that
-    are invalid in ids. `separators` counts the separators in `lines` lines; an `open_line` has not ended yet.
-    """
+    """The layout of bytes of a table: whether it is `regular` for polars and has `plain_ids`, and what it counts."""
 
     regular: bool = True
     plain_ids: bool = True
@@ -41,13 +37,8 @@ class Layout:
 
     def then(self, later: Layout) -> Layout:
         """Combine two adjacent layouts."""
-        return Layout(
-            self.regular and later.regular,
-            self.plain_ids and later.plain_ids,
-            self.lines + later.lines,
-            self.separators + later.separators,
-            later.open_line,
-        )
+        regular, plain_ids = self.regular and later.regular, self.plain_ids and later.plain_ids
+        return Layout(regular, plain_ids, self.lines + later.lines, self.separators + later.separators, later.open_line)
 
     def has_columns(self, count: int) -> bool:
         """Return whether lines average `count` cells; if no line has fewer, every line has exactly `count`."""
@@ -55,11 +46,7 @@ class Layout:
 
 
 def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
-    """Return the layout of a table with optional quoting; quoted separators and line endings are part of a cell.
-
-    If cells are `words`, as in a TREC run, quotes are ordinary characters, and cells are not empty and do not contain
-    spaces.
-    """
+    """Return the layout of a table; in a table of `words`, quotes are ordinary, and no cell is empty."""
     from concurrent.futures import ThreadPoolExecutor
 
     look = partial(_look_at, separator=ord(separator), words=words)
@@ -141,7 +128,6 @@ def _cut(content: Bytes) -> Iterator[Bytes]:
 
 
 def _streamed(source: Source) -> Iterator[Bytes]:
-    """Read content in chunks, each preceded by the previous byte."""
     last = b"\n"
     for piece in source.pieces(CHUNK):
         if piece:

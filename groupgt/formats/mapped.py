@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
@@ -65,7 +65,9 @@ def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
     if _are_ratings(rows.values()):
         raise DataError(f"{source.path}: {RATINGS}")
     records = {qid: row for qid, row in rows.items() if isinstance(row, dict) and roles_in(row, "truth")}
-    if records and all(isinstance(row, (list, dict)) for row in rows.values()) and _are_records(records):
+    # Records with a list of relevant ids, not grades by document.
+    has_lists = any(not isinstance(cell, (int, float, str)) for row in records.values() for cell in row.values())
+    if has_lists and all(isinstance(row, (list, dict)) for row in rows.values()):
         places = [f"{source.path}: query {display(qid)}" for qid in rows]
         of_query = [{"qid": qid, **(row if isinstance(row, dict) else {})} for qid, row in rows.items()]
         table = Table.of_records(str(source.path), of_query, places.__getitem__, declared=source.columns)
@@ -74,9 +76,8 @@ def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
         cells = [cell for row in rows.values() if isinstance(row, list) for cell in row if isinstance(cell, str)]
         if cells and are_texts(cells[:20]):
             what = f"its lists contain texts, such as {display(cells[0])}, not document ids"
-            raise DataError(
-                f'{source.path}: {what}; write texts as {{"text": …}} and match them with the text labeller'
-            )
+            way = 'write texts as {"text": …} and match them with the text labeller'
+            raise DataError(f"{source.path}: {what}; {way}")
         return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
     faults = Faults()
     judgments: list[tuple[str, str, Any]] = []
@@ -89,11 +90,6 @@ def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
     qids, documents, cells = map(list, zip(*judgments)) if judgments else ([], [], [])
     judged = Judged(qids, documents, cells, grades_of(cells, text=False), None, lambda _: str(source.path))
     return judged.truth(policy, "flat", faults, more_qids=rows)
-
-
-def _are_records(rows: Mapping[str, Record]) -> bool:
-    """Return whether values by query are records with a list of relevant ids, not grades by document."""
-    return any(not isinstance(cell, (int, float, str)) for row in rows.values() for cell in row.values())
 
 
 def read_mapped_run(source: Source) -> Run:

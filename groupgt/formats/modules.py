@@ -36,10 +36,7 @@ def imported(target: str, folder: Path) -> Any:
 
 
 def import_plugin(name: str, folder: Path) -> None:
-    """Import a module that registers plug-ins; plug-ins from an earlier version of it are removed.
-
-    Raises `ConfigError` if it cannot be imported.
-    """
+    """Import a module that registers plug-ins, in place of those of an earlier version; raises `ConfigError`."""
     _forget(name, folder)
     if name not in sys.modules:
         for key in BROUGHT.pop(name, ()):
@@ -66,8 +63,7 @@ def _module(name: str, folder: Path) -> ModuleType:
 def check_target(target: str, folder: Path) -> None:
     """Raise `ConfigError` if the module or the name in it certainly does not exist, without executing the module."""
     module_name, _, name = target.partition(":")
-    spec = spec_of(module_name, [str(folder), *sys.path])
-    if spec is None:
+    if (spec := spec_of(module_name, [str(folder), *sys.path])) is None:
         raise ConfigError(f"target: {_no_module(module_name)}")
     if spec.origin is None or not spec.origin.endswith(".py"):
         return
@@ -95,8 +91,7 @@ def spec_of(name: str, path: list[str]) -> ModuleSpec | None:
     """Find the spec of a module with the path finder and installed finders, without executing it or its packages."""
     parent, _, _ = name.rpartition(".")
     if parent:
-        package = spec_of(parent, path)
-        if package is None:
+        if (package := spec_of(parent, path)) is None:
             return None
         path = list(package.submodule_search_locations or [])
     finders: list[Any] = [PathFinder, *sys.meta_path]
@@ -131,10 +126,7 @@ def _source(module_name: str) -> bytes | None:
 
 
 def _forget(module_name: str, folder: Path) -> None:
-    """Unload a module that was imported from another folder, or whose file has changed since.
-
-    A notebook process may read many experiment files; answers are cached by the module's current content.
-    """
+    """Unload a module of another folder or with a changed file, since a process may read many experiments."""
     top = module_name.partition(".")[0]
     if top not in sys.modules or top in sys.stdlib_module_names:
         return

@@ -21,10 +21,7 @@ RUN = tuple(NAMES["run"])
 
 
 class Roles:
-    """The path of each role in one kind of file; raises `ConfigError` with each text that is not a path.
-
-    If roles are `needed`, an optional path must lead to something in at least one record.
-    """
+    """The path of each role in one kind of file; if roles are `needed`, each must lead to something in some record."""
 
     def __init__(self, names: Iterable[str], columns: Declared, kind: tuple[str, ...], *, needed: bool = True) -> None:
         self.needed = needed
@@ -70,10 +67,9 @@ class Roles:
                 key = position[-1][1] if position else None
                 yield place, outer._replace(value=value, key=key, fault=partial(faults.add, place))
         if where and not faults:
-            for role in sorted(
-                role for role in self.texts.keys() - self._led if self.needed or "?" not in self.texts[role]
-            ):
-                faults.add(title, f"{role}={self.texts[role]} leads to nothing in any record")
+            for role in sorted(self.texts.keys() - self._led):
+                if self.needed or "?" not in self.texts[role]:
+                    faults.add(title, f"{role}={self.texts[role]} leads to nothing in any record")
 
     def rest(self, row: Row) -> Record:
         """Return the cells of a row with which no path begins; their names determine their roles."""
@@ -126,9 +122,8 @@ def _groups(roles: Roles, row: Row, of_documents: Sequence[str]) -> list[Any]:
     weights = beside(places, roles.found("weight", row), "weight", row.fault)
     sets = beside(places, [(at, (number,)) for number, (at, _) in enumerate(roles.found("all", row))], "set", row.fault)
     together: dict[Any, dict[Any, list[Any]]] = {}
-    for (position, _), key, weight, of_set, each in zip(
-        places, beside(places, keys, "group", row.fault), weights, sets, alternatives
-    ):
+    own = beside(places, keys, "group", row.fault)
+    for (position, _), key, weight, of_set, each in zip(places, own, weights, sets, alternatives):
         key = (position if "group" in roles.paths else ()) if key is None else key
         group = groups.setdefault(key, {"alternatives": []})
         if weight is not None:
@@ -143,16 +138,14 @@ def _groups(roles: Roles, row: Row, of_documents: Sequence[str]) -> list[Any]:
 
 
 def _run_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Record]]:
-    """Yield rows of results: with lists where the path of ids leads to several, which are in order.
-
-    Keys of an object have no order: each is a row with its score.
-    """
+    """Yield rows of results: one with lists where the ids are a list, one for each id that is a key."""
     ids = next((role for role in ("retrieved_ids", "doc_id") if role in roles.paths), None)
     scores = next((role for role in ("retrieve_scores", "score") if role in roles.paths), None)
     if ids is None or not roles.paths[ids].is_list:
         ids = None
     parts = {ids, scores, "rank", "text"} if ids is not None else set()
-    by_key = ids is not None and scores is not None and not roles.paths[ids].is_ordered
+    # The values of an object have no order.
+    by_key = ids is not None and scores is not None and any(step.kind == "values" for step in roles.paths[ids].steps)
     for place, row in rows:
         cells = roles.rest(row)
         for role in roles.paths:

@@ -137,9 +137,8 @@ class _Banks(Queries):
             elif not self.spans:
                 alternatives.append(name)
             elif isinstance(offsets, Mapping):
-                alternatives.append(
-                    {"doc": name, "start": offsets.get("start_offset"), "end": offsets.get("end_offset")}
-                )
+                start, end = offsets.get("start_offset"), offsets.get("end_offset")
+                alternatives.append({"doc": name, "start": start, "end": end})
             else:
                 self.fault(f"the reference to {name!r} has no offsets; read documents instead (format nuggetbank)")
         self.references += len(alternatives)

@@ -19,7 +19,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from groupgt.errors import DataError, Faults, display, first_of, listed, warn
 from groupgt.formats import parquet
@@ -35,17 +35,13 @@ from groupgt.model.values import CALLS, SCORE, unnamed
 QUERY_IDS = ("groupgt.query.id", "query.id", "query_id", "qid")
 SESSIONS = ("session.id", "gen_ai.conversation.id")
 TEXTS = (
-    "input.value",
-    "reranker.query",
-    "gen_ai.retrieval.query.text",
-    "gen_ai.tool.call.arguments",
-    "gen_ai.memory.query.text",
+    *("input.value", "reranker.query", "gen_ai.retrieval.query.text"),
+    *("gen_ai.tool.call.arguments", "gen_ai.memory.query.text"),
 )
 # Operations that run a tool or search a memory, and the attributes that contain a tool's name and what it returned.
 TOOL, MEMORY = "execute_tool", "search_memory"
 TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
 RETURNED = ("gen_ai.tool.call.result", "gen_ai.memory.records", "output.value")
-# The columns of a table of spans.
 TRACE_COLUMN, SPAN_COLUMN, ATTRIBUTE = "context.trace_id", "context.span_id", "attributes."
 # The keys under which an input in JSON contains the text of a query.
 INPUTS = ("query", "question", "input", "user_input")
@@ -57,7 +53,8 @@ CONTENTS = ("content", "text")
 COSTS = ("gen_ai.usage.cost", "llm.cost.total")
 RESPONSE = "gen_ai.response.id"
 LONGEST_NUMBER = 20
-T = TypeVar("T")
+# The ids of a trace and of a span in it.
+SpanKey = tuple[str, str]
 DOCUMENT = re.compile(r"(?:retrieval\.documents|reranker\.output_documents)\.(\d{1,9})\.document\.(\w+)")
 
 
@@ -87,16 +84,6 @@ class TraceSpan:
         """The kinds of the span under both conventions."""
         names = ("openinference.span.kind", "gen_ai.operation.name")
         return {str(self.attributes.get(name)).lower() for name in names}
-
-    @property
-    def is_retriever(self) -> bool:
-        """True if a retriever produced the span."""
-        return not self.kinds.isdisjoint(("retriever", "retrieval"))
-
-    @property
-    def is_reranker(self) -> bool:
-        """True if a reranker produced the span."""
-        return "reranker" in self.kinds
 
     @property
     def tool(self) -> str | None:
@@ -143,10 +130,7 @@ class TraceSpan:
                 faults.add(self.where, f"expected a document with an id or content, found {display(document)}")
 
     def _returned(self, path: str, faults: Faults) -> Iterator[Record]:
-        """Yield the documents whose ids stand at a path in what a tool returned; a tool that failed returned nothing.
-
-        The conventions make both the arguments and the result of a tool optional.
-        """
+        """Yield the documents whose ids stand at a path in what a tool returned; a failed tool returned nothing."""
         returned, failed = _first(self.attributes, RETURNED), "error.type" in self.attributes
         if self.text is None or (returned is None and not failed):
             what = f"{self.tool}: expected the query as {listed(TEXTS)} and the results as {listed(RETURNED)}"
@@ -163,15 +147,12 @@ class TraceSpan:
 
 
 def read_run(source: Source, *, by_session: bool = False, reranked: bool = True) -> Run:
-    """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors.
-
-    Unless `reranked` is set, results are those of the searches alone.
-    """
+    """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors."""
     faults = Faults()
     tools = source.tool_spans
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
-    searching = {key for key, span in spans.items() if span.is_retriever or span.tool in tools}
-    rerankers = {key for key, span in spans.items() if span.is_reranker} if reranked else set()
+    searching = {key for key, span in spans.items() if span.kinds & {"retriever", "retrieval"} or span.tool in tools}
+    rerankers = {key for key, span in spans.items() if "reranker" in span.kinds} if reranked else set()
     sessions = {span.trace: name for span in spans.values() if (name := _first(span.attributes, SESSIONS)) is not None}
     queries: dict[str, list[TraceSpan]] = {}
     for span in sorted(spans.values(), key=lambda span: span.begin):
@@ -186,8 +167,7 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
     origins: dict[str, tuple[str, str, str | None]] = {}
     changed = 0
     for key, query_spans in queries.items():
-        searches = [span for span in query_spans if _is_outermost(span, spans, searching)]
-        if not searches:
+        if not (searches := [span for span in query_spans if _is_outermost(span, spans, searching)]):
             continue
         stages = [span for span in query_spans if _is_outermost(span, spans, searching | rerankers)]
         answering = _answering(stages, rerankers)
@@ -206,9 +186,7 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
         spent = [finite_number(_first(span.attributes, COSTS)) for span in query_spans]
         if any(cost is not None for cost in spent):
             costs[name] = math.fsum(cost or 0.0 for cost in spent)
-        results[name] = [
-            (call, document) for call, span in enumerate(answering, 1) for document in span.documents(tools, faults)
-        ]
+        results[name] = [(call, row) for call, span in enumerate(answering, 1) for row in span.documents(tools, faults)]
     faults.stop()
     named = list(dict.fromkeys(span.tool for span in spans.values() if span.tool is not None))
     if not results:
@@ -224,7 +202,6 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
 
 
 def _qid_of(key: str, spans: Sequence[TraceSpan], faults: Faults) -> str | None:
-    """Return the query id of the spans of a trace or session; None if they have none."""
     qids = list(dict.fromkeys(qid for span in spans if (qid := span.qid) is not None))
     if len(qids) > 1:
         faults.add(spans[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
@@ -244,12 +221,10 @@ def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilde
     columns = {name: iter(cells) for name, cells in fields.items() if cells and None not in cells}
     builder = RunBuilder()
     for qid, results in results_of.items():
-        names: dict[str, str] = {}
         # Documents without an id are numbered by distinct content.
-        ids = [
-            id_text(document.get("id")) or names.setdefault(document["content"], unnamed(len(names) + 1)[-1])
-            for _, document in results
-        ]
+        without = dict.fromkeys(row["content"] for _, row in results if not id_text(row.get("id")))
+        names = dict(zip(without, unnamed(len(without))))
+        ids = [id_text(row.get("id")) or names[row["content"]] for _, row in results]
         cells = {name: [next(column) for _ in results] for name, column in columns.items()}
         lengths: dict[str, list[Any]] = {CALLS: [call for call, _ in results]}
         if "tokens" in cells:
@@ -340,7 +315,6 @@ def _folded(row: Any) -> Record:
 
 
 def _decoded(cell: Any) -> Any:
-    """Decode a JSON text; other values stay unchanged."""
     try:
         return json.loads(cell) if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "[") else cell
     except (ValueError, RecursionError):
@@ -372,7 +346,7 @@ def _documents_at(path: Sequence[str], cell: Any, beside: Mapping[str, Any] = {}
         raise LookupError(display(cell))
 
 
-def _answering(stages: Sequence[TraceSpan], rerankers: Container[tuple[str, str]]) -> list[TraceSpan]:
+def _answering(stages: Sequence[TraceSpan], rerankers: Container[SpanKey]) -> list[TraceSpan]:
     """Return the spans whose results count: a reranker instead of what came before it since the last one."""
     kept: list[TraceSpan] = []
     pending: list[TraceSpan] = []
@@ -387,9 +361,7 @@ def _answering(stages: Sequence[TraceSpan], rerankers: Container[tuple[str, str]
     return kept + pending
 
 
-def _is_outermost(
-    span: TraceSpan, spans: Mapping[tuple[str, str], TraceSpan], searching: Container[tuple[str, str]]
-) -> bool:
+def _is_outermost(span: TraceSpan, spans: Mapping[SpanKey, TraceSpan], searching: Container[SpanKey]) -> bool:
     """Return whether a span is a search that is not part of another one."""
     is_search, seen = (span.trace, span.id) in searching, {span.id}
     while is_search and (above := spans.get((span.trace, span.parent))) is not None and above.id not in seen:

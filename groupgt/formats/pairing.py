@@ -16,15 +16,11 @@ from groupgt.model.run import Run
 from groupgt.model.values import normal_text
 
 T = TypeVar("T")
-# How many queries without a partner are named.
 NAMED = 3
 
 
 def matched(run: Run, truth: GroundTruth) -> Run:
-    """Return results with the query ids of the ground truth.
-
-    Raises `DataError` if a text is ambiguous, if two rankings are for one query, or if no trace belongs to a query.
-    """
+    """Return results with the query ids of the ground truth; raises `DataError` if texts do not identify queries."""
     if run.traces is not None:
         return _traces(run, truth)
     if not run.texts or truth.texts is None:
@@ -79,15 +75,11 @@ def _refuse_other_numbers(run: Run, truth: GroundTruth) -> None:
 
 
 def _renamed(run: Run, names: Mapping[str, str]) -> Run:
-    """Rename the queries of results in memory."""
-
     def renamed(rows: Mapping[str, T]) -> dict[str, T]:
         return {names[key]: cells for key, cells in rows.items()}
 
     lists = run.lists
-    fields: dict[str, Any] = {
-        name: lambda read=read: renamed(read()) for name, read in lists.fields.items()
-    }  # bound now
+    fields: dict[str, Any] = {name: lambda read=read: renamed(read()) for name, read in lists.fields.items()}
     contents = replace(
         lists,
         rankings=renamed(lists.rankings),
@@ -113,9 +105,8 @@ def _traces(run: Run, truth: GroundTruth) -> Run:
         matches = next((qids[plain] for text in texts if (plain := normal_text(text)) in qids), [])
         name = _only(matches, f"trace {key}", run, faults, f" ({QUERY_IDS[0]})") if matches else key
         if name in taken:
-            faults.add(
-                run.title, f"query {name!r}: the traces {taken[name]} and {key} are both for this query; keep one"
-            )
+            what = f"the traces {taken[name]} and {key} are both for this query; keep one"
+            faults.add(run.title, f"query {name!r}: {what}")
         names[key], taken[name] = name, key
     faults.stop()
     by_text = sum(name != key for key, name in names.items())

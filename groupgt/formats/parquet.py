@@ -12,7 +12,7 @@ from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.endings import without_endings
 from groupgt.formats.fields import CALL_LIST, SCORES
-from groupgt.formats.rows import NO_TRIALS, SHAPE, Calls, Ranking, Trials, numbered
+from groupgt.formats.rows import SHAPE, Calls, Ranking, Trials, numbered
 from groupgt.formats.source import Source
 from groupgt.formats.tables import named_ids
 from groupgt.formats.validity import Guard, guarded
@@ -65,10 +65,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_run(source: Source, qids: list[str] | None = None) -> Run:
-    """Read long (`qid, doc_id, score | rank`) or nested (`qid, retrieved_ids[, retrieve_scores]`) results.
-
-    AutoRAG's node output is nested, but has no `qid`: its rows are assigned to `qids` in order.
-    """
+    """Read long (`qid, doc_id, score | rank`) or nested (`qid, retrieved_ids[, retrieve_scores]`) results."""
     guard, columns = _guard_of(source), source.columns
     run = frames.run_of(scan(source), str(source.path), qids, guard=guard, columns=columns)
     return replace(run, name=without_endings(source.path.name))
@@ -85,9 +82,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     columns: dict[str, pl.Series] = {"qid": pl.Series(truth.qids, dtype=pl.String)}
     if truth.texts:
         columns["query"] = pl.Series(truth.texts, dtype=pl.String)
-    lists = [
-        [group["alternatives"] if isinstance(group, dict) else group for group in groups] for _, groups in truth.items()
-    ]
+    lists = [[each["alternatives"] if isinstance(each, dict) else each for each in truth[qid]] for qid in truth]
     columns["retrieval_gt"] = pl.Series(lists, dtype=pl.List(pl.List(pl.String)))
     columns |= {name: pl.Series(ids, dtype=pl.List(pl.String)) for name, ids in named_ids(truth).items()}
     if truth.shape != "groups":
@@ -97,13 +92,10 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     pl.DataFrame(columns).write_parquet(path)
 
 
-def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None = None, trials: Trials = NO_TRIALS) -> None:
+def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None, trials: Trials) -> None:
     """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls][, trial]`; without scores, they are null."""
-    qids = [qid for qid, _, _ in rows]
-    columns = {
-        "qid": pl.Series(qids, dtype=pl.String),
-        "retrieved_ids": pl.Series([ids for _, ids, _ in rows], dtype=pl.List(pl.String)),
-    }
+    columns = {"qid": pl.Series([qid for qid, _, _ in rows], dtype=pl.String)}
+    columns["retrieved_ids"] = pl.Series([ids for _, ids, _ in rows], dtype=pl.List(pl.String))
     if any(scores is not None for _, _, scores in rows):
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
     if calls:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeGuard, TypeVar
 
-from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
+from groupgt.errors import ConfigError, DataError, Faults, first_of
 from groupgt.formats import frames, trec
 from groupgt.formats.endings import ENDINGS, ending_of, name_of
 from groupgt.formats.fields import collect
@@ -28,20 +28,12 @@ T = TypeVar("T")
 
 
 def is_url(path: object) -> TypeGuard[str]:
-    """Return whether a path is a URL, such as `s3://bucket/run.parquet`.
-
-    >>> is_url("s3://bucket/run.parquet"), is_url("C://runs/a.trec"), is_url("runs/a.trec")
-    (True, False, False)
-    """
+    """Return whether a path is a URL, such as `s3://bucket/run.parquet`."""
     return isinstance(path, str) and URL.match(path) is not None
 
 
 def files_of(path: AnyPath) -> list[Path] | None:
-    """Return the files in a folder or the matches of a glob, or None for a single file or a value that is not a path.
-
-    Files whose names begin with a dot or an underscore are ignored, because programs that write parts use such files
-    for metadata.
-    """
+    """Return the files in a folder or of a glob, without those that begin with a dot or underscore; None for others."""
     text = os.fspath(path)
     folder = Path(text)
     if folder.is_dir():
@@ -50,8 +42,7 @@ def files_of(path: AnyPath) -> list[Path] | None:
         files = [Path(file) for file in glob.glob(text, recursive=True) if Path(file).is_file()]
     else:
         return None
-    files = sorted(file for file in files if file.name[0] not in "._")
-    if not files:
+    if not (files := sorted(file for file in files if file.name[0] not in "._")):
         raise DataError(f"{text}: {'the folder contains no files' if folder.is_dir() else 'no file matches'}")
     return files
 
@@ -97,11 +88,9 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
-    return _of_lists(parts, title) if all(part.in_memory for part in parts) else _of_columns(parts, title)
-
-
-def _of_lists(parts: Sequence[Run], title: str) -> Run:
-    """Join lists; if a query spans several files, its results are ordered by score."""
+    """Join lists, ordered by score if a query spans several files, or else columns."""
+    if not all(part.in_memory for part in parts):
+        return _of_columns(parts, title)
     builder = RunBuilder()
     for part in parts:
         lists = part.lists
@@ -111,13 +100,9 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
                 what = f"is also in another file of {title}, without scores"
                 builder.faults.add(f"{part.source}: query {qid!r}", what)
                 continue
-            builder.add_ranking(
-                qid,
-                ids,
-                None if lists.scores is None else lists.scores[qid],
-                {unit: column.get(qid, ()) for unit, column in lists.lengths.items()},
-                {name: cells[qid] for name, cells in fields.items()},
-            )
+            lengths = {unit: column.get(qid, ()) for unit, column in lists.lengths.items()}
+            cells = {name: column[qid] for name, column in fields.items()}
+            builder.add_ranking(qid, ids, None if lists.scores is None else lists.scores[qid], lengths, cells)
     lists = builder.lists
     if lists.scores and len(lists.scores) < len(lists.rankings):
         raise DataError(f"{title}: some files have scores and some do not; use one of the two throughout")
@@ -148,15 +133,11 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
 
 
 def at_url(url: str, format: str | None = None) -> Run:
-    """Read a run with polars from a URL, or from all files that match a URL pattern.
-
-    Credentials and endpoints come from the usual environment variables of the object store (`AWS_ACCESS_KEY_ID`,
-    `AWS_ENDPOINT_URL`, …). Instead of a URL, users can pass a frame from `polars.scan_parquet` with `storage_options`.
-    """
+    """Read a run with polars from a URL, or from all files that match a URL pattern."""
     chosen = format or ENDINGS.get(ending_of(url))
     if chosen not in ("parquet", "csv", "trec"):
-        names = listed(["parquet", "csv", "trec"])
-        raise ConfigError(f"{url}: expected results as {names}; name the format (--run-format; run_format=)")
+        way = "name the format (--run-format; run_format=)"
+        raise ConfigError(f"{url}: expected results as parquet, csv or trec; {way}")
     guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
     contents: Any
     if chosen == "parquet":

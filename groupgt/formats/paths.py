@@ -30,10 +30,7 @@ _STEP = re.compile(r'(?:\.?(?:"([^"]*)"|([^.\[\]{}?@^"]+))|\[([^\]]*)\]|(\{\})|(
 
 
 class Row(NamedTuple):
-    """A row of a record: its value, the record around it, and its key if it stands in an object.
-
-    `named` has the names that paths use, and `fault` receives error messages.
-    """
+    """A value, the record around it and its key in an object, the names that paths use, and what receives errors."""
 
     value: Any
     outer: Any
@@ -81,11 +78,6 @@ class Path:
     def is_list(self) -> bool:
         """True if the path leads to any number of values."""
         return any(step.kind in ("each", "test", "split", "values") for step in self.steps)
-
-    @property
-    def is_ordered(self) -> bool:
-        """True if no step leads to the values of an object, which have no order."""
-        return all(step.kind != "values" for step in self.steps)
 
     @cached_property
     def names(self) -> list[str]:

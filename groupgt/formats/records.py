@@ -24,13 +24,11 @@ from groupgt.model.validity import id_text, is_number
 # Keys of groupgt's own formats: a record with one of them is not from a benchmark.
 OUR_KEYS = {"retrieval_gt", "retrieved_ids", "doc_id"}
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL)
+_NAMES: dict[type, str] = {dict: "objects", str: "strings"}
 
 
 def has_keys(source: Source, *keys: str) -> bool:
-    """Return whether the first record of a file has all of these keys, but none that groupgt itself uses.
-
-    At least one of the values must be a string or number, unlike in ranx objects, which are keyed by query.
-    """
+    """Return whether the first record has these keys, one with a text or number, and none of groupgt's own."""
     first = keys_of(source)
     return first.keys() >= set(keys) and not first.keys() & OUR_KEYS and any(first[key] for key in keys)
 
@@ -94,19 +92,13 @@ def folder_of(look: Callable[[Source], str | None], endings: tuple[str, ...]) ->
 
 
 def records(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
-    """Yield each record with its location; anything that is not a record is collected as an error.
-
-    An object that lists records under `data` or so is these records if they are `unwrapped`, or else one record.
-    """
+    """Yield each record with its location and collect errors; lists under `data` or so are `unwrapped`."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
     elif not source.is_json:
         for where, row in csv.table(source, (), faults):
-            cells = (
-                (name, cell if cell.strip()[:1] not in ("[", "{") else listed_in(cell, where, faults))
-                for name, cell in row.items()
-            )
-            yield where, dict(cells)
+            listed = [name for name, cell in row.items() if cell.strip()[:1] in ("[", "{")]
+            yield where, row | {name: listed_in(row[name], where, faults) for name in listed}
     else:
         yield from objects(source, faults, unwrapped=unwrapped)
 
@@ -140,10 +132,7 @@ class Queries:
         columns: Record | None = None,
         excluded: list[str] | None = None,
     ) -> None:
-        """Add one query; `excluded` contains ids to leave out of its results.
-
-        A query whose record has an error is not checked further, because that error could cause others.
-        """
+        """Add one query, with ids to leave out of its results, unless its record has an error already."""
         if self.faults.total > self._reported:
             self._reported = self.faults.total
             return
@@ -164,8 +153,7 @@ class Queries:
 
     def once(self, name: Hashable, what: str) -> bool:
         """Return whether a name occurs for the first time; if not, add an error that gives both locations."""
-        again = self._firsts.again(name, self.where)
-        if again:
+        if again := self._firsts.again(name, self.where):
             self.fault(f"{what} twice {again}")
         return not again
 
@@ -185,10 +173,7 @@ class Queries:
             self.agrees(("importance", str(qid), nugget), importance, number, what)
 
     def list_at(self, record: Record, key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
-        """Return the list at a key; any other value, or an item of another type, is an error.
-
-        An `optional` key may be missing, unless a key with a similar name is present.
-        """
+        """Return the list at a key, or report what is wrong; an `optional` key may be missing unless one is similar."""
         if optional and (record[key] is None if key in record else not _has_near(tuple(record), key)):
             return []
         if not self.has(record, key):
@@ -197,25 +182,21 @@ class Queries:
         if not isinstance(cells, list):
             self.fault(f"expected a list as {key}, found {display(cells)}")
             return []
-        invalid = [cell for cell in cells if not isinstance(cell, kind)]
-        if invalid:
+        if invalid := [cell for cell in cells if not isinstance(cell, kind)]:
             self.fault(f"expected {_NAMES[kind]} in {key}, found {display(invalid[0])}")
         return [cell for cell in cells if isinstance(cell, kind)]
 
     def text_at(self, record: Record, key: str) -> str | None:
         """Return the text at a key; any other value is an error."""
-        if not self.has(record, key):
-            return None
-        if isinstance(record[key], str):
-            return str(record[key])
-        self.fault(f"expected a string as the {key}, found {display(record[key])}")
-        return None
+        if self.has(record, key) and not isinstance(record[key], str):
+            self.fault(f"expected a string as the {key}, found {display(record[key])}")
+        text = record.get(key)
+        return text if isinstance(text, str) else None
 
     def ids_at(self, record: Record, key: str) -> list[str]:
         """Return the ids in the list at a key."""
         cells = self.list_at(record, key, object)
-        invalid = [cell for cell in cells if id_text(cell) is None]
-        if invalid:
+        if invalid := [cell for cell in cells if id_text(cell) is None]:
             self.fault(f"expected ids (strings or integers) in {key}, found {display(invalid[0])}")
         return [name for cell in cells if (name := id_text(cell)) is not None]
 
@@ -229,9 +210,6 @@ class Queries:
 def _has_near(keys: tuple[str, ...], key: str) -> bool:
     """Return whether any key closely resembles `key`; cached because records in a file share keys."""
     return bool(near_names(key, keys))
-
-
-_NAMES: dict[type, str] = {dict: "objects", str: "strings"}
 
 
 def graded(grades: Record) -> list[Record]:

@@ -179,10 +179,8 @@ def _apply(state: QueryState, act: Act) -> None:
     if kind == "open":
         state.query, state.pool = act["query"], list(act["pool"])
         for number, opened in enumerate(act["groups"], 1):
-            more = opened.get("more")
-            groups[number] = Group(
-                opened.get("name"), dict(opened["docs"]), dict(more) if isinstance(more, dict) else {}
-            )
+            more = dict(opened["more"]) if isinstance(opened.get("more"), dict) else {}
+            groups[number] = Group(opened.get("name"), dict(opened["docs"]), more)
             state.marks |= dict.fromkeys(opened["docs"])
         state.marks |= {doc: None for doc in act["nonrelevant"] if doc not in state.marks}
         state.harmful = set(act.get("harmful", ()))

@@ -108,12 +108,10 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "text": ("title",),
     "correct": ("score", "accuracy", "label", "grade", "rating", "judgment", "verdict", "passed", "value"),
 }
-# How many names are compared with a missing one, and how many are shown.
 COMPARED_NAMES, SHOWN_NAMES = 1000, 100
 
 
 def _declared_in(names: Collection[str], declared: Declared) -> dict[str, str]:
-    """Return the declared columns that a file has, by role."""
     if not declared:
         return {}
     from groupgt.formats.columns import columns_in
@@ -142,15 +140,9 @@ def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS
 
 
 def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[str, ...]:
-    """Return the columns of results, each named by its role if it has one, in the same order.
-
-    >>> canonical(["query_id", "docno", "sim", "text"])
-    ('qid', 'doc_id', 'score', 'contents')
-    """
-    roles = {
-        name: name if name in AUTORAG_LISTS else _FIRST.get(role, role)
-        for role, name in roles_in(names, "run", declared).items()
-    }
+    """Return the columns of results, each named by its role if it has one, in the same order."""
+    columns = roles_in(names, "run", declared).items()
+    roles = {name: name if name in AUTORAG_LISTS else _FIRST.get(role, role) for role, name in columns}
     if roles.keys() == set(roles.values()):
         return tuple(names)
     taken = set(roles.values())
@@ -187,11 +179,7 @@ def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | No
 
 
 def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
-    """Say how a column that belongs to the other kind of file can be declared for this one; empty if there is none.
-
-    >>> of_other_kind(["qid", "doc_id", "score"], is_truth=True)
-    'if score contains grades, add --columns grade=score'
-    """
+    """Say how a column that belongs to the other kind of file can be declared for this one; empty if there is none."""
     if is_truth and "score" in names and "doc_id" in roles_in(names, "truth"):
         return "if score contains grades, add --columns grade=score"
     grade = roles_in(names, "truth").get("grade")
@@ -201,11 +189,7 @@ def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
 
 
 def check_declared(declared: Declared) -> Declared:
-    """Return declared columns; raises `ConfigError` for an unknown role.
-
-    >>> check_declared({"doc_id": "chunk"})
-    {'doc_id': 'chunk'}
-    """
+    """Return declared columns; raises `ConfigError` for an unknown role."""
     for role in declared:
         if role not in ROLES:
             raise ConfigError(f"columns: expected {listed(ROLES)}, found {role!r}{near_names(role, ROLES)}")
@@ -311,12 +295,7 @@ def _meaning(meaning: str, cell: Any, kind: Kind) -> str:
 def missing_columns(
     names: Collection[str] | Mapping[str, Any], missing: Sequence[str], expected: str, kind: Kind = "truth"
 ) -> str:
-    """Describe missing columns, the columns that are present, and which of them may have been meant.
-
-    >>> missing_columns(["qid", "chunk"], ["doc_id"], "qid, doc_id")
-    "the 'doc_id' column is missing: expected qid, doc_id, found qid, chunk; rename chunk to doc_id (or --columns \
-doc_id=chunk)"
-    """
+    """Describe missing columns, the columns that are present, and which of them may have been meant."""
     what = f"the {missing[0]!r} column is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
     words = hint(names, missing, kind)
     if not words and any(map(is_number, names)):

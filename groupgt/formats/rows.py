@@ -26,18 +26,18 @@ Calls = Mapping[Any, Sequence[int]]
 # The trial of each ranking, or its build, by the name of the column that numbers them.
 Trials = Mapping[str, Sequence[int]]
 NO_TRIALS: Trials = {}
-
-
+# A ranking, the calls of its results, and its trial.
+Numbered = tuple[Ranking, Sequence[int], int | None]
+# The lengths by unit, or the fields by name, of the results of a query.
+Cells = Mapping[str, Iterable[Any]]
+NO_CELLS: Cells = {}
 # The key of the shape of ground truth, for formats that do not imply it.
 SHAPE = "gt_shape"
+BLOCK = 1 << 14
 
 
 def number_text(value: float) -> str:
-    """Format a number so that it reads back as the same double.
-
-    >>> number_text(2.0), number_text(1234567.25)
-    ('2', '1234567.25')
-    """
+    """Format a number so that it reads back as the same double."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
@@ -47,24 +47,14 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         file.writelines(lines)
 
 
-def numbered(
-    rankings: Iterable[Ranking], calls: Calls | None, trials: Trials
-) -> Iterator[tuple[Ranking, Sequence[int], int | None]]:
+def numbered(rankings: Iterable[Ranking], calls: Calls | None, trials: Trials) -> Iterator[Numbered]:
     """Yield each ranking to write with the calls of its results and the number of its trial, if it has them."""
     for ranking, trial in zip(rankings, next(iter(trials.values()), repeat(None))):
         yield ranking, calls[ranking[0] if trial is None else (ranking[0], trial)] if calls else (), trial
 
 
-BLOCK = 1 << 14
-
-
 def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
-    """Return the run in a file, named after the file.
-
-    >>> from pathlib import Path
-    >>> run_in(Source(Path("runs/bm25.v2.trec.gz")), Lists({})).name
-    'bm25.v2'
-    """
+    """Return the run in a file, named after the file."""
     return Run(contents, name=without_endings(source.path.name), source=str(source.path))
 
 
@@ -80,21 +70,16 @@ class RunBuilder:
         self.costs: dict[str, float] = {}
 
     def add(
-        self,
-        qid: str,
-        document: str,
-        score: float,
-        lengths: Mapping[str, int | None] | None = None,
-        fields: Mapping[str, Any] | None = None,
+        self, qid: str, document: str, score: float, lengths: Mapping[str, Any] = {}, fields: Mapping[str, Any] = {}
     ) -> None:
         """Add one result, with its lengths by unit and its fields by name."""
         if qid not in self.ids:
             self.ids[qid], self.scores[qid] = [], []
         self.ids[qid].append(document)
         self.scores[qid].append(score)
-        for unit, length in (lengths or {}).items():
+        for unit, length in lengths.items():
             self.lengths.setdefault(unit, {}).setdefault(qid, []).append(length)
-        for name, cell in (fields or {}).items():
+        for name, cell in fields.items():
             self.fields.setdefault(name, {}).setdefault(qid, []).append(cell)
 
     def add_ranking(
@@ -102,15 +87,15 @@ class RunBuilder:
         qid: str,
         ids: Iterable[str],
         scores: Iterable[float] | None = None,
-        lengths: Mapping[str, Iterable[int | None]] | None = None,
-        fields: Mapping[str, Iterable[Any]] | None = None,
+        lengths: Cells = NO_CELLS,
+        fields: Cells = NO_CELLS,
     ) -> None:
         """Add results for a query in the given order."""
         self.ids.setdefault(qid, []).extend(ids)
         if scores is not None:
             self.scores.setdefault(qid, []).extend(scores)
         for kept, columns in ((self.lengths, lengths), (self.fields, fields)):
-            for name, cells in (columns or {}).items():
+            for name, cells in columns.items():
                 kept.setdefault(name, {}).setdefault(qid, []).extend(cells)
 
     @property
@@ -125,13 +110,8 @@ class RunBuilder:
         return replace(run_in(source, self.lists), costs=self.costs)
 
 
-def checked_columns(
-    rows: Callable[[Faults], Iterator[tuple[Any, ...]]], schema: Mapping[str, type[pl.DataType]], title: str
-) -> Run:
-    """Stream results as columns while Python parses them one by one; raises `DataError` with every invalid row.
-
-    Each call of `rows` starts from the beginning.
-    """
+def streamed(rows: Callable[[Faults], Iterator[Any]], schema: Mapping[str, type[pl.DataType]], title: str) -> Run:
+    """Stream results as columns; `rows` parses them, each time from the beginning, and collects every invalid row."""
     from polars.io.plugins import register_io_source
 
     faults = Faults()
@@ -154,17 +134,13 @@ def checked_columns(
     return Run(Columns(frame, recheck, ids_checked=True), name=without_endings(Path(title).name), source=title)
 
 
-def order_fault(
-    qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] | None = None
-) -> str | None:
+def order_fault(qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] = ()) -> str | None:
     """Explain why sorting by score within each call would change the result order; returns None if it would not."""
     if all(map(operator.gt, scores, islice(scores, 1, None))):
         return None
     for rank, (before, after) in enumerate(pairwise(rank_keys(ids, scores))):
-        if before < after and (calls is None or calls[rank] >= calls[rank + 1]):
-            return (
-                f"query {qid!r}: {ids[rank]!r} is ranked before {ids[rank + 1]!r}, but their scores "
-                f"({scores[rank]!r}, {scores[rank + 1]!r}) or, if they are equal, their ids give a different order; "
-                "write jsonl or parquet, which keep the order"
-            )
+        if before < after and (not calls or calls[rank] >= calls[rank + 1]):
+            what = f"query {qid!r}: {ids[rank]!r} is ranked before {ids[rank + 1]!r}, but their scores"
+            why = f"({scores[rank]!r}, {scores[rank + 1]!r}) or, if they are equal, their ids give a different order"
+            return f"{what} {why}; write jsonl or parquet, which keep the order"
     return None

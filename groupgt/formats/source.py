@@ -37,10 +37,11 @@ HEAD, LONGEST_HEAD = 1 << 16, 1 << 26
 ZSTD_PIECE = 1 << 11
 T = TypeVar("T")
 AnyPath = str | os.PathLike[str]
-# The path that stands for standard input.
 STANDARD_INPUT = "-"
 # The cells of a row or an object, by their keys.
 Record = dict[str, Any]
+# Removes the carriage return that ends lines in some files.
+_without_return = methodcaller("removesuffix", b"\r")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +149,7 @@ class Source:
 
     @cached_property
     def data(self) -> bytes:
-        """The full content without a byte order mark.
-
-        Raises `DataError` for UTF-16, for damaged files, and for content larger than the ceiling.
-        """
+        """The full content without a byte order mark; raises `DataError` if it is UTF-16, damaged or too large."""
         return self._content() or b""
 
     def _content(self, limit: int | None = None) -> bytes | None:
@@ -173,10 +171,8 @@ class Source:
 
     def _check_room(self, size: int) -> None:
         if 0 < self.ceiling < size:
-            raise DataError(
-                f"{self.path}: the content exceeds the memory limit of {bytes_text(self.ceiling)}; raise the "
-                "limit, or save the data as parquet"
-            )
+            what = f"the content exceeds the memory limit of {bytes_text(self.ceiling)}"
+            raise DataError(f"{self.path}: {what}; raise the limit, or save the data as parquet")
 
     @property
     def for_polars(self) -> Path | bytes:
@@ -277,10 +273,7 @@ class Source:
         return self.path.read_bytes() if self.piped is None else self.piped
 
     def lines(self, *, keep: bool = False) -> Iterable[bytes]:
-        """Return the lines without line endings; raises `DataError` with the line of the first byte that is not text.
-
-        If the caller keeps them in memory (`keep`), the ceiling applies.
-        """
+        """Return the lines without line endings; if the caller will `keep` them in memory, the ceiling applies."""
         if self.is_huge or (keep and self.ceiling):
             return map(_without_return, self.raw_lines(keep=keep))
         return self._lines
@@ -328,10 +321,8 @@ class Source:
                 data.decode("utf-8")
         except UnicodeDecodeError as error:
             line = first_line + data.count(b"\n", 0, error.start)
-            raise DataError(
-                f"{self.path}:{line}: expected UTF-8, found the byte 0x{data[error.start]:02x} ({error.reason}); "
-                "save the file as UTF-8"
-            ) from None
+            found = f"found the byte 0x{data[error.start]:02x} ({error.reason})"
+            raise DataError(f"{self.path}:{line}: expected UTF-8, {found}; save the file as UTF-8") from None
         nul = data.find(b"\0")
         if nul >= 0:
             line = first_line + data.count(b"\n", 0, nul)
@@ -348,20 +339,14 @@ class Source:
             warn(f"{self.path}: the file is empty: 0 {what}")
 
 
-# Removes the carriage return that ends lines in some files.
-_without_return = methodcaller("removesuffix", b"\r")
-
-
 def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:
-    """Decompress consecutive zstd frames."""
     packed = file.read(ZSTD_PIECE)
     while packed:
         frame = zstd.ZstdDecompressor()
         while not frame.eof:
             if not packed:
                 raise zstd.ZstdError("the last frame is not complete")
-            content = frame.decompress(packed)
-            if content:
+            if content := frame.decompress(packed):
                 yield content
             packed = b"" if frame.eof else file.read(ZSTD_PIECE)
         packed = frame.unused_data or file.read(ZSTD_PIECE)
@@ -374,11 +359,7 @@ def _content_of(stream: TextIO) -> bytes:
 
 
 def bytes_text(size: int) -> str:
-    """Format a number of bytes for a message.
-
-    >>> bytes_text(1_500_000_000), bytes_text(2_000_000)
-    ('1.50 GB', '2 MB')
-    """
+    """Format a number of bytes for a message."""
     return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 

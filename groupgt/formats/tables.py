@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -24,23 +23,15 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ANSWERABLE
 from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
-from groupgt.model.validity import (
-    GRADE_LIMIT,
-    are_ids,
-    finite_number,
-    id_text,
-    is_grade,
-    number_of,
-    plain,
-    shown,
-    unjudged,
-)
+from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_text, is_grade, number_of, plain, unjudged
 from groupgt.model.values import normal_text
 from groupgt.model.written import SHAPES, Shape
 
 if TYPE_CHECKING:
     from groupgt.formats.columns import Lists
 
+# Returns the location of a row.
+Place = Callable[[int], str]
 # A cell of a row that lacks the column, as records may.
 ABSENT = object()
 EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or group (a row per judgment)"
@@ -59,27 +50,19 @@ OWN = ("qid", "query", "retrieval_gt", SHAPE, *NAMED.values(), NONRELEVANT)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns as a reader yields them.
-
-    `column` returns the cells of a named column, `place` the location of a row. If cells are `text`, as in CSV, numbers
-    and lists are parsed from them. `called` is the format's word for a grade, `faults` what the reader itself reports,
-    and `where` the location of the header.
-    """
+    """Columns as a reader yields them; in `text`, as in CSV, numbers and lists are parsed. `where` is the header."""
 
     title: str
     names: Sequence[str]
     column: Callable[[str], Sequence[Any]]
-    place: Callable[[int], str]
+    place: Place
     text: bool = False
     where: str = ""
-    called: str = "grade"
     faults: Faults = field(default_factory=Faults)
     declared: Declared = field(default_factory=lambda: NO_COLUMNS)
 
     @classmethod
-    def of_records(
-        cls, title: str, rows: Sequence[dict[str, Any]], place: Callable[[int], str] = lambda _: "", **others: Any
-    ) -> Table:
+    def of_records(cls, title: str, rows: Sequence[Any], place: Place = lambda _: "", **others: Any) -> Table:
         """Make a table from records; their keys are the columns, in order of first appearance."""
         # Rows share few key sequences.
         names = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
@@ -150,21 +133,11 @@ def _missing(table: Table, roles: dict[str, str]) -> str:
     """Say which columns are missing, in the form of which the table has more."""
     shape = ("qid", "doc_id") if roles.keys() & {"group", "grade", "doc_id"} else ("qid", "retrieval_gt")
     missing = [role for role in shape if role not in roles and not (role == "qid" and "query" in roles)]
-    return missing_columns(_first_cells(table), missing, EXPECTED)
 
+    def first(cells: Sequence[Any]) -> Any:
+        return next((plain(cell) for cell in cells if cell is not ABSENT and cell not in (None, "")), None)
 
-def _first_cells(table: Table) -> dict[str, Any]:
-    """Return the first cell of each column that is neither absent nor empty."""
-    columns = {name: table.column(name) for name in table.names}
-    return {
-        name: next((plain(cell) for cell in cells if cell is not ABSENT and cell not in (None, "")), None)
-        for name, cells in columns.items()
-    }
-
-
-def _unanswerable(table: Table, roles: dict[str, str]) -> set[int]:
-    """Return the rows of queries that are declared to have no answer."""
-    return {row for row, cell in enumerate(cells_of(table, roles.get("answerable"))) if cell is not None and not cell}
+    return missing_columns({name: first(table.column(name)) for name in table.names}, missing, EXPECTED)
 
 
 def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -> None:
@@ -187,12 +160,16 @@ def cells_of(table: Table, name: str | None, rows: int | None = None) -> list[An
     return [None if cell is ABSENT else cell for cell in table.column(name)]
 
 
-def _lists(table: Table) -> Lists:
-    """Return what reads the lists of ids of a table."""
-    from groupgt.formats.columns import Lists, columns_in
+def _lists(table: Table) -> tuple[Lists, Callable[[str, str], list[Any]]]:
+    """Return what reads the lists of ids of a table, and what returns those of a role in a column."""
+    from groupgt.formats.columns import Column, Lists, columns_in
 
-    declared = columns_in(table.names, table.declared)
-    return Lists(table.faults, declared, partial(cells_of, table), table.place)
+    lists, declared = Lists(table.faults), columns_in(table.names, table.declared)
+
+    def column(role: str, name: str) -> list[Any]:
+        return lists.column(cells_of(table, name), declared.get(role, Column(name)), role, table.place)
+
+    return lists, column
 
 
 def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
@@ -210,45 +187,37 @@ def _qids(table: Table, roles: dict[str, str], rows: int) -> list[Any]:
 
 def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     """Build ground truth from one row per query."""
-    if any(ABSENT in table.column(roles[role]) for role in ("qid", "retrieval_gt") if role in roles):
-        _present(table, [roles[role] for role in ("qid", "retrieval_gt") if role in roles], _unanswerable(table, roles))
-    lists = _lists(table)
-    groups = lists.column("retrieval_gt", roles["retrieval_gt"])
+    needed = [roles[role] for role in ("qid", "retrieval_gt") if role in roles]
+    if any(ABSENT in table.column(name) for name in needed):
+        answerable = cells_of(table, roles.get("answerable"))
+        _present(table, needed, {row for row, cell in enumerate(answerable) if cell is not None and not cell})
+    lists, column = _lists(table)
+    groups = column("retrieval_gt", roles["retrieval_gt"])
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
         what = f"the {roles['retrieval_gt']} column contains texts, such as {display(text)}, not ids"
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
     if NONRELEVANT in table.names:
-        groups = [
-            _with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, cells_of(table, NONRELEVANT)))
-        ]
+        rejected = cells_of(table, NONRELEVANT)
+        groups = [_with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, rejected))]
     named = {what: role for what, role in NAMED.items() if role in roles}
     ours = ("qid", "query", "retrieval_gt", ANSWERABLE, *named.values())
     canonical = {name: role for role, name in roles.items() if role in ours}
     keys = [canonical.get(name, name) for name in table.names]
     texts = [None if text is None else str(text) for text in cells_of(table, roles.get("query"))]
     others = {key: name for key, name in zip(keys, table.names) if key not in OWN}
-    try:
-        truth = GroundTruth.from_rows(
-            _qids(table, roles, len(groups)),
-            groups,
-            policy,
-            place=table.place,
-            texts=texts if any(text is not None for text in texts) else None,
-            columns={key: cells_of(table, name) for key, name in others.items()},
-            **{what: lists.column(role, roles[role]) for what, role in named.items()},
-        )
-    except DataError as error:
-        table.faults.merge(error)
+    columns: dict[str, Any] = {what: column(role, roles[role]) for what, role in named.items()}
+    columns["texts"] = texts if any(text is not None for text in texts) else None
+    columns["columns"] = {key: cells_of(table, name) for key, name in others.items()}
+    with table.faults.merging():
+        qids = _qids(table, roles, len(groups))
+        truth = GroundTruth.from_rows(qids, groups, policy, place=table.place, **columns)
     table.faults.stop()
-    shapes = cells_of(table, SHAPE) if SHAPE in table.names else ()
-    shape = shape_of(shapes, "groups", table.title)
-    return replace(truth, shape=shape, keys=tuple(keys), unsplit=lists.unsplit)
+    return replace(truth, shape=_shape_in(table, "groups"), keys=tuple(keys), unsplit=lists.unsplit)
 
 
 def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
     """Return groups followed by the documents judged non-relevant, as groups with grade 0."""
-    ids = plain(ids)
-    if ids is None:
+    if (ids := plain(ids)) is None:
         return groups
     if not isinstance(ids, list):
         table.faults.add(table.place(row), f"expected {NONRELEVANT} to be a list, found {display(ids)}")
@@ -256,29 +225,27 @@ def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
     return [*(groups if isinstance(groups, list) else []), *([{"id": name, "grade": 0}] for name in ids)]
 
 
-def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
+def _shape_in(table: Table, default: Shape) -> Shape:
     """Return the shape given in rows, or else `default`. Raises `DataError` if the shape is invalid or not unique."""
+    cells = table.column(SHAPE) if SHAPE in table.names else ()
     named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "", ABSENT)))
     shape: Shape = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:
-        raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
+        what = f"expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {display(named)}"
+        raise DataError(f"{table.title}: {what}")
     return shape
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Judgments as columns, one per row; grades are NaN where a cell is not a number.
-
-    `place` returns the location of a row. If rows are `unique`, a repeated judgment is an error even with the same
-    grade, and `hint` says what may be meant.
-    """
+    """Judgments as columns, one per row, with NaN for grades that are no numbers; rows may have to be `unique`."""
 
     qids: Sequence[Any]
     documents: Sequence[Any]
     cells: Sequence[Any]
     grades: Floats
     groups: Sequence[Any] | None
-    place: Callable[[int], str]
+    place: Place
     called: str = "grade"
     unique: bool = False
     hint: str = ""
@@ -289,9 +256,8 @@ class Judged:
         """Build ground truth; raises `DataError` with every fault. If ids are `sound`, they are not checked."""
         if not sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
             self._check(faults)
-        truth = GroundTruth.from_judgments(
-            self.qids, self.documents, self.grades, self.groups, policy=policy, shape=shape, **others
-        )
+        columns = self.qids, self.documents, self.grades, self.groups
+        truth = GroundTruth.from_judgments(*columns, policy=policy, shape=shape, **others)
         is_flat = self.groups is None
         if truth.repeated_ids or (is_flat and bool((truth.document_of != np.arange(len(truth.ids))).any())):
             faults = Faults()
@@ -321,20 +287,16 @@ class Judged:
         """Add every fault, found row by row."""
         firsts = Firsts(self.place)
         groups = [""] * len(self.qids) if self.groups is None else self.groups
-        for row, (qid, group, document, grade, cell) in enumerate(
-            zip(self.qids, groups, self.documents, self.grades.tolist(), self.cells)
-        ):
-            if fault := self._fault(firsts, row, qid, group, document, grade, cell):
+        rows = zip(self.qids, groups, self.documents, self.grades.tolist(), self.cells)
+        for row, (qid, *cells) in enumerate(rows):
+            if fault := self._fault(firsts, row, qid, *cells):
                 faults.add(f"{self.place(row)}: query {display(qid)}", fault)
 
-    def _fault(
-        self, firsts: Firsts, row: int, qid: Any, group: Any, document: Any, grade: float, cell: Any
-    ) -> str | None:
+    def _fault(self, firsts: Firsts, row: int, qid: Any, group: Any, document: Any, grade: Any, cell: Any) -> str:
         for role, name in (("qid", qid), ("doc_id", document), ("group", group)):
             if not isinstance(name, str):
-                return (
-                    f"expected an id (a string or integer) as {role}, found {'null' if name is None else display(name)}"
-                )
+                found = "null" if name is None else display(name)
+                return f"expected an id (a string or integer) as {role}, found {found}"
         if fault := ids_fault(qid, document):
             return fault + (unjudged(cell) if not document.strip() else "")
         if not is_grade(finite_number(grade)):
@@ -343,10 +305,10 @@ class Judged:
         key = (qid, group, document)
         if self.unique:
             again = firsts.again(key, row)
-            return f"{display(document)} is judged twice {again}{self.hint}" if again else None
+            return f"{display(document)} is judged twice {again}{self.hint}" if again else ""
         earlier = firsts.earlier(key, row, grade)
         if earlier is None or earlier[1] == grade:
-            return None
+            return ""
         within = "" if self.groups is None else f" in the group {group!r}"
         what = f"{display(document)} has {self.called} {number_text(grade)}{within}"
         return f"{what}, but {number_text(earlier[1])} at {earlier[0]}; remove one"
@@ -392,26 +354,16 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
         _refuse_iterations(table)
         _refuse_aspects(table, roles)
     cells = _marks(table.column(roles["grade"])) if "grade" in roles else [1.0] * len(documents)
+    grades = grades_of(cells, text=table.text and "grade" in roles)
     groups = texts_of_ids(table.column(roles["group"])) if "group" in roles else None
-    is_text = table.text and "grade" in roles
-    rows = Judged(
-        texts_of_ids(_qids(table, roles, len(documents))),
-        texts_of_ids(documents),
-        cells,
-        grades_of(cells, text=is_text),
-        groups,
-        table.place,
-        table.called,
-    )
-    others: dict[str, Any] = {}
-    lists = _lists(table)
-    for what, role in NAMED.items():
-        if role in roles:
-            others[what] = _named_by(rows, lists.column(role, roles[role]))
+    qids = texts_of_ids(_qids(table, roles, len(documents)))
+    rows = Judged(qids, texts_of_ids(documents), cells, grades, groups, table.place)
+    lists, column = _lists(table)
+    named = {what: column(role, roles[role]) for what, role in NAMED.items() if role in roles}
+    others: dict[str, Any] = {what: _named_by(rows, cells) for what, cells in named.items()}
     if "weight" in roles and groups is not None:
         others["weights"] = _weights(table, rows, roles["weight"])
-    shapes = cells_of(table, SHAPE) if SHAPE in table.names else ()
-    shape = "flat" if groups is None else shape_of(shapes, "subtopics", table.title)
+    shape = "flat" if groups is None else _shape_in(table, "subtopics")
     texts = _texts(table, rows, roles["query"]) if "query" in roles else {}
     truth = rows.truth(policy, shape, table.faults, unsplit=lists.unsplit, **others)
     return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None)
@@ -435,10 +387,8 @@ def _refuse_iterations(table: Table) -> None:
     for name in table.names:
         if name.lower() in ITERATIONS and len(set(map(str, table.column(name)))) > 1:
             what = f"{table.where or table.title}: the {name} column has several values"
-            ways = (
-                f"if they are subtopics (groups), add --columns group={name}; if they have no meaning, drop the column"
-            )
-            raise DataError(f"{what}; {ways}")
+            way = f"if they are subtopics (groups), add --columns group={name}"
+            raise DataError(f"{what}; {way}; if they have no meaning, drop the column")
 
 
 def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
@@ -454,7 +404,6 @@ def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
 
 
 def _named_by(rows: Judged, cells: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the ids that the rows of each query name."""
     ids: dict[str, list[Any]] = {}
     for qid, cell in zip(rows.qids, cells):
         cell = plain(cell)

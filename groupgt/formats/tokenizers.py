@@ -35,10 +35,7 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
 
 
 def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any]:
-    """Return the named tokenizer and its option, which is the text after the colon.
-
-    Raises `ConfigError` for an unknown name, and for code that is not allowed.
-    """
+    """Return the named tokenizer and its option, the text after the colon; raises `ConfigError`."""
     use, colon, argument = name.partition(":") if isinstance(name, str) else ("", "", "")
     names = [*forms(), *(entry_points("tokenizer") if use not in ours("tokenizer") else ())]
     if use not in (form.partition(":")[0] for form in names):
@@ -54,11 +51,9 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
 
 def forms() -> list[str]:
     """List the name patterns of built-in tokenizers, with each option in capitals."""
-    options_by_name = {name: options_of(find("tokenizer", name).options).values() for name in ours("tokenizer")}
-    return [
-        name + "".join(f":{option.written or option.name.upper()}" for option in options)
-        for name, options in options_by_name.items()
-    ]
+    options = {name: options_of(find("tokenizer", name).options).values() for name in ours("tokenizer")}
+    written = {name: [option.written or option.name.upper() for option in each] for name, each in options.items()}
+    return [":".join([name, *texts]) for name, texts in written.items()]
 
 
 @dataclass(frozen=True)
@@ -135,10 +130,6 @@ def _python(options: Function, folder: Path) -> Count:
 
 WHITESPACE = Plugin(None, _whitespace, summary="Whitespace-separated tokens.")
 TIKTOKEN = Plugin(Encoding, _tiktoken, summary="An encoding of tiktoken.", modules={"tiktoken": "tokens"})
-TOKENIZERS = Plugin(
-    Vocabulary,
-    _tokenizers,
-    summary="A vocabulary of the tokenizers library, from a file or by name.",
-    modules={"tokenizers": "tokens"},
-)
+_VOCABULARY = "A vocabulary of the tokenizers library, from a file or by name."
+TOKENIZERS = Plugin(Vocabulary, _tokenizers, summary=_VOCABULARY, modules={"tokenizers": "tokens"})
 PYTHON = Plugin(Function, _python, summary="A custom Python function.", runs_code=True)

@@ -13,16 +13,7 @@ from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.fields import ids_fault, score_fault
 from groupgt.formats.roles import roles_in
-from groupgt.formats.rows import (
-    Judgment,
-    Ranking,
-    RunBuilder,
-    checked_columns,
-    number_text,
-    order_fault,
-    run_in,
-    write_lines,
-)
+from groupgt.formats.rows import Judgment, Ranking, RunBuilder, number_text, order_fault, run_in, streamed, write_lines
 from groupgt.formats.source import Source
 from groupgt.formats.tables import Judged, grades_of
 from groupgt.formats.validity import is_number, number_of, rechecked
@@ -41,13 +32,11 @@ ITER_HINT = ", or read the second column as the group: --truth-format trec-subto
 
 
 QRELS, WITHOUT_ITER, SUBTOPICS = "qid iter doc rel", "qid doc rel", "topic subtopic doc rel"
+MARCO = "qid pid rank"
 
 
 def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
-    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if unambiguous.
-
-    Each subtopic is a group; without subtopics, each document is its own group. A header line may name the columns.
-    """
+    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if unambiguous."""
     if not columns and _has_header(source):
         return _with_header(source, policy)
     return _truth(source, policy, columns, _rows(source, columns))
@@ -60,10 +49,8 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
     rows = _rows(source, "")
     if rows.width == len(QRELS.split()) and len(set(rows.column(1))) > 1:
         judged(source, QRELS, rows)  # reports invalid lines first
-        raise DataError(
-            f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
-            "subtopics (groups), --truth-format trec if they have no meaning"
-        )
+        ways = "trec-subtopics if they are subtopics (groups), --truth-format trec if they have no meaning"
+        raise DataError(f"{source.path}: the second column has several values; add --truth-format {ways}")
     return _truth(source, policy, "", rows)
 
 
@@ -104,13 +91,11 @@ def _header(source: Source) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The words of qrels, `width` in each line; `numbers` are those of the lines, None if no line is suspicious.
-
-    `others` holds lines of another width, by number, and `comments` counts lines that begin with `#` and are not rows.
-    """
+    """The words of qrels, `width` a line; `others` are lines of another width, `comments` counts those with `#`."""
 
     words: Sequence[str]
     width: int
+    # The numbers of the lines; None if no line is suspicious.
     numbers: Sequence[int] | None = None
     others: Mapping[int, bytes] = field(default_factory=dict)
     comments: int = 0
@@ -136,9 +121,7 @@ def _rows(source: Source, columns: str) -> _Rows:
     if rows is not None and (not columns or len(columns.split()) == rows.width):
         return rows
     lines = [(number, line, cells) for number, line in enumerate(source.lines(keep=True), 1) if (cells := line.split())]
-    widths = {len(cells) for _, _, cells in lines if not cells[0].startswith(b"#")} or {
-        len(lines[0][2]) if lines else 4
-    }
+    widths = {len(cells) for *_, cells in lines if not cells[0].startswith(b"#")} or {len(lines[0][2]) if lines else 4}
     width = len((columns or (WITHOUT_ITER if widths == {3} else QRELS)).split())
     data = [(number, line, cells) for number, line, cells in lines if not _is_comment(cells, width)]
     sound = [(number, cells) for number, line, cells in data if len(cells) == width and b"\r" not in line]
@@ -181,11 +164,7 @@ def _split(source: Source) -> _Rows | None:
 
 
 def _is_without_iter(source: Source, rows: _Rows) -> bool:
-    """Return whether qrels have the columns `qid doc rel`, as in MS MARCO and Cranfield.
-
-    Raises `DataError` if they may also be `qid iter doc`.
-    The last column contains grades, not documents, if a value repeats within a query, or if there is only one value.
-    """
+    """Return whether qrels are `qid doc rel`; raises `DataError` if they may also be `qid iter doc`."""
     if rows.width != len(WITHOUT_ITER.split()) or rows.others or not rows.words:
         return False
     qids, documents, cells = map(rows.column, range(3))
@@ -208,17 +187,13 @@ def judged(source: Source, columns: str, rows: _Rows | None = None) -> Judged:
         _report(source, columns, rows)
     names = columns.split()
     cells = rows.column(len(names) - 1)
-    return Judged(
-        rows.column(0),
-        rows.column(len(names) - 2),
-        cells,
-        grades_of(cells, text=True),
-        rows.column(1) if columns == SUBTOPICS else None,
-        lambda row: f"{source.path}:{rows.place(row)}",
-        called="relevance",
-        unique=True,
-        hint=ITER_HINT if columns == QRELS else "",
-    )
+
+    def place(row: int) -> str:
+        return f"{source.path}:{rows.place(row)}"
+
+    documents, groups = rows.column(len(names) - 2), rows.column(1) if columns == SUBTOPICS else None
+    grades, hint = grades_of(cells, text=True), ITER_HINT if columns == QRELS else ""
+    return Judged(rows.column(0), documents, cells, grades, groups, place, "relevance", True, hint)
 
 
 def _report(source: Source, columns: str, rows: _Rows) -> None:
@@ -240,9 +215,6 @@ def _report(source: Source, columns: str, rows: _Rows) -> None:
                 what += "; remove everything after the relevance"
         faults.add(f"{source.path}:{number}", BARE_RETURN if b"\r" in line else what)
     faults.stop()
-
-
-MARCO = "qid pid rank"
 
 
 def are_ranked(lines: Iterable[bytes]) -> bool:
@@ -271,10 +243,7 @@ def _read_ranks(source: Source) -> Run:
 
 
 def read_run(source: Source) -> Run:
-    """Read `qid Q0 doc rank score tag`, separated by spaces or tabs, or `qid pid rank`.
-
-    The score determines the order; the rank is only compared with it, and up to four more columns are ignored.
-    """
+    """Read `qid Q0 doc rank score tag`, separated by spaces or tabs, or `qid pid rank`."""
     if len(source.first_line.split()) == len(MARCO.split()) and source.first_line.split()[2].isdigit():
         return _read_ranks(source)
     if not source.is_large:
@@ -307,11 +276,9 @@ def _read_lines(source: Source) -> Run:
         scores[qid].append(score)
         ranks[qid].append(rank)
     faults.stop()
-    lists = Lists(
-        {qid.decode(): ranking for qid, ranking in ids.items()},
-        {qid.decode(): row for qid, row in scores.items()},
-        fields={RANK: lambda: {qid.decode(): list(map(float, row)) for qid, row in ranks.items()}},
-    )
+    fields = {RANK: lambda: {qid.decode(): list(map(float, row)) for qid, row in ranks.items()}}
+    rankings = {qid.decode(): ranking for qid, ranking in ids.items()}
+    lists = Lists(rankings, {qid.decode(): row for qid, row in scores.items()}, fields=fields)
     return replace(run_in(source, lists), comments=_count_comments(source))
 
 
@@ -334,8 +301,7 @@ def _results(
                 continue
             fault = _line_fault(line, cells)
         if not fault:
-            score = validity.number_of_bytes(cells[4])
-            if score is not None:
+            if (score := validity.number_of_bytes(cells[4])) is not None:
                 yield cells[0], cells[2], score, cells[3]
                 continue
             fault = f"query {display(cells[0].decode())}: {score_fault(cells[4].decode())}"
@@ -344,10 +310,7 @@ def _results(
 
 
 def tag_of(source: Source) -> str:
-    """Return the run tag from the sixth column; if there are several tags, return the first with a warning.
-
-    Raises `DataError` if there is none.
-    """
+    """Return the tag in the sixth column, the first one with a warning if there are several; raises `DataError`."""
     rows = (line.split(None, MIN_COLUMNS) for line in source.lines())
     tags = dict.fromkeys(cells[MIN_COLUMNS - 1] for cells in rows if len(cells) >= MIN_COLUMNS)
     if not tags:
@@ -396,15 +359,9 @@ def _streamed(source: Source) -> Run:
     if not MIN_COLUMNS <= width <= MAX_COLUMNS or not layout.has_columns(width):
         return _read_strictly(source)
     names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(MIN_COLUMNS, width))]
-    rows = pl.scan_csv(
-        source.for_polars,
-        has_header=False,
-        schema=dict.fromkeys(names, pl.String) | {"rank": pl.Int64, "score": pl.Float64},
-        separator=separator,
-        quote_char=None,
-        ignore_errors=True,
-        glob=False,
-    )
+    schema = dict.fromkeys(names, pl.String) | {"rank": pl.Int64, "score": pl.Float64}
+    scan = partial(pl.scan_csv, has_header=False, quote_char=None, ignore_errors=True, glob=False)
+    rows = scan(source.for_polars, schema=schema, separator=separator)
     # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the strict reader.
     is_complete = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
     if width > MIN_COLUMNS:
@@ -425,14 +382,11 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
         for qid, document, score, _ in _results(lines(), title, faults):
             yield qid.decode(), document.decode(), score
 
-    return checked_columns(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
+    return streamed(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
 
 
 def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
-    """Return the results at a URL as columns; `lines` is only called to locate errors.
-
-    Lines are split at whitespace, which is slower than reading a table but reliable; invalid lines get no score.
-    """
+    """Return the results at a URL as columns, with no score for invalid lines; `lines` serves to locate errors."""
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
@@ -450,11 +404,7 @@ def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
 def run_fault(
     rankings: Iterable[tuple[str, Sequence[str], Sequence[float] | None]], *, in_single: bool = False
 ) -> str | None:
-    """Explain why results, given best first, cannot be written as a TREC run; returns None if they can.
-
-    Ids must not contain whitespace, and TREC readers order results by score, and equal scores by id. Either all queries
-    have scores, or none. With `in_single`, the order must also hold in single precision, in which trec_eval compares.
-    """
+    """Explain why results, given best first, cannot be written as a TREC run (read `in_single` precision), or None."""
     with_scores: dict[bool, str] = {}
     for qid, ids, scores in rankings:
         # All ids at once: one with a blank would split into two words, or none.
@@ -502,11 +452,6 @@ def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
 
 
 def write_qrels(path: Path, rows: Iterable[Judgment], *, grouped: bool = False) -> None:
-    """Write qrels that have passed `judgments_fault`.
-
-    If they are `grouped`, the subtopic column contains the name or number of the group, without whitespace.
-    """
-    lines = (
-        f"{qid} {group if grouped else 0} {document} {number_text(grade)}\n" for qid, group, document, grade in rows
-    )
-    write_lines(path, lines)
+    """Write qrels that have passed `judgments_fault`; if they are `grouped`, the second column has the groups."""
+    cells = ((qid, group if grouped else 0, document, number_text(grade)) for qid, group, document, grade in rows)
+    write_lines(path, (f"{qid} {group} {document} {grade}\n" for qid, group, document, grade in cells))

@@ -18,7 +18,6 @@ from groupgt.runtime import pl
 
 # Runs a polars step and reports what is wrong with its source.
 Guard = Callable[[Callable[[], Any]], Any]
-# The most invalid rows that are reported.
 MAX_INVALID_ROWS = 1000
 T = TypeVar("T")
 

@@ -24,10 +24,7 @@ Vectors = NDArray[np.float64]
 
 
 def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
-    """Load a text encoder: a sentence-transformers model, from a folder or by name.
-
-    Raises `DataError` for library versions that run code from the model folder.
-    """
+    """Load a sentence-transformers model by name or folder; refuse versions that run code from the folder."""
     import sentence_transformers
 
     installed = str(getattr(sentence_transformers, "__version__", "of an unknown version"))
@@ -100,13 +97,11 @@ def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
         raise DataError(f"{path}: expected the columns {key} and vector, found {', '.join(frame.columns)}")
     names = list(map(id_text, frame[id_column].to_list()))
     rows = {text: row for row, text in enumerate(names)}
-    missing = [text for text in ids if text not in rows]
-    if missing:
+    if missing := [text for text in ids if text not in rows]:
         raise DataError(f"{path}: {len(missing):,} ids have no vector: {', '.join(missing[:3])}")
     if len(rows) < len(names):
         requested = set(ids)
-        repeated = [str(text) for text, count in Counter(names).items() if count > 1 and text in requested]
-        if repeated:
+        if repeated := [str(text) for text, count in Counter(names).items() if count > 1 and text in requested]:
             raise DataError(f"{path}: {len(repeated):,} ids have several vectors: {', '.join(repeated[:3])}")
     column = frame[name].gather([rows[text] for text in ids])
     try:

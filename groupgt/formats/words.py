@@ -14,10 +14,7 @@ from groupgt.model.validity import is_number
 
 
 def are_words(source: Source) -> bool:
-    """Return whether a file certainly has rows of words: several in its first line, one a number, and no delimiters.
-
-    Such a file is not a table, JSON or another tool's data set.
-    """
+    """Return whether a file certainly has rows of words: several in its first line, a number, and no delimiters."""
     if source.path.is_dir() or source.is_parquet or source.is_json:
         return False
     line = source.first_line.decode("utf-8", "replace")
@@ -34,9 +31,8 @@ def first_lines(source: Source) -> list[bytes]:
 
 
 def _is_row(line: bytes) -> bool:
-    return trec.is_result(line) or (
-        len(cells := line.split()) in (3, 4) and is_number(cells[-1].decode("utf-8", "replace"))
-    )
+    cells = line.decode("utf-8", "replace").split()
+    return trec.is_result(line) or (len(cells) in (3, 4) and is_number(cells[-1]))
 
 
 def look(source: Source) -> str | None:

@@ -34,10 +34,7 @@ class _Writer:
 
 
 def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
-    """Return a label for each group: its name or number, or only numbers if the names cannot be used.
-
-    No two groups in a query may have the same label. Without `blanks`, a label is one word that can be read back.
-    """
+    """Return a distinct label for each group: its name, without `blanks` in one word, or else its number."""
     first = np.searchsorted(truth.group_query, truth.group_query)
     numbers = [str(number) for number in (np.arange(len(first)) - first + 1).tolist()]
     names = truth.group_name or [None] * len(numbers)
@@ -75,8 +72,7 @@ def write_flat(path: Path, truth: GroundTruth) -> None:
     trec.write_qrels(path, _flat(truth))
 
 
-# Features that a format may keep; `named` are excluded and harmful ids, `forms` spans,
-# texts, and sets that are needed together.
+# Besides groups and grades, a format may keep excluded and harmful ids (`named`), and spans, texts and sets (`forms`).
 EVERYTHING = (
     *("groups", "grades", "weights", "named", "forms"),
     *("empty groups", "empty queries", "importance", "columns", "texts"),
@@ -137,10 +133,8 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
     """Describe a loss in this format that would change scores; returns None if there is none."""
     keeps = writer.keeps
     if "groups" not in keeps and (bool((truth.judgments.group_sizes > 1).any()) or not truth.judgments.one_to_one):
-        return (
-            "has no groups, but this ground truth has alternatives; write jsonl or trec-subtopics, "
-            "or qrels-flat, which flattens them"
-        )
+        way = "write jsonl or trec-subtopics, or qrels-flat, which flattens them"
+        return f"has no groups, but this ground truth has alternatives; {way}"
     if "grades" not in keeps and bool((truth.grade != 1).any()):
         return "has no grades, but this ground truth does; write jsonl"
     if "weights" not in keeps and bool((truth.group_weight != 1).any()):
@@ -152,10 +146,9 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
     if "forms" not in keeps and truth.set_of is not None:
         return "cannot store passages that are relevant only together, which this ground truth has; write jsonl"
     if writer.shape not in (None, truth.shape):
-        return (
-            f"is read back as {writer.shape}, but this ground truth is {truth.shape}, so its default convention would "
-            f"change; write jsonl, or set the shape with --shape {writer.shape}"
-        )
+        what = f"is read back as {writer.shape}, but this ground truth is {truth.shape}"
+        way = f"write jsonl, or set the shape with --shape {writer.shape}"
+        return f"{what}, so its default convention would change; {way}"
     return None
 
 
@@ -196,42 +189,29 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
 
 
 def write_run(
-    path: Path,
-    rankings: list[Ranking],
-    format: str,
-    *,
-    tag: str,
-    calls: Calls | None = None,
-    trials: Trials = NO_TRIALS,
+    path: Path, rows: list[Ranking], format: str, *, tag: str, calls: Calls | None = None, trials: Trials = NO_TRIALS
 ) -> list[str]:
-    """Write results; TREC runs get 1 ÷ rank as scores if results have none, or scores that give another order.
-
-    Returns a list of everything that the format cannot represent. Raises `DataError`, before anything is written, if
-    the results cannot be written.
-    """
+    """Write results and list what the format cannot represent; TREC scores become 1 ÷ rank if they must."""
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
     if format == "trec" and trials:
         raise DataError("a TREC run cannot store trials; write jsonl, csv or parquet")
-    lost = ["the calls that returned results"] if format == "trec" and calls else []
-    if format == "trec":
-        bare: list[Ranking] = [(qid, ids, None) for qid, ids, _ in rankings]
-        if calls:
-            rankings = bare
-        elif trec.run_fault(rankings) is not None and trec.run_fault(bare) is None:
-            rankings, lost = bare, ["these scores, which would sort the results differently"]
-    faults: Iterable[str | None] = ()
-    if format == "trec":
-        faults = [trec.run_fault(rankings)]
-    elif format == "csv":
-        rows = numbered(rankings, calls, trials)
-        faults = (order_fault(qid, ids, scores, each or None) for (qid, ids, scores), each, _ in rows if scores)
-    for fault in filter(None, faults):
-        raise DataError(fault)
     if format != "trec":
-        RUN_WRITERS[format].write_run(path, rankings, calls=calls, trials=trials)
+        checked = numbered(rows, calls, trials) if format == "csv" else ()
+        faults = (order_fault(qid, ids, scores, each) for (qid, ids, scores), each, _ in checked if scores)
+        if fault := next(filter(None, faults), None):
+            raise DataError(fault)
+        RUN_WRITERS[format].write_run(path, rows, calls=calls, trials=trials)
         return []
+    bare: list[Ranking] = [(qid, ids, None) for qid, ids, _ in rows]
+    lost: list[str] = []
+    if calls:
+        rows, lost = bare, ["the calls that returned results"]
+    elif trec.run_fault(rows) is not None and trec.run_fault(bare) is None:
+        rows, lost = bare, ["these scores, which would sort the results differently"]
+    if fault := trec.run_fault(rows):
+        raise DataError(fault)
     # A tag is one word, so that every line has six columns.
-    trec.write_run(path, rankings, "_".join(tag.split()) or "groupgt")
+    trec.write_run(path, rows, "_".join(tag.split()) or "groupgt")
     return lost

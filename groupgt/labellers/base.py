@@ -26,6 +26,16 @@ from groupgt.options import FILE, Rule, options_of
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+# The query, the rank, the alternative and whether it is a repeat, for each hit.
+Settled = tuple[Ints, Ints, Ints, Bools]
+# A file of texts, spans, vectors or names, or its contents; empty means none.
+_TYPES = (str, os.PathLike, Mapping, Chunks)
+_RULE = Rule("a path or a mapping", lambda value: isinstance(value, _TYPES), {"type": ["string", "object"]})
+Table = Annotated[Any, _RULE, FILE]
+NONE = np.zeros(0, dtype=np.int64)
+# The name of each kind of alternative in messages, and the labeller that reads it.
+ONE = {"span": "a span", "text": "a text"}
+READER = {"span": "spans", "text": "text"}
 
 
 class Labeller:
@@ -85,9 +95,7 @@ class Labeller:
         """Return a table of results and the targets that they hit."""
         raise NotImplementedError
 
-    def settle(
-        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
-    ) -> tuple[Ints, Ints, Ints, Bools]:
+    def settle(self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints) -> Settled:
         """Convert rows sorted by query and rank to (query, rank, alternative, repeat) in the normal form of `Hits`."""
         row, alternative = spread(target, matches.starts, matches.alternatives)
         return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
@@ -109,29 +117,11 @@ class Labeller:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Distinct results for the queries that have ground truth, sorted by query, then by rank.
-
-    `names` contains the names that the labeller uses, and `texts` contains any texts that come with the results.
-    """
+    """Distinct results, sorted by query, then by rank, with their names for the labeller and any texts."""
 
     queries: Ints
     names: list[str]
     texts: list[str | None]
-
-
-# A file of texts, spans, vectors or names, or its contents; empty means none.
-Table = Annotated[
-    Any,
-    Rule(
-        "a path or a mapping",
-        lambda value: isinstance(value, (str, os.PathLike, Mapping, Chunks)),
-        {"type": ["string", "object"]},
-    ),
-    FILE,
-]
-
-
-NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,28 +183,15 @@ def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
     return truth
 
 
-# The name of each kind of alternative in messages, and the labeller that reads it.
-ONE = {"span": "a span", "text": "a text"}
-READER = {"span": "spans", "text": "text"}
-
-
 def query_of(truth: GroundTruth, alternative: int) -> str:
     """Return the name that messages use for an alternative's query."""
     return f"query {truth.qids[int(truth.query_of[alternative])]!r}"
 
 
 def matches_of(
-    truth: GroundTruth,
-    query: Ints,
-    keys: list[str],
-    pair: Ints,
-    alternative: Ints,
-    **parts: Ints,
+    truth: GroundTruth, query: Ints, keys: list[str], pair: Ints, alternative: Ints, **parts: Ints
 ) -> Matches:
-    """Build a table in which result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`.
-
-    Other results hit nothing. Results are sorted by query. `parts` may contain `low` and `high`.
-    """
+    """Build a table in which result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`."""
     order = np.lexsort((alternative, pair))
     pair, alternative = pair[order], alternative[order]
     hitting, owner = np.unique(pair, return_inverse=True)
@@ -266,5 +243,4 @@ def first_hits(alternative: Ints, size: int) -> Bools:
     position = np.arange(len(alternative))
     first = np.zeros(size, dtype=np.int64)
     first[alternative[::-1]] = position[::-1]
-    repeat: Bools = first[alternative] != position
-    return repeat
+    return np.asarray(first[alternative] != position)

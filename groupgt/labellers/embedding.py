@@ -79,11 +79,8 @@ class Embedding(Reader):
         else:
             alternatives = self._encoded(alternative_texts(truth, self.reference), self.options.alternative_prefix)
         if len(documents) and len(alternatives) and documents.shape[1] != alternatives.shape[1]:
-            raise DataError(
-                "labeller embedding: expected vectors with the same number of dimensions, found "
-                f"{documents.shape[1]:,} of results "
-                f"and {alternatives.shape[1]:,} of alternatives"
-            )
+            found = f"found {documents.shape[1]:,} of results and {alternatives.shape[1]:,} of alternatives"
+            raise DataError(f"labeller embedding: expected vectors with the same number of dimensions, {found}")
         result, alternative = pairs_of(truth, query)
         cosine = np.zeros(len(result))
         for start in range(0, len(result), BLOCK):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from groupgt.labellers.base import Labeller, Matches, Results, all_ids, first_hits, spread
+from groupgt.labellers.base import Labeller, Matches, Results, Settled, all_ids, first_hits, spread
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Ints
+from groupgt.model.hits import Ints
 from groupgt.plugins import Plugin
 
 
@@ -33,9 +33,7 @@ class Named(Labeller):
         """Return the names for each query; targets are documents."""
         return truth.judgments.once("names", lambda: Matches(truth, truth.ids, truth.query_of, truth.document_of))
 
-    def settle(
-        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
-    ) -> tuple[Ints, Ints, Ints, Bools]:
+    def settle(self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints) -> Settled:
         """Hit one alternative in each group that contains the document; later results with the document are repeats."""
         alternative = target
         judgments = truth.judgments

@@ -21,8 +21,18 @@ from groupgt.model.values import TEXT, kind_of
 
 # Tolerance of thresholds: this much is subtracted before scores are compared with them.
 SLACK = 1e-9
-# Number of pairs that are compared at a time.
 BLOCK = 500_000
+# Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
+# kana, and Han with its extensions. Combining characters that follow stay with their character.
+ALONE = "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf\u0f40-\u0f6c"
+ALONE += "\u1000-\u102a\u1780-\u17b3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
+ALONE += "\u1950-\u1974\u1980-\u19ab\u1a20-\u1a54\u1b05-\u1b33\ua984-\ua9b2"
+ALONE += "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u0f90-\u0fbc\u102b-\u103e"
+MARKS += "\u1a55-\u1a7f\u1b34-\u1b44\ua980-\ua983\ua9b3-\ua9c0"
+MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
+LONE = re.compile(f"[{ALONE}][{MARKS}]*")
+REFERENCE = "name its corpus as `reference`, or write {text: …}"
 
 
 @dataclass(frozen=True)
@@ -55,19 +65,6 @@ class Normalization:
         return f"NFKC, {case}, {punctuation}, white space collapsed, characters of scripts without blanks are words"
 
 
-# Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
-# kana, and Han with its extensions. Combining characters that follow stay with their character.
-ALONE = "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf\u0f40-\u0f6c"
-ALONE += "\u1000-\u102a\u1780-\u17b3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
-ALONE += "\u1950-\u1974\u1980-\u19ab\u1a20-\u1a54\u1b05-\u1b33\ua984-\ua9b2"
-ALONE += "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u0f90-\u0fbc\u102b-\u103e"
-MARKS += "\u1a55-\u1a7f\u1b34-\u1b44\ua980-\ua983\ua9b3-\ua9c0"
-MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
-# A character that is a separate word.
-LONE = re.compile(f"[{ALONE}][{MARKS}]*")
-
-
 def _becomes(punctuation: str, code: int) -> str | int:
     """Replace a punctuation mark with `punctuation` and white space with a blank; remove an invisible character."""
     category = unicodedata.category(chr(code))
@@ -84,10 +81,7 @@ BECOMES = {keep: Cached(partial(_becomes, " {} " if keep else " ")) for keep in 
 
 @dataclass(frozen=True, eq=False)
 class TextPairs:
-    """Distinct pairs of texts to compare; pair i is `results[result[i]]` and `alternatives[alternative[i]]`.
-
-    Input pair p is stored at index `pair_of[p]`; equal pairs of texts are compared only once.
-    """
+    """Distinct pairs of texts: pair i has `result[i]` and `alternative[i]`, and input pair p is pair `pair_of[p]`."""
 
     results: list[str]
     alternatives: list[str]
@@ -122,10 +116,7 @@ def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 
 def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
-    """Return RapidFuzz's partial ratio for each pair, from 0 to 1, or the plain ratio if the result is shorter.
-
-    Scores below `least` are 0.
-    """
+    """Return RapidFuzz's partial ratio, 0 to 1, or its ratio if the result is shorter; 0 if below `least`."""
     from rapidfuzz import fuzz, process
 
     lengths = np.fromiter(map(len, pairs.results), np.int64, len(pairs.results))
@@ -138,10 +129,8 @@ def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
             rows = chosen[start : start + BLOCK]
             results = list(map(pairs.results.__getitem__, pairs.result[rows].tolist()))
             alternatives = list(map(pairs.alternatives.__getitem__, pairs.alternative[rows].tolist()))
-            percent = process.cpdist(
-                alternatives, results, scorer=scorer, score_cutoff=100 * least, dtype=np.float64, workers=-1
-            )
-            score[rows] = percent / 100
+            compared = partial(process.cpdist, scorer=scorer, score_cutoff=100 * least, dtype=np.float64, workers=-1)
+            score[rows] = compared(alternatives, results) / 100
     return score
 
 
@@ -153,17 +142,12 @@ def token_recall(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 # Functions that score the similarity of texts, from 0 to 1; scores below the requested minimum may be 0.
 METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
-    "contained": contained,
-    "partial_ratio": partial_ratio,
-    "token_recall": token_recall,
+    method.__name__: method for method in (contained, partial_ratio, token_recall)
 }
 
 
 def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
-    """Count the words that two texts have in common; a repeated word counts as often as it occurs in both texts.
-
-    Also returns the number of words in each distinct result text and alternative text.
-    """
+    """Count the words, with repeats, that two texts have in common, and the words of each distinct text."""
     codes: dict[str, int] = {}
     result, result_word, result_sizes = _coded(pairs.results, codes, split)
     alternative, alternative_word, alternative_sizes = _coded(pairs.alternatives, codes, split)
@@ -196,10 +180,6 @@ def _coded(texts: list[str], codes: dict[str, int], split: Callable[[str], list[
     return np.repeat(np.arange(len(texts)), sizes), np.array(words, dtype=np.int64), sizes
 
 
-# Hint when texts of alternatives are missing.
-REFERENCE = "name its corpus as `reference`, or write {text: …}"
-
-
 class Reader(Labeller):
     """Base class of labellers that compare result texts from a `corpus` with alternative texts from a `reference`."""
 
@@ -220,10 +200,7 @@ class Reader(Labeller):
 def alternative_texts(
     truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """Return the text of each alternative: the alternative itself, or the reference text with its id.
-
-    Raises `DataError`, suggesting `way` as the fix, if a text is missing, or if it is blank and `blank` is False.
-    """
+    """Return the text of each alternative, its own or by id; for missing ones, a `DataError` suggests `way`."""
     faults = Faults()
     texts: list[str] = []
     unknown: list[int] = []
@@ -249,25 +226,16 @@ def alternative_texts(
 
 
 def result_texts(
-    truth: GroundTruth,
-    query: Ints,
-    keys: list[str],
-    carried: Sequence[str | None],
-    corpus: Mapping[str, str],
-    who: str,
+    truth: GroundTruth, query: Ints, keys: list[str], carried: Sequence[str | None], corpus: Mapping[str, str], who: str
 ) -> list[str]:
-    """Return the text of each result: the text that comes with it, or else its text in the corpus.
-
-    Raises `DataError` if a text is missing; `who` names the labeller or metric that needs it.
-    """
+    """Return the text of each result, its own or else the corpus's; raises `DataError` in the name of `who`."""
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]
     faults = Faults()
+    lacks = "the corpus has no text for" if corpus else f"{who} needs the text of"
+    way = "" if corpus else "; name a corpus, or use results with contents"
     for place in unknown if corpus else unknown[:1]:
-        what = f"the corpus has no text for the result {display(keys[place])}"
-        if not corpus:
-            way = "name a corpus, or use results with contents"
-            what = f"{who} needs the text of the result {display(keys[place])}; {way}"
-        faults.add(f"results of query {truth.qids[int(query[place])]!r}", what)
-    faults.stop(DataError)
+        where = f"results of query {truth.qids[int(query[place])]!r}"
+        faults.add(where, f"{lacks} the result {display(keys[place])}{way}")
+    faults.stop()
     return [text for text in texts if text is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -65,9 +65,7 @@ class Parents(Named):
     def __init__(self, options: Options, inputs: Any) -> None:
         self.options = options
         self.pattern = re.compile(options.pattern) if options.pattern else None
-        self.mapping: Mapping[str, str] | None = (
-            inputs.parents(options.mapping, options.column) if options.maps else None
-        )
+        self.mapping: dict[str, str] | None = inputs.parents(options.mapping, options.column) if options.maps else None
         self.column = "" if options.maps or options.pattern else "parent"
         self.parents = frozenset(self.mapping.values() if self.mapping is not None else ())
         self.parent_of = Cached(self._match_parent, self.mapping or {})

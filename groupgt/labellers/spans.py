@@ -13,7 +13,7 @@ from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display, refuse, warn
-from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, matches_of, query_of, spread
+from groupgt.labellers.base import NONE, Labeller, Matches, Results, Settled, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.values import SPELLED, Chunks, Form, Span
@@ -23,8 +23,9 @@ from groupgt.runtime import pl
 
 # Shares are exact to one part in this number: products with lengths up to 10^12 fit 64-bit integers.
 PARTS = 10**6
-# Number of pairs that are processed at a time.
 BLOCK = 4_000_000
+# The number of each document with judgments.
+Numbers = Mapping[str, int]
 Unit = Literal["chars", "pages", "lines"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
@@ -163,12 +164,9 @@ class Spans(Labeller):
             raise DataError("labeller spans: there are no results and no chunk table")
         return self._match_carried(truth, results, alternatives, numbers)
 
-    def _match_chunks(
-        self, truth: GroundTruth, chunks: Chunks, alternatives: Places, numbers: Mapping[str, int]
-    ) -> Matches:
+    def _match_chunks(self, truth: GroundTruth, chunks: Chunks, alternatives: Places, numbers: Numbers) -> Matches:
         """Match every chunk in the table; the matches are the same for all queries."""
         document = np.fromiter((numbers.get(name, -1) for name in chunks.docs), np.int64, len(chunks))
-        # Documents without judgments are excluded before the join.
         judged = np.flatnonzero(document >= 0)
         places = Places(document[judged], chunks.start[judged], chunks.end[judged] + self.beyond)
         row, alternative, low, high = self._joined(places, alternatives)
@@ -177,28 +175,22 @@ class Spans(Labeller):
         names = [chunks.ids[chunk] for chunk in (pairs % max(len(chunks), 1)).tolist()]
         return matches_of(truth, pairs // max(len(chunks), 1), names, place, alternative, low=low, high=high)
 
-    def _match_carried(
-        self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Mapping[str, int]
-    ) -> Matches:
+    def _match_carried(self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Numbers) -> Matches:
         query, keys = results.queries, results.names
         carried = self._carried(truth, query, keys, numbers)
-        # Documents without judgments in a query are excluded before the join.
         size = len(numbers)
         of_alternatives = truth.query_of * size + alternatives.document
         of_results = query * size + carried.document
         judged = np.flatnonzero((carried.document >= 0) & np.isin(of_results, of_alternatives))
         places = Places(of_results[judged], carried.start[judged], carried.end[judged] + self.beyond)
-        row, alternative, low, high = self._joined(
-            places, Places(of_alternatives, alternatives.start, alternatives.end)
-        )
+        row, alternative, low, high = self._joined(places, alternatives._replace(document=of_alternatives))
         return matches_of(truth, query, keys, judged[row], alternative, low=low, high=high)
 
-    def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Mapping[str, int]) -> Places:
+    def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Numbers) -> Places:
         """Parse result spans from their names; the document is −1 if it has no judgments."""
         names = pl.Series("key", keys, dtype=pl.String)
         parts = names.str.extract_groups(SPELLED).struct.unnest()
-        without = np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist()
-        if without:
+        if without := np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist():
             where = f"results of query {truth.qids[int(query[without[0]])]!r}"
             what = "expected results with doc, start and end, or a chunk table (the `chunks` option)"
             more = f", and {len(without) - 1:,} more like it" if len(without) > 1 else ""
@@ -243,9 +235,7 @@ class Spans(Labeller):
         denominator = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
         return np.asarray(overlap * self.share.denominator >= denominator[self.options.of] * self.share.numerator)
 
-    def settle(
-        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
-    ) -> tuple[Ints, Ints, Ints, Bools]:
+    def settle(self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints) -> Settled:
         """Settle hits; with `joint`, an alternative is hit only by the result that completes the required share."""
         if not self.options.joint:
             return super().settle(truth, matches, query, rank, target)
@@ -266,7 +256,6 @@ class Spans(Labeller):
 
 
 def _places_of(truth: GroundTruth) -> list[Span]:
-    """Return the spans of all alternatives in ground truth that contains only spans."""
     return [form for form in truth.forms or () if isinstance(form, Span)]
 
 
@@ -280,8 +269,7 @@ def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> No
 def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
     """Warn about judged documents without chunks; raise `DataError` if all of them have none."""
     there = set(chunks.docs)
-    absent = [name for name in documents if name not in there]
-    if not absent:
+    if not (absent := [name for name in documents if name not in there]):
         return
     some = ", ".join(map(display, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(documents):
@@ -289,9 +277,6 @@ def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
         raise DataError(f"labeller spans: {what}, which has {display(min(chunks.docs, default=''))}")
     what = f"the chunk table lacks {len(absent):,} of {len(documents):,} documents of the ground truth: {some}"
     warn(f"labeller spans: {what}")
-
-
-# ---- intervals ---------------------------------------------------------------------------------------------------
 
 
 class Places(NamedTuple):

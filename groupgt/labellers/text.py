@@ -12,16 +12,8 @@ from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.labellers import likeness
 from groupgt.labellers.base import Cached, Matches, Results, Table, matches_of, pairs_of, query_of
-from groupgt.labellers.likeness import (
-    METHODS,
-    SLACK,
-    Normalization,
-    Reader,
-    alternative_texts,
-    result_texts,
-    text_pairs,
-)
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.options import Clash
@@ -57,7 +49,7 @@ class Options:
             yield Clash("method", "partial_ratio needs RapidFuzz: pip install 'groupgt[text]'")
 
 
-class Text(Reader):
+class Text(likeness.Reader):
     """A result hits an alternative that it contains, resembles, or shares enough words with.
 
     >>> import groupgt
@@ -72,12 +64,12 @@ class Text(Reader):
 
     def __init__(self, options: Options, inputs: Any) -> None:
         super().__init__(options, inputs)
-        self.normal = Normalization(options.case_sensitive, options.punctuation)
+        self.normal = likeness.Normalization(options.case_sensitive, options.punctuation)
         self.normalized = Cached(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Merge alternatives of a group that are equal after normalization; raise `DataError` for empty ones."""
-        texts = alternative_texts(truth, self.reference)
+        texts = likeness.alternative_texts(truth, self.reference)
         first: dict[tuple[int, str], int] = {}
         faults = Faults()
         for alternative, text in enumerate(texts):
@@ -96,21 +88,25 @@ class Text(Reader):
         """Return the alternatives with too many words for even the longest passage to contain the required share."""
         if not self.corpus or self.options.method == "partial_ratio":
             return super().unreachable(truth)
-        longest = max(len(self.normalized(text).split()) for text in self.corpus.values())
-        words = np.array([len(self.normalized(text).split()) for text in alternative_texts(truth, self.reference)])
-        share = 1.0 if self.options.method == "contained" else self.options.threshold - SLACK
+
+        def words_of(text: str) -> int:
+            return len(self.normalized(text).split())
+
+        longest = max(map(words_of, self.corpus.values()))
+        words = np.array(list(map(words_of, likeness.alternative_texts(truth, self.reference))))
+        share = 1.0 if self.options.method == "contained" else self.options.threshold - likeness.SLACK
         way = "compare by token_recall with a lower threshold" if share == 1 else "lower threshold"
         return np.flatnonzero(words * share > longest), way
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Compare every result with the alternatives of its query; each pair of texts is compared only once."""
         query, keys = results.queries, results.names
-        texts = result_texts(truth, query, keys, results.texts, self.corpus, f"the {self.name} labeller")
-        targets = alternative_texts(truth, self.reference)
+        texts = likeness.result_texts(truth, query, keys, results.texts, self.corpus, f"the {self.name} labeller")
+        targets = list(map(self.normalized, likeness.alternative_texts(truth, self.reference)))
         result, alternative = pairs_of(truth, query)
-        pairs = text_pairs([*map(self.normalized, texts)], [*map(self.normalized, targets)], result, alternative)
-        least = self.options.threshold - SLACK
-        hits = (METHODS[self.options.method](pairs, least) >= least)[pairs.pair_of]
+        pairs = likeness.text_pairs(list(map(self.normalized, texts)), targets, result, alternative)
+        least = self.options.threshold - likeness.SLACK
+        hits = (likeness.METHODS[self.options.method](pairs, least) >= least)[pairs.pair_of]
         return matches_of(truth, query, keys, result[hits], alternative[hits])
 
     def description(self) -> str:

@@ -13,20 +13,11 @@ from typing import Any
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import ConfigError, DataError, listed, near_names, refuse
-from groupgt.model.groups import (
-    ALONE,
-    ANSWERABLE,
-    Read,
-    declared_unanswerable,
-    read_groups,
-    read_judgments,
-    read_named,
-    read_qrels,
-)
+from groupgt.errors import ConfigError, DataError, display, listed, near_names, refuse
+from groupgt.model.groups import ALONE, Read, declared_unanswerable, read_groups, read_judgments, read_named, read_qrels
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
-from groupgt.model.validity import BLANK_IDS, shown
+from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import Form, count_distinct, kind_of, normal_text
 from groupgt.model.written import Shape, Written
 
@@ -82,10 +73,9 @@ class GroundTruth(Written):
         if rows and isinstance(rows[0], Mapping):
             if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
                 qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
-                raise DataError(
-                    f"query {qid!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found {shown(row)}; "
-                    "write all queries as {id: grade}, or all as lists of groups"
-                )
+                what = f"expected {{id: grade}}, as query {qids[0]!r} has it, found {display(row)}"
+                way = "write all queries as {id: grade}, or all as lists of groups"
+                raise DataError(f"query {qid!r}: {what}; {way}")
             return cls._built(read_qrels(qids, rows), named, policy=Policy.of(policy), shape="flat")
         return cls.from_rows(qids, rows, Policy.of(policy), excluded=named[0], harmful=named[1]).of_shape(shape)
 
@@ -144,13 +134,8 @@ class GroundTruth(Written):
         return cls._built((columns, {}), named, **others)
 
     @classmethod
-    def _built(
-        cls, read: Read, named: Sequence[Any], place: Callable[[int], str] | None = None, **others: Any
-    ) -> GroundTruth:
-        """Build ground truth from parsed columns, with any cached properties that are already computed.
-
-        `named` contains the excluded and the harmful ids of each query.
-        """
+    def _built(cls, read: Read, named: Sequence[Any], place: Any = None, **others: Any) -> GroundTruth:
+        """Build ground truth from parsed columns; `named` contains the excluded and the harmful ids of each query."""
         truth = cls(**read[0], **others)
         vars(truth).update(read[1])
         truth = truth._without_repeats()
@@ -158,8 +143,7 @@ class GroundTruth(Written):
             return truth
         excluded, harmful = named
         others_of: dict[str, Sequence[Collection[str]]] = {"relevant": truth._relevant_ids()}
-        left_out = read_named("excluded", truth.qids, excluded, others_of, place)
-        if left_out:
+        if left_out := read_named("excluded", truth.qids, excluded, others_of, place):
             others_of["excluded"] = left_out
         banned = read_named("harmful", truth.qids, harmful, others_of, place)
         return replace(truth, excluded=left_out, harmful=banned)._with_harmful_judged()
@@ -174,8 +158,8 @@ class GroundTruth(Written):
             for query, (qid, ids) in enumerate(zip(self.qids, self.harmful))
         ]
         more = self.from_rows(self.qids, rows, self.policy, texts=self.texts, columns=self.columns)
-        facts: dict[str, Any] = {"repeated_ids": self.repeated_ids, "dropped": self.dropped, "unsplit": self.unsplit}
-        return replace(more, shape=self.shape, excluded=self.excluded, harmful=self.harmful, **facts)
+        more = replace(more, repeated_ids=self.repeated_ids, dropped=self.dropped, unsplit=self.unsplit)
+        return replace(more, shape=self.shape, excluded=self.excluded, harmful=self.harmful)
 
     def _relevant_ids(self) -> list[set[str]]:
         ids: list[set[str]] = [set() for _ in self.qids]
@@ -216,9 +200,8 @@ class GroundTruth(Written):
         chosen = self.from_rows(qids, [self[qid] for qid in qids], self.policy, texts=texts, columns=columns)
         excluded, harmful = (ids and [ids[position] for position in positions] for ids in (self.excluded, self.harmful))
         judged = None if self.judged is None else self.judged[positions]
-        facts: dict[str, Any] = {"keys": self.keys, "shape": self.shape, "highest": self.judgments.highest_grade}
-        facts["unsplit"] = self.unsplit
-        return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, **facts)
+        chosen = replace(chosen, keys=self.keys, shape=self.shape, highest=self.judgments.highest_grade)
+        return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, unsplit=self.unsplit)
 
     def under(self, policy: Policy) -> GroundTruth:
         """Apply another policy, which decides which grades are relevant and which groups count.
@@ -230,17 +213,12 @@ class GroundTruth(Written):
 
     def _of_importance(self, selected: tuple[str, ...]) -> GroundTruth:
         importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
-        unknown = [name for name in selected if name not in importances]
-        if unknown:
+        if unknown := [name for name in selected if name not in importances]:
             has = f"its groups have {listed(importances)}" if importances else "none of its groups has an importance"
-            near = near_names(unknown[0], importances)
-            raise ConfigError(
-                f"policy importance: the ground truth has no groups with importance {unknown[0]!r}; {has}{near}"
-            )
+            what = f"the ground truth has no groups with importance {unknown[0]!r}"
+            raise ConfigError(f"policy importance: {what}; {has}{near_names(unknown[0], importances)}")
         kept = np.array([name in selected for name in self.importance or ()], dtype=np.bool_)
-        if kept.all():
-            return self
-        return replace(self.of_groups(kept), judged=self.per_query > 0)
+        return self if kept.all() else replace(self.of_groups(kept), judged=self.per_query > 0)
 
     def of_groups(self, kept: Bools) -> GroundTruth:
         """Keep only these groups and their alternatives."""
@@ -306,9 +284,8 @@ class GroundTruth(Written):
     @cached_property
     def by_text(self) -> bool:
         """True if queries have no ids of their own, and their texts identify them."""
-        return bool(self.texts) and all(
-            text and normal_text(text) == qid for qid, text in zip(self.qids, self.texts or ())
-        )
+        rows = zip(self.qids, self.texts or ())
+        return bool(self.texts) and all(text and normal_text(text) == qid for qid, text in rows)
 
     @cached_property
     def query_of(self) -> Ints:
@@ -353,8 +330,7 @@ class GroundTruth(Written):
             return np.arange(len(self.ids))
         within = self.query_of * len(self.ids) + _codes(self.ids, self.forms)
         _, first, place = np.unique(within, return_index=True, return_inverse=True)
-        documents: Ints = first[place]
-        return documents
+        return np.asarray(first[place])
 
     def _without_repeats(self) -> GroundTruth:
         documents = self.document_of
@@ -367,7 +343,7 @@ class GroundTruth(Written):
     @cached_property
     def is_relevant(self) -> Bools:
         """Mask of the relevant alternatives: grade above 0, or at least the policy's level if one is set."""
-        level: Any = self.policy.level
+        level = self.policy.level
         return np.asarray(self.grade > 0 if level is None else self.grade >= level)
 
     @cached_property
@@ -383,8 +359,7 @@ class GroundTruth(Written):
         """Mask of the groups with only harmful alternatives: they are judgments, and need not be covered."""
         groups = len(self.group_query)
         harmful = np.bincount(self.group_of[self.is_harmful], minlength=groups)
-        only: Bools = (harmful > 0) & (harmful == np.bincount(self.group_of, minlength=groups))
-        return only
+        return np.asarray((harmful > 0) & (harmful == np.bincount(self.group_of, minlength=groups)))
 
     @cached_property
     def relevant_groups(self) -> Ints:
@@ -404,6 +379,7 @@ class GroundTruth(Written):
         kept = self.relevant_groups
         renumber = np.zeros(len(self.group_query), dtype=np.int64)
         renumber[kept] = np.arange(len(kept))
+        judged = self.per_query > 0 if self.judged is None else self.judged
         return Judgments(
             size=len(self.qids),
             alternative_query=self.query_of,
@@ -417,7 +393,7 @@ class GroundTruth(Written):
             qid=self.qids.__getitem__,
             level=self.policy.level,
             alternative_set=self.set_of,
-            zeros=self._zeros if self.policy.undefined == "zero" else None,
+            zeros=judged & ~self.unanswerable if self.policy.undefined == "zero" else None,
             unanswerable=self.unanswerable if self.unanswerable.any() else None,
             harmful=self.is_harmful if self.harmful else None,
             with_level=self._at_level,
@@ -427,15 +403,10 @@ class GroundTruth(Written):
     def _at_level(self, level: float) -> Judgments:
         return replace(self, policy=replace(self.policy, level=level)).judgments
 
-    @property
-    def _zeros(self) -> Bools:
-        """Mask of the queries that count as 0 if they have no relevant alternative: judged, with an answer."""
-        return (self.per_query > 0 if self.judged is None else self.judged) & ~self.unanswerable
-
     @cached_property
     def unanswerable(self) -> Bools:
         """Mask of the queries that are declared to have no answer."""
-        return declared_unanswerable(self.qids, self.columns.get(ANSWERABLE), self.query_of[self.is_relevant])
+        return declared_unanswerable(self.qids, self.columns, self.query_of[self.is_relevant])
 
     @cached_property
     def irrelevant_groups(self) -> int:
@@ -462,8 +433,7 @@ class GroundTruth(Written):
         relevant[self.relevant_groups] = True
         counted = np.cumsum(relevant)
         first = np.searchsorted(self.group_query, self.group_query)
-        numbers: Ints = np.where(relevant, counted - counted[first] + relevant[first], 0)
-        return numbers
+        return np.asarray(np.where(relevant, counted - counted[first] + relevant[first], 0))
 
     def group_label(self, group: int) -> str:
         """Return a label with the group's number, and its name if it has one; `group` is its position in the input.

@@ -41,15 +41,17 @@ HIGHEST_USUAL_GRADE = 5
 NO_ID = "N/A"
 # The kinds of alternative (id, span, text): the key that only this kind has, with its other keys.
 SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
+ANSWERABLE = "answerable"
+# What files and frames write for true, false, and nothing.
+STATED: dict[str, bool | None] = {
+    **dict.fromkeys(("true", "1", "1.0", "yes"), True),
+    **dict.fromkeys(("false", "0", "0.0", "no"), False),
+    **dict.fromkeys(("", "none", "nan", "<na>", "null")),
+}
 
 
 def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None) -> Read:
-    """Read the groups of each query into the columns of a `GroundTruth`; raise a `DataError` that lists all errors.
-
-    `place` returns the location of a row for messages. Groups read from plain lists may still contain duplicate ids.
-    The second return value maps cached properties of `GroundTruth` to values that the compiled module has already
-    computed.
-    """
+    """Read each query's groups into the columns of a `GroundTruth`, and those of its properties that are known."""
     read = _read_plain(qids, rows) if native.built is None else _read_compiled(qids, rows, graded=False)
     if read is not None:
         return read
@@ -60,10 +62,7 @@ def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place:
 
 
 def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
-    """Read `{id: grade}` mappings, one per query, into the columns of flat ground truth.
-
-    Returns the same pair as `read_groups`. Raises a `DataError` that lists all errors.
-    """
+    """Read `{id: grade}`, one per query, as `read_groups` does; raise a `DataError` that lists all errors."""
     read = _read_compiled(qids, rows, graded=True)
     if read is not None and bool((np.abs(read[0]["grade"]) <= GRADE_LIMIT).all()):
         return read
@@ -176,11 +175,7 @@ def read_named(
     others: Mapping[str, Sequence[Collection[str]]],
     place: Callable[[int], str] | None = None,
 ) -> list[frozenset[str]] | None:
-    """Read the `excluded` or `harmful` ids of each query; return None if there are none.
-
-    Raises a `DataError` that lists all errors. An id that is also among the `others` of its query, such as the relevant
-    ones, is an error.
-    """
+    """Read the `excluded` or `harmful` ids of each query, if any; one that is among the `others` is an error."""
     faults = Faults()
     named: list[frozenset[str]] = []
     for query, (qid, row) in enumerate(zip(qids, rows or ())):
@@ -210,10 +205,7 @@ class _GroupError(Exception):
 
 
 class _Alternative(NamedTuple):
-    """One alternative: its form, and its id, span or text as `name`.
-
-    Alternatives that are needed together as a set share a `set_number`.
-    """
+    """An alternative: its id, span or text (`name`), and the `set_number` that members of a set share."""
 
     name: str
     grade: float
@@ -249,10 +241,9 @@ class _Reader:
         self.faults.stop()
         groups = [group for _, group in self.groups]
         if self.pairs == len(groups) > 0:
-            warn(
-                f"every group consists of two integers, the second at most {HIGHEST_USUAL_GRADE}, and groupgt reads "
-                'both as ids; if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
-            )
+            what = f"every group consists of two integers, the second at most {HIGHEST_USUAL_GRADE}"
+            way = 'if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
+            warn(f"{what}, and groupgt reads both as ids; {way}")
         rows = [alternative for group in groups for alternative in group.alternatives]
         sizes = [len(group.alternatives) for group in groups]
         return {
@@ -302,11 +293,9 @@ class _Reader:
         strict, unmeetable = (self.policy.empty_groups == choice for choice in ("error", "unmeetable"))
         if empty and strict:
             what = f"{empty} of its {len(groups)} groups {'is' if empty == 1 else 'are'} empty and cannot be covered"
-            way = (
-                "remove empty groups, drop them with the empty_groups=drop policy, or count them as groups that "
-                "cannot be covered with empty_groups=unmeetable"
-            )
-            self.faults.add(where, f"{what}; {way}")
+            way = "remove empty groups, drop them with the empty_groups=drop policy"
+            other = "count them as groups that cannot be covered with empty_groups=unmeetable"
+            self.faults.add(where, f"{what}; {way}, or {other}")
         self.dropped += 0 if unmeetable else empty
         for group in groups:
             if group.alternatives or unmeetable:
@@ -317,24 +306,21 @@ class _Reader:
 
     def cells(self, row: Any) -> list[Any]:
         """Return the groups in a row; the policy decides how to read a flat list."""
-        row = plain(row)
-        if row is None:
+        if (row := plain(row)) is None:
             return []
         if isinstance(row, (set, frozenset)):
             row = sorted(row, key=str)
         if not isinstance(row, (list, tuple)):
             raise _GroupError(f'expected a list of groups such as [["a", "b"], ["c"]], found {display(row)}')
         cells = [plain(cell) for cell in row]
-        ids = [cell for cell in cells if id_text(cell) is not None]
-        if not ids:
+        if not (ids := [cell for cell in cells if id_text(cell) is not None]):
             return cells
         if len(ids) < len(cells):
             raise _GroupError(f"one list mixes ids and groups: {display(row)}; put every id into a group")
         if self.policy.flat_gt == "error" and len(ids) > 1:
-            raise _GroupError(
-                f"expected groups (a list of lists), found the flat list {display(row)}; set the policy flat_gt=and "
-                "(all ids required) or flat_gt=or (any id suffices)"
-            )
+            what = f"expected groups (a list of lists), found the flat list {display(row)}"
+            way = "set the policy flat_gt=and (all ids required) or flat_gt=or (any id suffices)"
+            raise _GroupError(f"{what}; {way}")
         return [[name] for name in ids] if self.policy.flat_gt == "and" else [ids]
 
     def group(self, cell: Any) -> _Group:
@@ -395,8 +381,7 @@ class _Reader:
         weight = finite_number(cell.get("weight", 1))
         if weight is None or weight <= 0:
             raise _GroupError(f"expected a group weight above 0, found {cell['weight']!r}")
-        alternatives = plain(cell[listed.pop()])
-        group = self.group(_in_order(alternatives))
+        group = self.group(_in_order(plain(cell[listed.pop()])))
         name, importance = (None if cell.get(key) is None else str(cell[key]) for key in ("name", "importance"))
         return group._replace(weight=weight, name=name, importance=importance)
 
@@ -410,8 +395,8 @@ class _Reader:
         kind = kinds[0] if len(kinds) == 1 else "id"
         if len(kinds) > 1 or kind not in cells or set(cells) - SHAPES[kind] - {"grade", *SHAPES}:
             expected = '{"id": …}, {"doc": …, "start": …, "end": …} or {"text": …}, each with or without a "grade"'
-            expected += ', or a set {"all": [...]}'
-            raise _GroupError(f"expected an alternative {expected}, found {display(cell)}{key_of_id(cell)}")
+            found = f"found {display(cell)}{key_of_id(cell)}"
+            raise _GroupError(f'expected an alternative {expected}, or a set {{"all": [...]}}, {found}')
         grade = _grade(cells)
         if kind == "id":
             return _of_id(cells["id"], grade, cell)
@@ -426,17 +411,12 @@ class _Reader:
 
 
 def _record_in(cells: Sequence[Any]) -> str | None:
-    """Explain what a group seems to be if it holds more than ids, such as an id and its grade; None for a group of ids.
-
-    >>> _record_in(["a", "b"]), _record_in(["a", 2]).partition(":")[0]
-    (None, 'a group contains only ids')
-    """
+    """Explain what a group seems to be if it holds more than ids, such as an id and its grade; None otherwise."""
     kinds = {"text" if isinstance(cell, str) else "number" for cell in cells if not isinstance(cell, Mapping)}
     inner = next((cell for cell in cells if isinstance(plain(cell), (list, tuple)) and not isinstance(cell, str)), None)
     numbers = [cell for cell in cells if finite_number(cell) is not None]
-    if not (
-        inner is not None or (kinds == {"text", "number"} and numbers) or any(isinstance(n, float) for n in numbers)
-    ):
+    has_grade = (kinds == {"text", "number"} and numbers) or any(isinstance(number, float) for number in numbers)
+    if inner is None and not has_grade:
         return None
     record = cells if inner is None else plain(inner)
     found = f"a group contains only ids: found {display(record if inner is None else cells)}"
@@ -476,25 +456,17 @@ def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
     return _Alternative(name, grade, None)
 
 
-# The column that declares queries without an answer.
-ANSWERABLE = "answerable"
-
-
-def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, relevant: Ints) -> Bools:
-    """Return a mask of the queries that are declared to have no answer.
-
-    `relevant` contains the positions of queries with relevant alternatives. Raises `DataError` for any query that has
-    relevant alternatives but is declared to have no answer.
-    """
+def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[Any]], relevant: Ints) -> Bools:
+    """Return a mask of the queries that are declared to have no answer; one among the `relevant` is an error."""
     declared = np.zeros(len(qids), dtype=np.bool_)
-    if cells is None:
+    if ANSWERABLE not in columns:
         return declared
     faults = Faults()
     answerable = np.isin(np.arange(len(qids)), relevant)
-    for query, cell in enumerate(cells):
+    for query, cell in enumerate(columns[ANSWERABLE]):
         try:
             declared[query] = stated_answerable(cell) is False
-        except ValueError:
+        except KeyError:
             faults.add(f"query {qids[query]!r}", f"expected true or false as {ANSWERABLE}, found {display(cell)}")
         if declared[query] and answerable[query]:
             faults.add(f"query {qids[query]!r}", f"declared {ANSWERABLE}: false, but it has relevant alternatives")
@@ -502,19 +474,10 @@ def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, rele
     return declared
 
 
-IS_ANSWERABLE, NOT_ANSWERABLE = ("true", "1", "1.0", "yes"), ("false", "0", "0.0", "no")
-NOT_STATED = ("", "none", "nan", "<na>", "null")
-
-
 def stated_answerable(cell: Any) -> bool | None:
-    """Read true and false as files and frames write them; None if nothing is stated. Raises `ValueError`.
+    """Read true and false as files and frames write them; None if nothing is stated. Raises `KeyError`.
 
     >>> [stated_answerable(cell) for cell in ("No", 0.0, True, "", float("nan"))]
     [False, False, True, None, None]
     """
-    text = str(cell).strip().lower()
-    if text in NOT_STATED:
-        return None
-    if text not in IS_ANSWERABLE + NOT_ANSWERABLE:
-        raise ValueError(text)
-    return text in IS_ANSWERABLE
+    return STATED[str(cell).strip().lower()]

@@ -43,15 +43,13 @@ class Judgments(_Remembering):
     Each alternative is one membership: a document in two groups counts as two alternatives. Alternatives are sorted by
     query, then by group; groups are sorted by query.
 
-    `alternative_group` is −1 if the alternative is judged non-relevant: its grade is ≤ 0, or below `level` if a level
-    is set. `byte_order` ranks the documents of some alternatives by id in byte order within each query. `zeros` marks
-    queries that count although they have no group, shape (Q,). If some sets of alternatives are needed together,
-    `alternative_set` contains the set number of each member, or −1 for alternatives in no set. `unanswerable` marks
-    queries that are declared to have no answer, shape (Q,); only a few metrics are defined for them, and these metrics
-    are undefined for all other queries. `harmful` marks alternatives that must not be retrieved, shape (A,), if there
-    are any. `with_level` makes the judgments of the same ground truth at another level;
-    their alternatives are the same, in the same order. `highest` is the highest grade of a ground truth of which these
-    are only some queries.
+    `alternative_group` is −1 if the alternative is judged non-relevant: its grade is ≤ 0, or below `level` if one is
+    set. `byte_order` ranks documents by id in byte order within each query. `zeros` marks queries that count although
+    they have no group, shape (Q,). If sets of alternatives are needed together, `alternative_set` contains the number
+    of each alternative's set, or −1. `unanswerable` marks queries that are declared to have no answer, shape (Q,); only
+    a few metrics are defined for them. `harmful` marks alternatives that must not be retrieved, shape (A,).
+    `with_level` makes the judgments at another level, with the same alternatives in the same order. `highest` is the
+    highest grade of a ground truth of which these are only some queries.
     """
 
     size: int
@@ -81,8 +79,7 @@ class Judgments(_Remembering):
 
     def is_relevant(self, grade: Floats) -> Bools:
         """Return a mask of the grades that count as relevant."""
-        relevant: Bools = grade > 0 if self.level is None else grade >= self.level
-        return relevant
+        return np.asarray(grade > 0 if self.level is None else grade >= self.level)
 
     @cached_property
     def groups(self) -> Ints:
@@ -137,8 +134,7 @@ class Judgments(_Remembering):
     @cached_property
     def is_judged(self) -> Bools:
         """Mask of the alternatives whose document is judged: its highest grade is at least 0, shape (A,)."""
-        judged: Bools = self.document_grade[self.alternative_document] >= 0
-        return judged
+        return np.asarray(self.document_grade[self.alternative_document] >= 0)
 
     @cached_property
     def document_query(self) -> Ints:
@@ -198,10 +194,7 @@ class Judgments(_Remembering):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """Scores for the content of each result against its query's alternatives: one row per result, in rank order.
-
-    `scores` has one column per measure.
-    """
+    """Scores of the content of each result, in one column per measure; one row per result, in rank order."""
 
     query: Ints
     rank: Ints
@@ -258,8 +251,7 @@ class Hits(_Remembering):
     @cached_property
     def part(self) -> Bools:
         """Mask of the rows that hit a member of a set without completing it: only the last member hits the group."""
-        of_set = self.judgments.alternative_set
-        if of_set is None:
+        if (of_set := self.judgments.alternative_set) is None:
             return np.zeros(len(self.alternative), dtype=np.bool_)
         row = np.flatnonzero((of_set[self.alternative] >= 0) & ~self.repeat)
         number = of_set[self.alternative[row]]
@@ -275,8 +267,7 @@ class Hits(_Remembering):
     @cached_property
     def relevant(self) -> Bools:
         """Mask of the rows that hit a group, including repeats."""
-        relevant: Bools = (self.group >= 0) & ~self.part
-        return relevant
+        return np.asarray((self.group >= 0) & ~self.part)
 
     @cached_property
     def counted(self) -> Bools:
@@ -294,8 +285,7 @@ class Hits(_Remembering):
     def covered(self, top: Ints | int) -> Bools:
         """Return a mask of the groups with a hit in the first `top` results (of each query), shape (G,)."""
         depth = np.broadcast_to(np.asarray(top, dtype=np.int64), self.size)[self.judgments.group_query]
-        covered: Bools = (self.first_ranks > 0) & (self.first_ranks <= depth)
-        return covered
+        return np.asarray((self.first_ranks > 0) & (self.first_ranks <= depth))
 
     @cached_property
     def completion_ranks(self) -> Ints:

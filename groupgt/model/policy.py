@@ -27,12 +27,7 @@ def _importance(value: Any) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(name.strip() for name in names))
 
 
-LEVEL = Rule(
-    "a grade above 0, up to 2^31",
-    lambda value: _level(value) is not None,
-    {"type": "number", "exclusiveMinimum": 0},
-    _level,
-)
+LEVEL = Rule("a grade above 0, up to 2^31", _level, {"type": "number", "exclusiveMinimum": 0}, _level)
 IMPORTANCE = Rule(
     "a list of importances, such as [vital]",
     lambda value: _importance(value) is not None,
@@ -95,9 +90,7 @@ class Policy:
         Doc("An id of the ground truth that is not in the corpus, so no search can find it: a warning, or an error."),
     ] = "warn"
     level: Annotated[
-        float | None,
-        LEVEL,
-        Doc("Lowest grade that is relevant, as with trec_eval's -l; null for any grade above 0."),
+        float | None, LEVEL, Doc("Lowest grade that is relevant, as with trec_eval's -l; null for any grade above 0.")
     ] = None
     importance: Annotated[
         tuple[str, ...],
@@ -126,7 +119,9 @@ class Policy:
             return value
         texts = [value] if isinstance(value, str) else value
         if isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts):
-            value = _fields_of(texts)
+            fields = (part.strip().partition("=") for joined in texts for part in joined.split(","))
+            # An entry without a field name is a preset.
+            value = dict((name.strip(), text.strip()) if equals else ("preset", name) for name, equals, text in fields)
         if not isinstance(value, Mapping):
             raise ConfigError(f"policy: expected the name of a preset, or fields by name, found {display(value)}")
         options = {str(key): choice for key, choice in value.items()}
@@ -158,10 +153,7 @@ class Policy:
     def as_texts(self) -> dict[str, str]:
         """Fields as text for `--policy`; `unjudged`, `absent`, `level` and `importance` only if they are set."""
         texts = {name: str(getattr(self, name)) for name in CHOICES}
-        if self.unjudged == "nonrelevant":
-            del texts["unjudged"]
-        if self.absent == "warn":
-            del texts["absent"]
+        texts = {name: text for name, text in texts.items() if (name, text) not in UNSAID}
         if self.level is not None:
             texts["level"] = f"{self.level:g}" if float(f"{self.level:g}") == self.level else repr(self.level)
         if self.importance:
@@ -172,19 +164,10 @@ class Policy:
         return ", ".join(f"{name}={text}" for name, text in self.as_texts.items())
 
 
-def _fields_of(texts: Sequence[str]) -> dict[str, str]:
-    """Parse policy fields from comma-separated texts; an entry without a field name is a preset."""
-    chosen = {}
-    for text in (part.strip() for joined in texts for part in joined.split(",")):
-        name, equals, value = text.partition("=")
-        chosen[name.strip() if equals else "preset"] = value.strip() if equals else text
-    return chosen
-
-
-# The choices of each field that has any.
-CHOICES: dict[str, tuple[str, ...]] = {
-    name: choices(option.hint) for name, option in options_of(Policy).items() if choices(option.hint)
-}
+# Usual choices that are not written.
+UNSAID = (("unjudged", "nonrelevant"), ("absent", "warn"))
+_CHOICES = {name: choices(option.hint) for name, option in options_of(Policy).items()}
+CHOICES: dict[str, tuple[str, ...]] = {name: values for name, values in _CHOICES.items() if values}
 
 PRESETS: dict[str, Policy] = {
     "default": Policy(),

@@ -21,11 +21,7 @@ Queries = Literal["answerable", "unanswerable", "harmful"]
 
 @dataclass(frozen=True, eq=False)
 class Populations:
-    """Masks of the queries of a ground truth by population, shape (Q,).
-
-    `present` marks the queries with results; without a run, every query counts as present. Extra queries are
-    not included, because engines count them while they match results.
-    """
+    """Masks of the queries by population, shape (Q,); `present` marks those with results, all if there is no run."""
 
     judgments: Judgments
     present: Bools | None = None

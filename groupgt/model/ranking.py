@@ -31,15 +31,8 @@ def repeat_fault(name: str) -> str:
     return f"duplicate result {name!r}; {WITHOUT_REPEATS}"
 
 
-# --- Lists.
-
-
 def rank_keys(ids: Sequence[str], scores: Sequence[float], ties: str = "id") -> Sequence[Any]:
-    """Return a key for each result; the greatest ranks first. Strings compare like their bytes in UTF-8.
-
-    >>> rank_keys(["a", "b"], [0.5, 0.5])
-    [(0.5, 'a'), (0.5, 'b')]
-    """
+    """Return a key for each result; the greatest ranks first. Strings compare like their bytes in UTF-8."""
     columns = {"score": scores, "tie": ids}
     chosen = [columns[name] for name in deciding(ties)]
     return list(zip(*chosen)) if len(chosen) > 1 else scores
@@ -69,14 +62,8 @@ def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Pol
     return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
 
-# --- Columns.
-
-
 def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie", scored: bool = False) -> Frame:
-    """Sort rows by the leading columns, then best first; remaining ties are sorted by `row`.
-
-    Without `scored`, results with equal leading columns have equal scores.
-    """
+    """Sort rows by the leading columns, then best first (by score only if `scored`), then by `row`."""
     columns: list[str] = deciding(policy.ties, tie)[0 if scored else 1 :]
     return rows.sort([*leads, *columns, "row"], descending=[False] * len(leads) + [True] * len(columns) + [False])
 

@@ -36,13 +36,11 @@ class Lists:
 class Columns:
     """Results as a lazy frame with text columns `qid` and `doc` and a float column `score`; higher scores rank first.
 
-    Optional columns `tokens` and `chars` contain result lengths; `text`, `parent`, `start` and `end` are optional too,
-    and so is the `rank` that a file states beside the score.
-    If the frame contains nulls or scores that are not finite, `recheck` reads the source again with the slow reader,
-    which either reports each error with its location or returns rankings. `guard` runs a polars step and converts
-    exceptions to `DataError`. If `ids_checked` is True, all ids are valid; otherwise, an invalid id also requires
-    `recheck`. `tie` names the column that breaks ties between equal scores. `in_memory` is True if the frame reads no
-    file.
+    Optional columns are `tokens` and `chars` (lengths), `text`, `parent`, `start`, `end`, and the `rank` that a file
+    states. If the frame contains nulls, scores that are not finite or, unless `ids_checked`, invalid ids, `recheck`
+    reads the source again with the slow reader, which reports each error with its location or returns rankings. `guard`
+    runs a polars step and converts exceptions to `DataError`. `tie` names the column that breaks ties between equal
+    scores. `in_memory` is True if the frame reads no file.
     """
 
     frame: pl.LazyFrame
@@ -74,9 +72,8 @@ class Lines:
     """Results as lines of a TREC file, for the compiled module; `part` returns the bytes between two offsets.
 
     Lines range from `begin` to `end`; `read` converts them to columns. If any line may be invalid, `recheck` reads the
-    file again with the slow reader, which either reports each error with its location or returns rankings. A small file
-    is in memory and has no `read`: its slow reader is fast enough. The module fills in its `blocks` by query, in file
-    order, unless lines of a query are scattered.
+    file with the slow reader, which is fast enough for a small file in memory: it has no `read`. The module fills in
+    `blocks` by query, in file order, unless lines of a query are scattered.
     """
 
     part: Callable[[int, int], bytes | memoryview]
@@ -114,10 +111,7 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results that stay on a cluster, in a `frame` of Spark, Ray Data or Dask; `columns` names columns by their roles.
-
-    `groupgt.engines.cluster` reads them, once their ground truth is known.
-    """
+    """Results in a `frame` on a cluster; `groupgt.engines.cluster` reads them once their ground truth is known."""
 
     frame: Any
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -135,12 +129,10 @@ class Remote:
 class Traces:
     """Traces from which a run was read, by query: `texts` of traces without an id, search times (`ms`), and `searches`.
 
-    The searches of a query are the texts that it searched for, in order; None for a search without a text. Its
-    `origins` are the ids of its trace, of the first span there, and of the last response of a model, or None.
-
-    `left_out` counts traces without a search, and `count` counts all other traces; `by_id` and `by_text` count the
-    traces that match a ground-truth query by id or by text. `count`, `by_id` and `by_text` are 0 until the run is
-    matched with its ground truth. In `reranked` traces, the results are those of a reranker.
+    The searches of a query are the texts that it searched for, in order, or None. Its `origins` are the ids of its
+    trace, of the first span there, and of the last response of a model, or None. `left_out` counts traces without a
+    search and, once matched with ground truth, `count` all others, `by_id` and `by_text` those that match a query. In
+    `reranked` traces, the results are those of a reranker.
     """
 
     texts: Mapping[str, Sequence[str]]

@@ -38,9 +38,7 @@ def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
 
 def sample_fault(qids: Sequence[str], entries: Sequence[Any], population: Sequence[str]) -> str | None:
     """Return the reason why these queries do not form the start of a recorded random sample, or None if they do."""
-    if not entries or not all(
-        isinstance(record, Mapping) and isinstance(record.get("seed"), int) for record in entries
-    ):
+    if not entries or not all(isinstance(each, Mapping) and isinstance(each.get("seed"), int) for each in entries):
         return "it does not record which sample its queries are from"
     first = entries[0]
     if any({**record, "place": None} != {**first, "place": None} for record in entries):

@@ -37,6 +37,12 @@ _forbidden = re.compile(f"[{FORBIDDEN}\ud800-\udfff]").search
 _odd_letter = re.compile(f"[{FORBIDDEN}{BLANKS[1:]}\ud800-\udfff]").search
 _is_number = re.compile(NUMBER).fullmatch
 _is_rank = re.compile(RANK).fullmatch
+# The first byte, and the range of the second byte, of C1 controls and blanks (C2), blanks and separators (E1, E2, E3),
+# surrogates (ED) and the byte order mark (EF); the ranges include some valid letters.
+_ODD = (
+    *((0xC2, 0x80, 0xA0), (0xE1, 0x9A, 0x9A), (0xE2, 0x80, 0x81)),
+    *((0xE3, 0x80, 0x80), (0xED, 0xA0, 0xBF), (0xEF, 0xBB, 0xBB)),
+)
 
 
 def is_integer(value: Any) -> bool:
@@ -55,9 +61,7 @@ def id_text(value: Any) -> str | None:
     if isinstance(value, str):
         # str() of a member of a string enum may be its name instead of its value.
         return str.__str__(value)
-    if is_integer(value):
-        return str(int(value))
-    return None
+    return str(int(value)) if is_integer(value) else None
 
 
 def id_fault(name: str) -> str | None:
@@ -87,11 +91,7 @@ def _named(letter: str) -> str:
 
 
 def are_plainly_ids(names: Sequence[str]) -> bool:
-    """Return True if all of these texts are certain to be valid ids, or False if any of them may be invalid.
-
-    >>> are_plainly_ids(["a", "b c", "7"]), are_plainly_ids(["a", ""])
-    (True, False)
-    """
+    """Return True if all of these texts are certain to be valid ids, or False if any of them may be invalid."""
     if not names:
         return True
     data = np.frombuffer("\n".join(names).encode("utf-8", "surrogatepass"), dtype=np.uint8)
@@ -121,11 +121,7 @@ def has_plain_letters(text: str) -> bool:
 
 
 def are_texts(names: Sequence[str]) -> bool:
-    """Return whether most of these names have at least four words and so look like texts rather than ids.
-
-    >>> are_texts(["What is the capital of France?", "Who founded it?"]), are_texts(["d1", "d2", "d 3"])
-    (True, False)
-    """
+    """Return whether most of these names have at least four words and so look like texts rather than ids."""
     return 2 * sum(name.count(" ") > 2 for name in names) >= max(len(names), 1)
 
 
@@ -140,41 +136,19 @@ def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
         return False
     if bool((data == 0x7F).any()):
         return True
-    for lead, lowest, highest in _ODD:
-        after = data[np.flatnonzero(data[:-1] == lead) + 1]
-        if bool(((after >= lowest) & (after <= highest)).any()):
-            return True
-    return False
-
-
-# The first byte, and the range of the second byte, of C1 controls and blanks (C2), blanks and separators (E1, E2, E3),
-# surrogates (ED) and the byte order mark (EF); the ranges include some valid letters.
-_ODD = (
-    (0xC2, 0x80, 0xA0),
-    (0xE1, 0x9A, 0x9A),
-    (0xE2, 0x80, 0x81),
-    (0xE3, 0x80, 0x80),
-    (0xED, 0xA0, 0xBF),
-    (0xEF, 0xBB, 0xBB),
-)
+    seconds = ((data[np.flatnonzero(data[:-1] == lead) + 1], low, high) for lead, low, high in _ODD)
+    return any(bool(((after >= low) & (after <= high)).any()) for after, low, high in seconds)
 
 
 def unjudged(cell: Any) -> str:
-    """Return a hint if a grade is missing, otherwise an empty string.
-
-    >>> unjudged(None) == unjudged("") == unjudged(float("nan")) != "", unjudged("high")
-    (True, '')
-    """
+    """Return a hint if a grade is missing, otherwise an empty string."""
     return "; leave out unjudged documents, or give them a grade" if _is_missing(cell) else ""
 
 
 def unscored(cell: Any) -> str:
     """Return a hint if a score is missing, otherwise an empty string."""
-    return (
-        "; give every result a score, or leave out all scores (then ranks or the order count)"
-        if _is_missing(cell)
-        else ""
-    )
+    way = "; give every result a score, or leave out all scores (then ranks or the order count)"
+    return way if _is_missing(cell) else ""
 
 
 def _is_missing(cell: Any) -> bool:
@@ -209,11 +183,7 @@ def number_of(text: str) -> float | None:
 
 
 def number_of_bytes(cell: bytes) -> float | None:
-    """Parse a number like `number_of`, but faster, from a cell without leading or trailing blanks.
-
-    >>> number_of_bytes(b"1e-3"), number_of_bytes(b"1_000"), number_of_bytes(b"nan")
-    (0.001, None, None)
-    """
+    """Parse a number like `number_of`, but faster, from a cell without leading or trailing blanks."""
     try:
         number = float(cell)
     except ValueError:
@@ -223,11 +193,7 @@ def number_of_bytes(cell: bytes) -> float | None:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number of any size.
-
-    >>> is_number("0.9"), is_number("bm25")
-    (True, False)
-    """
+    """Return whether a text is a number of any size."""
     return _is_number(text) is not None
 
 
@@ -237,11 +203,7 @@ def is_grade(number: float | None) -> bool:
 
 
 def is_rank(text: str) -> bool:
-    """Return whether a text looks like a rank: an integer, which may be written as `3.0`.
-
-    >>> is_rank("3"), is_rank("3.0"), is_rank("0.9")
-    (True, True, False)
-    """
+    """Return whether a text looks like a rank: an integer, which may be written as `3.0`."""
     return _is_rank(text) is not None
 
 
@@ -250,8 +212,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, str, dict)):
         return value
     for method in ("tolist", "to_list", "to_pylist"):
-        convert = getattr(value, method, None)
-        if convert is not None:
+        if (convert := getattr(value, method, None)) is not None:
             return convert()
     return value
 

@@ -16,14 +16,30 @@ from groupgt.model.validity import id_fault, id_text, is_integer
 
 # Doubles below this limit add up without overflow.
 LARGE = 2.0**900
+FARTHEST = 10**12
+TEXT: Literal["text"] = "text"
+# Texts that stand where lists of ids belong and were read as one id, each with its place and its `ROLE=COLUMN`.
+Unsplit = dict[str, tuple[str, str]]
+# How `str` writes a span, for reading many back at once.
+SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
+# Lengths come from results, a corpus or a tokenizer. A result also has the number of the search call that found it.
+LENGTH_UNITS = ("tokens", "chars")
+CALLS: Literal["calls"] = "calls"
+UNITS = (*LENGTH_UNITS, CALLS)
+# The field with the original score of results whose score was combined with their call.
+ORIGINAL_SCORE = "given_score"
+LONGEST = 10**12
+Tokenizer = Callable[[Sequence[str]], Sequence[int]]
+
+
+# A cutoff by score, and the field with the scores of results.
+SCORE: Literal["score"] = "score"
+# The field with the ranks that a file states beside its scores.
+RANK = "rank"
 
 
 def count_distinct(codes: Ints) -> int:
-    """Count the distinct numbers, none below 0, without the sort of `np.unique`.
-
-    >>> count_distinct(np.array([3, 0, 3]))
-    2
-    """
+    """Count the distinct numbers, none below 0, without the sort of `np.unique`."""
     return int(np.count_nonzero(np.bincount(codes)))
 
 
@@ -67,38 +83,18 @@ def _parts(values: Floats) -> list[float]:
 
 
 def normal_text(text: str) -> str:
-    """Normalize a query text, so that texts can be compared: Unicode form NFC, single blanks.
-
-    >>> normal_text(" Who  kept\\nit? ")
-    'Who kept it?'
-    """
+    """Normalize a query text, so that texts can be compared: Unicode form NFC, single blanks."""
     return " ".join(normalize("NFC", text).split())
 
 
 def unnamed(size: int) -> list[str]:
-    """Return names for results without ids, in a form that no id has; only the text labeller can match such results.
-
-    >>> unnamed(2)
-    ['(result 1)', '(result 2)']
-    """
+    """Return names for results without ids, in a form that no id has; only the text labeller can match such results."""
     return [f"(result {rank})" for rank in range(1, size + 1)]
 
 
 def total(key: Ints, terms: Floats, size: int) -> Floats:
-    """Return Σ terms for each key, shape (size,).
-
-    >>> total(np.array([0, 0, 2]), np.array([1.0, 2.0, 4.0]), 3).tolist()
-    [3.0, 0.0, 4.0]
-    """
+    """Return Σ terms for each key, shape (size,)."""
     return np.bincount(key, terms, minlength=size).astype(np.float64, copy=False)
-
-
-FARTHEST = 10**12
-TEXT: Literal["text"] = "text"
-# Texts that stand where lists of ids belong and were read as one id, each with its place and its `ROLE=COLUMN`.
-Unsplit = dict[str, tuple[str, str]]
-# How `str` writes a span, for reading many back at once.
-SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 
 
 class Span(NamedTuple):
@@ -190,28 +186,8 @@ class Chunks:
         return dict(zip(self.ids, map(Span, self.docs, self.start.tolist(), self.end.tolist())))
 
 
-# Lengths come from results, a corpus or a tokenizer. A result also has the number of the search call that found it.
-LENGTH_UNITS = ("tokens", "chars")
-CALLS: Literal["calls"] = "calls"
-UNITS = (*LENGTH_UNITS, CALLS)
-# The field with the original score of results whose score was combined with their call.
-ORIGINAL_SCORE = "given_score"
-LONGEST = 10**12
-Tokenizer = Callable[[Sequence[str]], Sequence[int]]
-
-
-# A cutoff by score, and the field with the scores of results.
-SCORE: Literal["score"] = "score"
-# The field with the ranks that a file states beside its scores.
-RANK = "rank"
-
-
 def is_order_only(scores: Sequence[float], ranks: Ints) -> bool:
-    """Return whether scores only repeat the ranks, as −rank or 1 ÷ rank, because the results came without scores.
-
-    >>> is_order_only([1.0, 0.5], np.array([1, 2])), is_order_only([0.9, 0.5], np.array([1, 2]))
-    (True, False)
-    """
+    """Return whether scores only repeat the ranks, as −rank or 1 ÷ rank, because the results came without scores."""
     several = bool(ranks.max(initial=0) > 1)
     return several and (np.array_equal(scores, -ranks) or np.array_equal(scores, 1 / ranks))
 
@@ -283,23 +259,19 @@ class Lengths:
         try:
             return np.fromiter(map(table.__getitem__, names), np.int64, len(names))
         except KeyError:
-            absent = list(dict.fromkeys(name for name in names if name not in table))
             faults = Faults()
-            where = self.source or "lengths"
-            for name in absent:
-                faults.add(where, f"expected the length of result {display(name)} in {unit}, found none")
+            for name in dict.fromkeys(name for name in names if name not in table):
+                what = f"expected the length of result {display(name)} in {unit}, found none"
+                faults.add(self.source or "lengths", what)
             faults.fail(DataError)
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
         """Return a mapping that includes these ids if their lengths are available; each text is counted only once."""
-        lengths = self.known.get(unit)
-        if lengths is not None:
+        if (lengths := self.known.get(unit)) is not None:
             return lengths
         counted = self._counted.setdefault(unit, {})
-        fresh = [name for name in dict.fromkeys(ids) if name not in counted and name in self.texts]
-        if fresh:
-            texts = [self.texts[name] for name in fresh]
-            counted.update(zip(fresh, self.measure(unit, texts)))
+        if fresh := [name for name in dict.fromkeys(ids) if name not in counted and name in self.texts]:
+            counted.update(zip(fresh, self.measure(unit, [self.texts[name] for name in fresh])))
         return counted
 
     def measure(self, unit: str, texts: Sequence[str]) -> list[int]:
@@ -314,9 +286,8 @@ class Lengths:
             raise ConfigError(f"the tokenizer failed: {type(error).__name__}: {error}") from None
         counts = [int(count) if isinstance(count, (int, np.integer)) else -1 for count in returned]
         if len(counts) != len(texts) or any(not 0 <= count <= LONGEST for count in counts):
-            raise ConfigError(
-                f"the tokenizer: expected a count from 0 for each of {len(texts):,} texts, found {display(returned)}"
-            )
+            what = f"expected a count from 0 for each of {len(texts):,} texts"
+            raise ConfigError(f"the tokenizer: {what}, found {display(returned)}")
         return counts
 
 
@@ -335,8 +306,5 @@ def as_lengths(value: Any) -> Lengths:
         raise ConfigError(f"lengths: expected {expected}, found {display(value)}")
     if value and all(isinstance(text, str) for text in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})
-    lengths = {
-        unit: {str(name): n for name, n in columns.items()} if isinstance(columns, Mapping) else columns
-        for unit, columns in value.items()
-    }
-    return Lengths(lengths)
+    columns = {unit: column for unit, column in value.items() if isinstance(column, Mapping)}
+    return Lengths({**value, **{unit: {str(name): n for name, n in each.items()} for unit, each in columns.items()}})

@@ -67,9 +67,8 @@ class Written:
         query = self.index[qid]
         first, last = np.searchsorted(self.group_query, [query, query + 1]).tolist()
         bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()
-        return [
-            self._group_as_written(group, range(low, high)) for group, (low, high) in enumerate(pairwise(bounds), first)
-        ]
+        alternatives = (range(low, high) for low, high in pairwise(bounds))
+        return [self._group_as_written(group, each) for group, each in enumerate(alternatives, first)]
 
     def items(self) -> Iterator[tuple[str, list[Any]]]:
         """Yield each query with its groups."""
