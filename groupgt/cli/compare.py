@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import (
-    NO_RUNS,
-    Inputs,
-    input_options,
-    is_result_folder,
-    refuse_reading,
-    typed,
-    typed_parameters,
-)
+from groupgt.cli.inputs import NO_RUNS, Inputs, input_options, is_result_folder, refuse_reading, typed, typed_parameters
 from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, SORT, TRUTH, option_of
 from groupgt.cli.output import (
     PER_QUERY,
@@ -172,11 +164,7 @@ def _as_typed(settings: dict[str, Any], compare: dict[str, Any]) -> dict[str, An
 
 
 def _comparison(
-    inputs: Inputs,
-    baseline: str | None,
-    primary: str | None,
-    settings: dict[str, Any],
-    others: Sequence[Path] = (),
+    inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any], others: Sequence[Path] = ()
 ) -> Comparison:
     """Compare the runs with the baseline, or raise `ConfigError` if there is only one run."""
     inputs.check(also_read=others)

@@ -48,17 +48,11 @@ from groupgt.runtime import TRACEBACK
 )
 @repeatable_option("--only", metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable.")
 @click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    default=1,
-    metavar="N",
-    help="Number of parallel retrieval processes.",
+    "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
 )
 @click.option("--refresh", is_flag=True, help="Ignore the cache: retrieve, label and build everything again.")
 @click.option(
-    "--reuse",
-    is_flag=True,
-    help="Reuse earlier answers from your code and services, and request only missing ones.",
+    "--reuse", is_flag=True, help="Reuse earlier answers from your code and services, and request only missing ones."
 )
 @click.option(
     "--resume",

@@ -81,10 +81,7 @@ OF_TRUTH = options_in(TruthOptions, "truth_format", "truth_columns", "where", "l
 TOOLS = option_of(options_of(RunOptions)["tool_spans"])
 COLUMNS = option_of(options_of(TruthOptions)["truth_columns"])
 CORPUS = option_of(options_of(LabellerOptions)["corpus"])
-TRUTH = together(
-    click.argument("truth_path", metavar="TRUTH", type=FILE),
-    OF_TRUTH,
-)
+TRUTH = together(click.argument("truth_path", metavar="TRUTH", type=FILE), OF_TRUTH)
 FOLDER = together(
     repeatable_option(
         "--system",

@@ -37,8 +37,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 
 
 @command(
-    "plot",
-    epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items()),
+    "plot", epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items())
 )
 @click.argument("what", metavar="WHAT")
 @output_option("File to write: .svg, .png, .pdf, .html or .json.", required=True)

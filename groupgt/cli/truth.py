@@ -187,12 +187,7 @@ def rechunk_command(
 @format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)
 def agree_command(
-    inputs: Inputs,
-    annotator: Path | None,
-    other: str | None,
-    worst: int,
-    groups: Path | None,
-    style: str,
+    inputs: Inputs, annotator: Path | None, other: str | None, worst: int, groups: Path | None, style: str
 ) -> None:
     """Measure the agreement between two labellers or annotators: Cohen's kappa, and the groups they differ on.
 

@@ -45,9 +45,7 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
     removed = contents.frame.filter(~is_kept).select(pl.len())
     count = int(contents.guard(lambda: removed.collect(engine="streaming")).item())
     columns = replace(
-        contents,
-        frame=contents.frame.filter(is_kept),
-        recheck=lambda: without_excluded(truth, contents.recheck()),
+        contents, frame=contents.frame.filter(is_kept), recheck=lambda: without_excluded(truth, contents.recheck())
     )
     return replace(run, contents=columns, excluded=run.excluded + count)
 

@@ -15,16 +15,7 @@ from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.best import BestRule
 from groupgt.experiment.checks import Checks
 from groupgt.experiment.config import Compare, Config, Dataset, Evaluate, Output, Report
-from groupgt.experiment.systems import (
-    Families,
-    Stage,
-    System,
-    is_option,
-    matching,
-    some_of,
-    stages_of,
-    trials_of,
-)
+from groupgt.experiment.systems import Families, Stage, System, is_option, matching, some_of, stages_of, trials_of
 from groupgt.experiment.yaml import Document, as_yaml, change, plain_text, read_yaml
 from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url

@@ -416,11 +416,6 @@ DEFINITIONS = (
         "Agrawal+, WSDM 2009; ndeval (full depth)",
     ),
     one_meaning(
-        "p_ia",
-        "Intent-aware precision.",
-        p_ia,
-        "Σ_r Σ_g hit ÷ (k·m)",
-        _explain_p_ia,
-        "Agrawal+, WSDM 2009; ndeval",
+        "p_ia", "Intent-aware precision.", p_ia, "Σ_r Σ_g hit ÷ (k·m)", _explain_p_ia, "Agrawal+, WSDM 2009; ndeval"
     ),
 )

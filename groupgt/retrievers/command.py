@@ -22,16 +22,7 @@ from typing_extensions import Doc
 from groupgt.errors import ConfigError, RetrieverError, display
 from groupgt.options import Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import (
-    SHOWN_CHARS,
-    IdField,
-    RetrieverPlugin,
-    ScoreField,
-    Send,
-    Timeout,
-    as_json,
-    as_pairs,
-)
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, Timeout, as_json, as_pairs
 from groupgt.runtime import ended
 
 # The number of lines on standard error that a message shows, and of bytes in which they are looked for.

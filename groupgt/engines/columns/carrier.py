@@ -8,15 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from groupgt.engines.base import (
-    Flat,
-    InvalidRowError,
-    Labelled,
-    LocalCarrier,
-    RankedHits,
-    matched,
-    warn_if_empty,
-)
+from groupgt.engines.base import Flat, InvalidRowError, Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
