@@ -21,19 +21,8 @@ GROUPS = {
     ),
     "Input": (
         *("--truth-format", "--columns", "--where", "--policy", "--run-format", "--tool-span", "--scores", "--parts"),
-        "--memory",
-        *(
-            "--names",
-            "--system",
-            "--runs",
-            "--dataset",
-            "--labeller",
-            "--with",
-            "--corpus",
-            "--allow-code",
-            "--tokenizer",
-        ),
-        *("--audit", "--assume-random", "--annotator"),
+        *("--memory", "--names", "--system", "--runs", "--dataset", "--labeller", "--with", "--corpus", "--allow-code"),
+        *("--tokenizer", "--audit", "--assume-random", "--annotator"),
     ),
     "Output": (
         *("--out", "--per-query", "--failures", "--html", "--junit", "--summary", "--metrics-json", "--report"),
@@ -44,19 +33,8 @@ GROUPS = {
 USED_MOST = (
     *("--metric", "-m", "-k", "--convention", "--baseline", "--near-duplicates", "--write", "--unit", "--query"),
     *("--history", "--from", "--to", "--kind", "--truth", "--accept", "--dry-run", "--set", "--only", "--runs"),
-    *(
-        "--by",
-        "--corpus",
-        "--columns",
-        "--html",
-        "--per-query",
-        "--out",
-        "--format",
-        "--sort",
-        "--labeller",
-        "--against",
-    ),
-    "--allow-code",
+    *("--by", "--corpus", "--columns", "--html", "--per-query", "--out", "--format", "--sort", "--labeller"),
+    *("--against", "--allow-code"),
 )
 MOST_SHOWN = 10
 EXAMPLES = {

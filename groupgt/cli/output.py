@@ -112,9 +112,7 @@ def _is_colored(stream: Any) -> bool:
         return bool(color == "always")
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 class Bar:
@@ -231,9 +229,7 @@ class _File(click.Path):
         if not str(value).strip():
             self.fail(f"expected the path of a file, found the empty string {value!r}", param, ctx)
         # Keeps the slashes of the URL in `NAME=URL` too.
-        if is_url(value) or is_url(str(value).partition("=")[2]):
-            return value
-        return super().convert(value, param, ctx)
+        return value if is_url(value) or is_url(str(value).partition("=")[2]) else super().convert(value, param, ctx)
 
 
 class _Written(_File):

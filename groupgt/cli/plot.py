@@ -110,8 +110,7 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
 
     inputs.check()
     baseline = baseline_of([name for name, _ in inputs.named_runs], request.baseline)
-    evaluations = inputs.evaluations_by_name(inputs.request)
-    table = comparison_of(evaluations, baseline, Settings(**request.settings))
+    table = comparison_of(inputs.evaluations_by_name(inputs.request), baseline, Settings(**request.settings))
     table = table.only(request.shown) if request.shown else table
     figure = _against_depth(inputs, request.what, table) or table.plot(request.what)
     if not table.has_tested:
