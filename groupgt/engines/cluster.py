@@ -172,8 +172,7 @@ def measured_there(
     if errors:
         texts = list(chain.from_iterable(error.faults for error in errors))
         distinct = sorted(set(texts))
-        total = sum(error.total for error in errors) - len(texts) + len(distinct)
-        raise type(errors[0])(*distinct, total=total)
+        raise type(errors[0])(*distinct, total=sum(error.total for error in errors) - len(texts) + len(distinct))
     return _joined(truth, found, policy, budgets)
 
 

@@ -162,5 +162,4 @@ def condensed_ranking(ranking: Ranking, truth: GroundTruth, qid: str, policy: Po
 def _chosen(column: Any, mask: Bools) -> Any:
     if isinstance(column, np.ndarray):
         return column[mask]
-    chosen: Sequence[Any] = list(compress(column, mask.tolist()))
-    return chosen
+    return list(compress(column, mask.tolist()))

@@ -214,8 +214,7 @@ class ListCarrier(LocalCarrier):
 
 
 def _ids(ranking: Any, faults: Faults) -> list[str]:
-    ids: list[str] = ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]
-    return ids
+    return ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]
 
 
 def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:

@@ -105,8 +105,7 @@ def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
     if thorough or run.in_memory:
         run = run.loaded
     if isinstance(run.contents, Lists):
-        carrier = ListCarrier(run, run.contents)
-        return Contradictions(_rising(carrier), _of_ranks(*_ranked_rows(run.contents)))
+        return Contradictions(_rising(ListCarrier(run, run.contents)), _of_ranks(*_ranked_rows(run.contents)))
     if thorough and isinstance(run.contents, Columns):
         return Contradictions(contradicted_ranks=_of_ranks(*_ranked_columns(run.contents)))
     return Contradictions()

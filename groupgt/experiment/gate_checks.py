@@ -111,10 +111,8 @@ class GateChecks:
         if baseline is None:
             return
         for dataset in datasets:
-            served = any(system.config.serves(dataset) for system in matched)
-            if served and not baseline.config.serves(dataset):
-                what = f"the baseline {name} is not run on dataset {dataset!r}; see its `only` key"
-                self.document.fault(path, what)
+            if any(system.config.serves(dataset) for system in matched) and not baseline.config.serves(dataset):
+                self.document.fault(path, f"the baseline {name} is not run on dataset {dataset!r}; see its `only` key")
 
 
 def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:

@@ -123,8 +123,7 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
         return replace(blank, problem="refused", detail=against.refused[system, text])
     among = members(gate, evaluation.truth) if gate.slice else None
     contrasts = dict(against.contrasts(text, among, None if gate.must else system))
-    contrast = contrasts.pop(system)
-    family = [contrast, *contrasts.values()]
+    family = [contrasts.pop(system), *contrasts.values()]
     builds = against.builds_before.get(system, {}).get(text, ())
     again, is_unknown = against.again.get(system), any(len(each) < 2 for each in builds)
     return _relative(blank, None, evaluation, family, against.settings, again, is_unknown=is_unknown)

@@ -43,19 +43,8 @@ Texts = Annotated[list[str], LISTED]
 # Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice", "stages"}
 FREE_ENDS = (
-    "name",
-    "ground_truth",
-    "queries",
-    "corpus",
-    "audit",
-    "answers",
-    "file",
-    "oracle",
-    "fetch",
-    "tokenizer",
-    "version",
-    "folder",
-    "cache",
+    *("name", "ground_truth", "queries", "corpus", "audit", "answers", "file", "oracle", "fetch", "tokenizer"),
+    *("version", "folder", "cache"),
 )
 
 # The tags of plain YAML by kind of node, which all begin with `tag:yaml.org,2002:`.

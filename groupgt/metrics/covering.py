@@ -250,8 +250,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
     # added[s, d]: the gain that a document adds to a state, -inf for none; after[s, d]: the resulting state.
     added, after = np.zeros((states, len(documents))), np.zeros((states, len(documents)), dtype=np.int64)
     for group, weight in enumerate(problem.weights):
-        step = gains[None, documents, group] - gains[:, None, group]
-        added += weight * np.maximum(step, 0.0)
+        added += weight * np.maximum(gains[None, documents, group] - gains[:, None, group], 0.0)
         after += strides[group] * np.maximum(places[None, documents, group], places[:, None, group])
     added[added <= 0] = -np.inf
     layers = [np.full(states, -np.inf)]

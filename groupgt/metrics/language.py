@@ -121,8 +121,7 @@ class Metric:
         >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
         ('AP', 'ndcg@10')
         """
-        is_ours = re.match(rf"{self.name}(?![A-Za-z0-9_-])", text)
-        return self.short(convention) if is_ours or not text else text
+        return self.short(convention) if re.match(rf"{self.name}(?![A-Za-z0-9_-])", text) or not text else text
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """Return one value per query, shape (Q,); callers mask the values of queries without groups."""
@@ -462,8 +461,7 @@ class _Parser:
             what = _lacks(f"{definition.name}.{convention}", absent, by_name)
             raise self.fail(f"{what}; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it")
         values = {name: self.read_value(by_name[name], text) for name, text in texts.items()}
-        differing = ((name, value) for name, value in values.items() if value != by_name[name].default)
-        return tuple(sorted(differing))
+        return tuple(sorted((name, value) for name, value in values.items() if value != by_name[name].default))
 
     def read_value(self, parameter: Parameter, text: str) -> float | str:
         if parameter.choices:

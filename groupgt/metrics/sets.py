@@ -103,8 +103,7 @@ def judged(hits: Hits, cut: Cut, negative: str = "False") -> Floats:
 def unjudged(hits: Hits, cut: Cut) -> Ints:
     """Count the results that are not judged, or have a negative grade, shape (Q,)."""
     rows = views.judged_results(hits)
-    count: Ints = cut.top - _count(hits, cut, rows.at(rows.gain >= 0))
-    return count
+    return cut.top - _count(hits, cut, rows.at(rows.gain >= 0))
 
 
 def unj(hits: Hits, cut: Cut) -> Floats:
@@ -140,8 +139,7 @@ def infap(hits: Hits, cut: Cut) -> Floats:
 def _above(query: Ints, flag: Bools, size: int) -> Ints:
     """Count the flagged rows above each row, within its query."""
     before = np.concatenate(([0], np.cumsum(np.bincount(query[flag], minlength=size))))
-    above: Ints = np.cumsum(flag) - flag - before[query]
-    return above
+    return np.cumsum(flag) - flag - before[query]
 
 
 def _weights(groups: Iterable[Group]) -> str:

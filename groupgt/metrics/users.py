@@ -106,8 +106,7 @@ def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
 
 
 def _explain_rbp(sheet: Sheet, p: float = 0.8, graded: str = "False") -> str:
-    highest = sheet.judgments.highest_grade if graded == "True" else None
-    return _weights(p, sheet.results, highest)
+    return _weights(p, sheet.results, sheet.judgments.highest_grade if graded == "True" else None)
 
 
 def _explain_residual(sheet: Sheet, p: float = 0.8) -> str:

@@ -163,8 +163,7 @@ def novel_results(hits: Hits) -> GainRows:
     """Return the results that cover a new group; `gain` is the highest grade among the newly covered groups."""
     rows = covered_groups(hits)
     starts = np.flatnonzero(changes(rows.query, rows.rank))
-    gain = np.maximum.reduceat(rows.grade, starts)
-    return GainRows(rows.query[starts], rows.rank[starts], rows.nth[starts], gain)
+    return GainRows(rows.query[starts], rows.rank[starts], rows.nth[starts], np.maximum.reduceat(rows.grade, starts))
 
 
 @_once
@@ -184,8 +183,7 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
 
 def _results(hits: Hits, rows: HitRows) -> GainRows:
     starts = np.flatnonzero(changes(rows.query, rows.rank))
-    grade = hits.judgments.document_grade[rows.document]
-    gain = np.maximum.reduceat(grade, starts)
+    gain = np.maximum.reduceat(hits.judgments.document_grade[rows.document], starts)
     query = rows.query[starts]
     return GainRows(query, rows.rank[starts], nth(query), gain)
 

@@ -16,17 +16,7 @@ from typing_extensions import Doc
 from groupgt.errors import ConfigError, RetrieverError, display, near_names
 from groupgt.options import Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import (
-    ABSENT,
-    SHOWN_CHARS,
-    IdField,
-    RetrieverPlugin,
-    ScoreField,
-    Send,
-    Timeout,
-    as_pairs,
-    value_at,
-)
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, Timeout, as_pairs, value_at
 from groupgt.retrievers.command import filled, last_words, program_of
 from groupgt.retrievers.http import is_url
 from groupgt.runtime import one_line
@@ -204,7 +194,7 @@ class Mcp(base.OneByOne):
         found = value_at(value, self.options.items) if self.options.items else value
         if isinstance(found, dict) and not self.options.items:
             lists = [part for part in found.values() if isinstance(part, list)]
-            if value_at(found, self.options.text_field or self.options.id_field) is not ABSENT:
+            if value_at(found, self.options.text_field or self.options.id_field) is not base.ABSENT:
                 lists.append([found])  # a single result
             found = lists[0] if len(lists) == 1 else found
         if not isinstance(found, list):
@@ -219,7 +209,7 @@ class Mcp(base.OneByOne):
             where = f"{self.options.text_field!r} (text_field)"
             raise RetrieverError(f"expected a result with a text as {where}, found {display(item, SHOWN_CHARS)}")
         score = value_at(item, self.options.score_field)
-        return {"text": text} | ({} if score is ABSENT else {"score": score})
+        return {"text": text} | ({} if score is base.ABSENT else {"score": score})
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> Any:

@@ -129,9 +129,7 @@ class Options(base.Options):
 
     def is_single(self, function: Callable[..., Any]) -> bool:
         """Return whether a function takes one query per call, as set or as its first parameter suggests."""
-        if self.each is not None:
-            return self.each
-        return bool(_single_parameter(function))
+        return self.each if self.each is not None else bool(_single_parameter(function))
 
 
 # Names of a first parameter that takes one query.

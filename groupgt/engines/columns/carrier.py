@@ -43,8 +43,7 @@ class ColumnCarrier(LocalCarrier):
             # Keys matched by name do not depend on the results, so runs share them.
             make_keys = partial(Keys, truth, matches)
             keys = truth.judgments.once("keys", make_keys) if isinstance(labeller, Named) else make_keys()
-            batches = Batches(columns, self.run.title, engine.ceiling)
-            ranked = self._hits(truth, keys, batches, policy)
+            ranked = self._hits(truth, keys, Batches(columns, self.run.title, engine.ceiling), policy)
         except InvalidRowError:
             return self.checked.label(truth, labeller, policy, engine)
         warn_if_empty(ranked, self.run.title)
@@ -195,8 +194,7 @@ class ColumnCarrier(LocalCarrier):
         return rows["doc"].to_list(), None if self.carries(CALLS) else (self.run.sign * rows["score"]).to_list()
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
-        lazy = self.columns.frame.select("qid", "doc").head(limit)
-        return results_by_query(self.columns.guard(lazy.collect))
+        return results_by_query(self.columns.guard(self.columns.frame.select("qid", "doc").head(limit).collect))
 
     def carries(self, field: str) -> bool:
         return field in self.columns.frame.collect_schema()

@@ -98,5 +98,4 @@ class Keys:
 
 
 def _code(hashes: Codes, query: Ints) -> Codes:
-    code: Codes = (query.view(np.uint64) << HALF) | (hashes >> HALF)
-    return code
+    return (query.view(np.uint64) << HALF) | (hashes >> HALF)
