@@ -136,8 +136,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command after checking that its options fit together and that it can write its output files."""
-        from groupgt.cli.needs import check_needs
-        from groupgt.cli.output import check_outputs
+        from groupgt.cli.output import check_needs, check_outputs
 
         check_outputs(ctx)
         check_needs(ctx)

@@ -82,15 +82,10 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
 
     if not count:
         return lists, 0
-    return (
-        Lists(
-            rankings,
-            None if lists.scores is None else shortened(lists.scores),
-            {unit: shortened(columns) for unit, columns in lists.lengths.items()},
-            {name: lambda read=read: shortened(read()) for name, read in lists.fields.items()},  # type: ignore[misc]  # bound now
-        ),
-        count,
-    )
+    scores = None if lists.scores is None else shortened(lists.scores)
+    lengths = {unit: shortened(columns) for unit, columns in lists.lengths.items()}
+    fields = {name: lambda read=read: shortened(read()) for name, read in lists.fields.items()}
+    return Lists(rankings, scores, lengths, fields), count
 
 
 def check_condensed(labeller: Labeller) -> None:
@@ -160,6 +155,4 @@ def condensed_ranking(ranking: Ranking, truth: GroundTruth, qid: str, policy: Po
 
 
 def _chosen(column: Any, mask: Bools) -> Any:
-    if isinstance(column, np.ndarray):
-        return column[mask]
-    return list(compress(column, mask.tolist()))
+    return column[mask] if isinstance(column, np.ndarray) else list(compress(column, mask.tolist()))

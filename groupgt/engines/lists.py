@@ -169,11 +169,9 @@ class ListCarrier(LocalCarrier):
                 cells = row.scores if field == SCORE and row.scores is not None else cells
                 values = [None] * len(row.ids) if cells is None else cells
                 chosen = [values[place] for place in places]
-                column += (
-                    chosen
-                    if field in (*UNITS, ORIGINAL_SCORE, SCORE)
-                    else [cell if isinstance(cell, str) else None for cell in chosen]
-                )
+                if field not in (*UNITS, ORIGINAL_SCORE, SCORE):
+                    chosen = [cell if isinstance(cell, str) else None for cell in chosen]
+                column += chosen
         query = np.repeat(np.arange(len(truth)), sizes).astype(np.int64)
         filled = {
             field: np.array(column, dtype=np.int64) if field in UNITS else column

@@ -23,9 +23,8 @@ import groupgt
 from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning, warn
 from groupgt.experiment.datasets import RetrievalInputs, read_retrieval_inputs
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.gate_checks import UNTIMED
 from groupgt.experiment.systems import System, combined, matching, trials_of
-from groupgt.experiment.timing import Timing
+from groupgt.experiment.timing import UNTIMED, Timing
 from groupgt.formats import corpus as corpus_reader
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers
@@ -115,10 +114,8 @@ class Task:
             determining["trial"] = self.trial
         # Which columns a function takes is known only once it is imported.
         sent = set(data.queries.columns if system.kind.imports_target else self.options.sends()) - {"qid"}
-        if sent:
-            determining["sent"] = {
-                name: data.column_digests.get(name) for name in sent
-            }  # an unknown one is refused later
+        if sent:  # an unknown one is refused later
+            determining["sent"] = {name: data.column_digests.get(name) for name in sent}
         if paths:
             determining["all questions"] = data.qids  # rows of files may be in their order
         return key_of(determining)
@@ -323,15 +320,11 @@ DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueEr
 def rows_of(answers: Answers) -> list[Any]:
     """Convert results to cache rows."""
     scores, texts, costs = answers.scores, answers.texts or {}, answers.costs
-    return [
-        [
-            qid,
-            ids,
-            None if scores is None else scores[qid],
-            *([texts.get(qid), costs.get(qid)] if texts or costs else []),
-        ]
-        for qid, ids in answers.ids.items()
-    ]
+    rows = []
+    for qid, ids in answers.ids.items():
+        more = [texts.get(qid), costs.get(qid)] if texts or costs else []
+        rows.append([qid, ids, None if scores is None else scores[qid], *more])
+    return rows
 
 
 def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:

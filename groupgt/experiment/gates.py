@@ -89,9 +89,8 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
         return replace(blank, problem="other machine", detail=timing.machine.get("node", "unknown"))
     value: float | None = getattr(timing, blank.metric)
     if value is None:
-        return replace(
-            blank, problem="not measured" if timing.machine and blank.metric not in COSTS else "no measurement"
-        )
+        is_timeless = not timing.machine or blank.metric in COSTS
+        return replace(blank, problem="no measurement" if is_timeless else "not measured")
     return _bounded(blank, value)
 
 

@@ -22,9 +22,8 @@ def schema_text() -> str:
     for kind, section in sections.items():
         names = {"enum": ours(kind)}
         # Plugins may add retrievers and labellers, so ours are examples.
-        definitions[section]["properties"]["use"] |= (
-            names if kind == "engine" else {"anyOf": [names, {"type": "string"}]}
-        )
+        use = names if kind == "engine" else {"anyOf": [names, {"type": "string"}]}
+        definitions[section]["properties"]["use"] |= use
         _add_options(kind, definitions, section, "with" if kind == "retriever" else f"{kind} with")
     evaluate = definitions["Evaluate"]["properties"]
     evaluate["tokenizer"] |= _tokenizers()

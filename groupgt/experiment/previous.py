@@ -203,15 +203,12 @@ class _Pairing:
         values: dict[str, Floats] = {text: np.full(len(self.truth), np.nan) for text in metrics}
         if not self.paired.any():
             return values
-        truth = self.truth
-        if not self.paired.all():
-            truth = truth.select(np.flatnonzero(self.paired).tolist())
+        truth = self.truth if self.paired.all() else self.truth.select(np.flatnonzero(self.paired).tolist())
         policy = replace(self.request.policy, extra="ignore")
+        request = replace(self.request, metrics=metrics, policy=policy, by=())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # suspicious data were reported then
-            evaluation = evaluate_run(
-                replace(self.request, metrics=metrics, policy=policy, by=()), truth, system.run, name
-            )
+            evaluation = evaluate_run(request, truth, system.run, name)
         self.again[name] = evaluation
         for text, column in values.items():
             column[self.paired] = evaluation.values[text]

@@ -68,8 +68,7 @@ def _upgrades(hits: Hits, gain: str) -> tuple[views.Rows, Floats]:
     added = np.empty(len(order))
     added[order] = step
     starts = views.changes(rows.query, rows.rank)
-    summed = total(np.cumsum(starts) - 1, judgments.weight[rows.group] * added, int(starts.sum()))
-    return rows.at(starts), summed
+    return rows.at(starts), total(np.cumsum(starts) - 1, judgments.weight[rows.group] * added, int(starts.sum()))
 
 
 def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:

@@ -261,8 +261,7 @@ def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Seq
 
 def _takes_k(text: str, metric: Metric) -> bool:
     """Return whether the common cutoffs apply to a metric: it accepts a cutoff and has none of its own."""
-    written = ALIASES.get(text.lower(), text)
-    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in written
+    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in ALIASES.get(text.lower(), text)
 
 
 def split_names(text: str) -> list[str]:

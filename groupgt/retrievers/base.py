@@ -214,8 +214,7 @@ def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[An
     except BaseException as error:  # neither a library's panic nor sys.exit in code of the user's is an `Exception`
         raise RetrieverError(f"{which}: {raised(error)}") from error
     took = 1000 * (time.perf_counter() - start)
-    spent = list(getattr(retriever, "spent", None) or [took])
-    return checked(system, qids, rankings, k), spent
+    return checked(system, qids, rankings, k), list(getattr(retriever, "spent", None) or [took])
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -207,16 +208,12 @@ class ColumnCarrier(LocalCarrier):
         if policy.duplicates == "drop":
             rows = rows.unique(["query", "doc"], keep="first", maintain_order=True)
         carried = [field for field in fields if self.carries(field)]
-        sorted_rows: pl.DataFrame = columns.guard(
-            lambda: rows.select("query", "doc", *carried).collect(engine="streaming")
-        )
-        cells = {
-            field: self._lengths(truth, sorted_rows, field) if field in UNITS else sorted_rows[field].to_list()
-            for field in carried
-        }
-        nothing = [None] * len(sorted_rows)
-        query = sorted_rows["query"].to_numpy().astype(np.int64)
-        return Flat(query, sorted_rows["doc"], {field: cells.get(field, nothing) for field in fields})
+        chosen = rows.select("query", "doc", *carried)
+        found: pl.DataFrame = columns.guard(lambda: chosen.collect(engine="streaming"))
+        cells: dict[str, Any] = {field: [None] * len(found) for field in fields}
+        for field in carried:
+            cells[field] = self._lengths(truth, found, field) if field in UNITS else found[field].to_list()
+        return Flat(found["query"].to_numpy().astype(np.int64), found["doc"], cells)
 
     def _lengths(self, truth: GroundTruth, rows: pl.DataFrame, unit: str) -> Ints:
         """Return a length column as whole numbers; raises `DataError` listing results with invalid lengths."""
