@@ -129,9 +129,8 @@ def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings:
         if option.name == "pairs" or option.name not in {*WITH_ACROSS, *settings}:
             is_option = isinstance(option, click.Option)
             spelled = option.opts[-1] if is_option else option.make_metavar(click.get_current_context())
-            raise ConfigError(
-                f"{spelled}: cannot be combined with --across, which compares the data sets of a result folder"
-            )
+            what = f"{spelled}: cannot be combined with --across, which compares the data sets of a result folder"
+            raise ConfigError(what)
     from groupgt.results.folder import ResultFolder, folders_of
     from groupgt.results.merge import across_in
 

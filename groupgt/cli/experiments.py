@@ -219,9 +219,8 @@ def report_command(
             names = ", ".join(dict.fromkeys(result.name for result in results))
             raise ConfigError(f"--history: expected result folders of one experiment, found {names}")
         if baseline is not None:
-            raise ConfigError(
-                "--baseline: cannot be combined with --history, which compares every run with the one before"
-            )
+            what = "--baseline: cannot be combined with --history, which compares every run with the one before"
+            raise ConfigError(what)
         policy = results[-1].manifest.policy
         how = described(chosen)
         footer = f"change and p ({how}; not corrected) compare each run with the one before; policy {policy}"

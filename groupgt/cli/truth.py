@@ -280,9 +280,8 @@ def import_autorag(project: Path, target: Path) -> None:
     imported = import_project(project, target)
     out.say_wrote(target, counted(imported.systems, "system"), f". Run it with: groupgt run {target}")
     reproduced = imported.means - len(imported.different)
-    out.say(
-        f"{part_of(reproduced, imported.means, 'mean', 'stored by AutoRAG is', 'stored by AutoRAG are')} reproduced"
-    )
+    what = f"{part_of(reproduced, imported.means, 'mean', 'stored by AutoRAG is', 'stored by AutoRAG are')} reproduced"
+    out.say(what)
     for line in imported.left:
         out.say(f"left out: {line}")
     for line in imported.different:
@@ -294,9 +293,8 @@ def _truth_format_of(path: Path) -> str:
     ending = path.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
         endings = listed(f".{name}" for name in TRUTH_ENDINGS)
-        raise ConfigError(
-            f"--output {path}: expected a file that ends in {endings}, found {path.suffix or 'no ending'}"
-        )
+        what = f"--output {path}: expected a file that ends in {endings}, found {path.suffix or 'no ending'}"
+        raise ConfigError(what)
     return ending
 
 

@@ -359,9 +359,8 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
         if name in os.environ and is_free(path):
             document.secrets[os.environ[name]] = f"${{env:{name}}}"
         if filled_in is None:
-            document.fault(
-                path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
-            )
+            what = f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
+            document.fault(path, what)
             document.partial.add(path)
             return ""
         return filled_in

@@ -126,9 +126,8 @@ class Metric:
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """Return one value per query, shape (Q,); callers mask the values of queries without groups."""
         if self.passes is not None:
-            raise MetricError(
-                f"metric {str(self)!r}: expected at least {max(self.passes[1], 2)} trials, found a single run"
-            )
+            what = f"metric {str(self)!r}: expected at least {max(self.passes[1], 2)} trials, found a single run"
+            raise MetricError(what)
         check_sets([self], hits.judgments.alternative_set is not None)
         return self.formula.function(hits.at_level(self.level), cut or self.cut(hits), **dict(self.parameters))
 
@@ -405,9 +404,8 @@ class _Parser:
     def read_convention(self, definition: Definition, written: str | None, parameters: Mapping[str, str]) -> str | None:
         if None in definition.formulas:
             if written is not None:
-                raise self.fail(
-                    f"{definition.name} is the same under all conventions, so it takes none; write {definition.name}"
-                )
+                what = f"{definition.name} is the same under all conventions, so it takes none; write {definition.name}"
+                raise self.fail(what)
             return None
         chosen = written or self.convention
         if chosen == AUTO:

@@ -303,9 +303,8 @@ def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
         if isinstance(result, dict):
             doc_id, score = value_at(result, id_field), value_at(result, score_field)
             if doc_id is ABSENT:
-                raise RetrieverError(
-                    f"expected a result with {id_field!r} (id_field), found {display(result, SHOWN_CHARS)}"
-                )
+                what = f"expected a result with {id_field!r} (id_field), found {display(result, SHOWN_CHARS)}"
+                raise RetrieverError(what)
             result = doc_id if score is ABSENT else (doc_id, score)
         results.append(result)
     return results
@@ -332,9 +331,8 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
     if not isinstance(rankings, (list, tuple)):
         raise RetrieverError(f"system {name!r}: expected a list of rankings, found {type(rankings).__name__}")
     if len(rankings) != len(qids):
-        raise RetrieverError(
-            f"system {name!r}: expected {len(qids):,} rankings, one per query, found {len(rankings):,}"
-        )
+        what = f"system {name!r}: expected {len(qids):,} rankings, one per query, found {len(rankings):,}"
+        raise RetrieverError(what)
     ids: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
     texts: dict[str, list[str]] = {}

@@ -62,9 +62,8 @@ class Options(base.Options):
         """Yield an error for a column that a program without input would not receive."""
         for name in self.send if self.is_for_each() else ():
             if not any(f"{{{name}}}" in argument for argument in self.command):
-                yield Clash(
-                    "send", f"expected {{{name}}} in an argument, because the program is started for each query"
-                )
+                what = f"expected {{{name}}} in an argument, because the program is started for each query"
+                yield Clash("send", what)
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
@@ -126,9 +125,8 @@ class Command(base.OneByOne):
             raise RetrieverError(f"{what}; write other messages to standard error") from None
         ranking = value.get("results") if isinstance(value, dict) else value
         if not isinstance(ranking, list):
-            raise RetrieverError(
-                f'expected a list of results, or {{"results": […]}}, found {display(value, SHOWN_CHARS)}'
-            )
+            what = f'expected a list of results, or {{"results": […]}}, found {display(value, SHOWN_CHARS)}'
+            raise RetrieverError(what)
         results: base.Ranking = as_pairs(value, self.options.id_field, self.options.score_field)
         return results
 
@@ -167,9 +165,8 @@ class Command(base.OneByOne):
         if not self.lines.empty():
             if line := self.lines.get():
                 more = display(line.decode("utf-8", "replace"), SHOWN_CHARS)
-                raise RetrieverError(
-                    f"expected one line per query, but found a second line for the previous query: {more}"
-                )
+                what = f"expected one line per query, but found a second line for the previous query: {more}"
+                raise RetrieverError(what)
             raise self._ended(process.wait(self.options.timeout))
         try:
             process.stdin.write(f"{as_json(values)}\n".encode())  # type: ignore[union-attr]  # it is a pipe

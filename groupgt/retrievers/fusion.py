@@ -206,9 +206,8 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
         raise RetrieverError("convex fusion needs the scores of its inputs, but one has none; use rrf")
     floor = np.array(options.least or least, dtype=np.float64)  # None becomes NaN
     if options.normalization == "theoretical" and (len(floor) != len(inputs) or np.isnan(floor).any()):
-        raise RetrieverError(
-            "theoretical normalization needs the minimum score of each input; set them all with `least`"
-        )
+        what = "theoretical normalization needs the minimum score of each input; set them all with `least`"
+        raise RetrieverError(what)
     missing = np.zeros((len(inputs), len(flat.qids)))
     if not len(flat.rank):
         return _fused(flat, flat.scores, missing, k)

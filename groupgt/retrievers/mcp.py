@@ -169,9 +169,8 @@ class Mcp(base.OneByOne):
         listing = ", ".join(f"{name}({', '.join(schema.get('properties', {}))})" for name, schema in schemas.items())
         name, given = self.options.tool, self.arguments
         if name not in schemas:
-            raise ConfigError(
-                f"tool: there is no tool {name!r}{near_names(name, schemas)}; the server has {listing or 'none'}"
-            )
+            what = f"tool: there is no tool {name!r}{near_names(name, schemas)}; the server has {listing or 'none'}"
+            raise ConfigError(what)
         schema = schemas[name]
         taken = schema.get("properties", {})
         missing = [key for key in schema.get("required", ()) if key not in given]

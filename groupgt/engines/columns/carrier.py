@@ -132,9 +132,8 @@ class ColumnCarrier(LocalCarrier):
         """Raise `DataError` for rows whose document, start and end do not form a valid span."""
         for name in ("start", "end"):
             if not schema[name].is_numeric():
-                raise DataError(
-                    f"{self.run.title}: expected whole numbers in the {name!r} column, found {schema[name]}"
-                )
+                what = f"{self.run.title}: expected whole numbers in the {name!r} column, found {schema[name]}"
+                raise DataError(what)
         start, end = (pl.col(name).cast(pl.Float64) for name in ("start", "end"))
         sound = (start >= 0) & (end >= start) & (end <= FARTHEST) & (start == start.floor()) & (end == end.floor())
         if "document" in schema:
