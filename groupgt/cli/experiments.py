@@ -111,9 +111,8 @@ def run_command(
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignores further interrupts
         bar.ended()
-        out.say(
-            "interrupted; finished retrievals are cached. To continue with answers of code and services, add --resume"
-        )
+        what = "interrupted; finished retrievals are cached"
+        out.say(f"{what}. To continue with answers of code and services, add --resume")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
     out.write_file(summary_path, lambda path: write_text(path, summary(outcome) + "\n"))
@@ -232,23 +231,19 @@ def report_command(
     out.write_file(page, lambda path: write_bytes(path, page_bytes(merged_page(comparisons, results, metric))))
     if style == "json":
         out.show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})
-        return
-    if style == "csv":
+    elif style == "csv":
         out.show_csv(*stacked((dataset, comparison.csv_rows()) for dataset, comparison in comparisons.items()))
-        return
-    blocks: list[Item] = []
-    for dataset, comparison in comparisons.items():
-        if len(comparisons) > 1:
-            blocks.append(f"dataset {dataset}")
-        blocks += comparison.blocks()
-    out.show_document(blocks, style)
+    else:
+        blocks: list[Item] = []
+        for dataset, comparison in comparisons.items():
+            blocks += [f"dataset {dataset}"] if len(comparisons) > 1 else []
+            blocks += comparison.blocks()
+        out.show_document(blocks, style)
 
 
 def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
     if style == "json":
-        out.show_json(
-            {dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()}
-        )
+        out.show_json({name: [dict(zip(headers, row)) for row in rows] for name, (headers, rows) in grids.items()})
         return
     if style == "csv":
         out.show_csv(*stacked(grids.items()))

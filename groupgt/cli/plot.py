@@ -70,9 +70,8 @@ def plot_command(
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
     check_picture(output)
-    request = FigureRequest(
-        what, output, dataset, baseline, {k: value for k, value in settings.items() if value is not None}, shown
-    )
+    settings = {name: value for name, value in settings.items() if value is not None}
+    request = FigureRequest(what, output, dataset, baseline, settings, shown)
     is_folder = not inputs.run_paths or is_result_folder(inputs.truth_path)
     if dataset is not None and not is_folder:
         raise ConfigError("--dataset: TRUTH and RUNS are a single data set; remove this option")

@@ -44,10 +44,8 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
     is_kept = ~is_out.fill_null(value=False)
     removed = contents.frame.filter(~is_kept).select(pl.len())
     count = int(contents.guard(lambda: removed.collect(engine="streaming")).item())
-    columns = replace(
-        contents, frame=contents.frame.filter(is_kept), recheck=lambda: without_excluded(truth, contents.recheck())
-    )
-    return replace(run, contents=columns, excluded=run.excluded + count)
+    frame, recheck = contents.frame.filter(is_kept), lambda: without_excluded(truth, contents.recheck())
+    return replace(run, contents=replace(contents, frame=frame, recheck=recheck), excluded=run.excluded + count)
 
 
 def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lists, int]:

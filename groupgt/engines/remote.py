@@ -113,9 +113,8 @@ class SparkFrame(Frame):
         _same_python()
         names = list(columns)
         numbers = pa.array(range(len(tasks)), pa.int64())
-        sent = self.frame.sparkSession.createDataFrame(
-            pa.table({BUCKET: numbers, "task": pa.array(tasks, pa.binary())})
-        )
+        table = pa.table({BUCKET: numbers, "task": pa.array(tasks, pa.binary())})
+        sent = self.frame.sparkSession.createDataFrame(table)
         code = sql.crc32(_column(key).cast("string").cast("binary"))
         bucket = sql.coalesce(sql.pmod(code, sql.lit(len(tasks))), sql.lit(0)).cast("long")
         # Spark itself does not find columns with a dot in their name when it brings frames together.

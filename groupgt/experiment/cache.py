@@ -128,14 +128,8 @@ class Task:
     @property
     def about(self) -> dict[str, Any]:
         """A description of the task, stored in the cache."""
-        about = {
-            "experiment": self.experiment.title,
-            "dataset": self.dataset,
-            "system": self.name,
-            "use": self.system.config.use,
-            "depth": self.depth,
-            "questions": len(self.data.queries),
-        }
+        about: dict[str, Any] = {"experiment": self.experiment.title, "dataset": self.dataset, "system": self.name}
+        about |= {"use": self.system.config.use, "depth": self.depth, "questions": len(self.data.queries)}
         hidden: dict[str, Any] = self.experiment.hide.sure(about)
         return hidden
 
@@ -281,14 +275,9 @@ class AnswerCache:
     def write(self, task: Task, done: Done) -> None:
         """Store the results of a task, or raise `DataError` if writing fails."""
         if self.cache is not None:
-            about = {
-                **task.about,
-                "made": now(),
-                "timing": asdict(done.timing),
-                "seconds": done.seconds,
-                "earlier": None if done.earlier is None else asdict(done.earlier),
-            }
-            self.cache.write(task.key, about, rows_of(done.answers))
+            earlier = None if done.earlier is None else asdict(done.earlier)
+            about = {"made": now(), "timing": asdict(done.timing), "seconds": done.seconds, "earlier": earlier}
+            self.cache.write(task.key, task.about | about, rows_of(done.answers))
 
     def discard(self, task: Task) -> None:
         """Remove partial results that an earlier run of this process left and this run does not continue."""
@@ -363,8 +352,7 @@ class Used:
             return cls(None, [])
         tasks = needed(experiment, inputs)
         keys = {task.part_key for task in tasks} | {task.key for task in tasks if not task.system.is_requeried}
-        entries = [
-            entry for entry in cache.entries() if entry.key in keys or entry.about.get("experiment") == experiment.title
-        ]
+        entries = list(cache.entries())
         used = [entry for entry in entries if entry.key in keys]
-        return cls(cache, used, len(entries) - len(used))
+        others = [entry for entry in entries if entry.key not in keys]
+        return cls(cache, used, sum(entry.about.get("experiment") == experiment.title for entry in others))

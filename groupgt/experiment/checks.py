@@ -136,9 +136,8 @@ class Checks:
             self.fault(("compare", "test"), f"{test} needs SciPy: pip install 'groupgt[stats]'")
         if compare.across == "datasets":
             if compare.baseline not in self.config.datasets and self.document.is_sound("datasets"):
-                self.document.unknown(
-                    ("compare", "baseline"), compare.baseline, self.config.datasets, "one of the data sets: "
-                )
+                path, kind = ("compare", "baseline"), "one of the data sets: "
+                self.document.unknown(path, compare.baseline, self.config.datasets, kind)
         elif compare.baseline not in self.families.systems and not self.families.may_be(compare.baseline):
             self.document.unknown(("compare", "baseline"), compare.baseline, self.families.valid_names)
 

@@ -144,27 +144,23 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
     labeller = _labeller(experiment, name, judged)
     labeller.read(inputs.truth)  # reports invalid ground truth before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
+    request = Request.of(
+        list(experiment.metrics.values()),
+        convention=experiment.convention,
+        by=experiment.config.evaluate.by,
+        policy=experiment.policy,
+        labeller=labeller,
+        corpus=lengths.texts or None,
+        lengths=lengths,
+        engine=experiment.engine,
+        scores={name: system.config.scores for name, system in experiment.systems.items()},
+        **experiment.config.evaluate.options,
+    )
+    is_auto, audit = experiment.config.convention == "auto", _audit(experiment, name, inputs.truth)
+    request = replace(request, is_auto=is_auto, audit=audit)
+    corpus = None if dataset.corpus is None else Corpus.of(dict(lengths.texts))
     return Data(
-        truth=inputs.truth,
-        qids=inputs.qids,
-        corpus_digest=inputs.corpus_digest,
-        corpus=None if dataset.corpus is None else Corpus.of(dict(lengths.texts)),
-        request=replace(
-            Request.of(
-                list(experiment.metrics.values()),
-                convention=experiment.convention,
-                by=experiment.config.evaluate.by,
-                policy=experiment.policy,
-                labeller=labeller,
-                corpus=lengths.texts or None,
-                lengths=lengths,
-                engine=experiment.engine,
-                scores={name: system.config.scores for name, system in experiment.systems.items()},
-                **experiment.config.evaluate.options,
-            ),
-            is_auto=experiment.config.convention == "auto",
-            audit=_audit(experiment, name, inputs.truth),
-        ),
+        truth=inputs.truth, qids=inputs.qids, corpus_digest=inputs.corpus_digest, corpus=corpus, request=request
     )
 
 
@@ -298,9 +294,8 @@ def _check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document
 def _warn_of_depth(experiment: Experiment) -> None:
     """Warn about metrics whose cutoff exceeds the retrieval depth."""
     depth = experiment.config.evaluate.depth
-    deeper = [
-        text for text, metric in experiment.metrics.items() if isinstance(metric.cutoff, int) and metric.cutoff > depth
-    ]
+    cutoffs = {text: metric.cutoff for text, metric in experiment.metrics.items()}
+    deeper = [text for text, cutoff in cutoffs.items() if isinstance(cutoff, int) and cutoff > depth]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
         warn(f"evaluate.depth: {depth:,} results are retrieved, fewer than the cutoff of {', '.join(deeper)}")
 

@@ -124,12 +124,9 @@ class Experiment:
     def paths_of(self, system: str) -> list[str]:
         """Return the names of options that are set to file paths or to existing folders."""
         options = self.systems[system].options
-        return [
-            option.name
-            for option in options_of(type(options)).values()
-            if (value := getattr(options, option.name))
-            and (option.is_path or (option.is_folder and self.at(value).is_dir()))
-        ]
+        named = [(option, getattr(options, option.name)) for option in options_of(type(options)).values()]
+        folders = {option.name for option, value in named if value and option.is_folder and self.at(value).is_dir()}
+        return [option.name for option, value in named if value and (option.is_path or option.name in folders)]
 
 
 def load(

@@ -78,15 +78,10 @@ def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: s
         if "matrix" in definitions[section]["properties"]:
             # Options may be under `matrix` instead, so none is required under `with`.
             options.pop("required", None)
-            swept = {
-                key: {
-                    "description": option["description"],
-                    "type": "array",
-                    "minItems": 1,
-                    "items": {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"},
-                }
-                for key, option in options["properties"].items()
-            }
+            swept = {}
+            for key, option in options["properties"].items():
+                items = {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"}
+                swept[key] = {"description": option["description"], "type": "array", "minItems": 1, "items": items}
             keys["matrix"] = {"properties": swept, "additionalProperties": False}
         is_used = {"properties": {"use": {"const": name}}, "required": ["use"]}
         definitions[section]["allOf"].append({"if": is_used, "then": {"properties": keys}})

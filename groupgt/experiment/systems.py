@@ -39,10 +39,9 @@ def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str,
     plain: dict[str, KeyPath] = {key: ("systems", family, "with", key) for key in config.with_}
     keys = list(config.matrix)
     for positions in product(*(range(len(values)) for values in config.matrix.values())):
-        swept = {key: config.matrix[key][position] for key, position in zip(keys, positions)}
-        paths: dict[str, KeyPath] = {
-            key: ("systems", family, "matrix", key, position) for key, position in zip(keys, positions)
-        }
+        chosen = dict(zip(keys, positions))
+        swept = {key: config.matrix[key][position] for key, position in chosen.items()}
+        paths: dict[str, KeyPath] = {key: ("systems", family, "matrix", key, at) for key, at in chosen.items()}
         labels = ",".join(f"{key}={label(value)}" for key, value in swept.items())
         yield f"{family}[{labels}]" if keys else family, {**config.with_, **swept}, {**plain, **paths}
 
@@ -286,10 +285,8 @@ class Families:
             if key in config.with_:
                 self.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one of the two", key=True)
             if any(filled[:4] == (*path, "matrix", key) for filled in self.document.written):
-                what = (
-                    "sweep values become part of system names, which are shown; set environment variables under `with`"
-                )
-                self.fault((*path, "matrix", key), what, key=True)
+                what = "sweep values become part of system names, which are shown"
+                self.fault((*path, "matrix", key), f"{what}; set environment variables under `with`", key=True)
             labels = [label(value) for value in values]
             for position, text in enumerate(labels):
                 if text in labels[:position]:

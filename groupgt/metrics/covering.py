@@ -74,9 +74,8 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
         closed, shared = judgments.once(("coverage gains", gain), lambda: _closed_form(judgments, gain))
         values = closed.discounted(judgments, discount, cut.ideal)
         if len(shared):
-            starts, sums = judgments.once(
-                ("coverage sums", gain, discount), lambda: _solved(judgments, shared, gain, discount)
-            )
+            key = ("coverage sums", gain, discount)
+            starts, sums = judgments.once(key, lambda: _solved(judgments, shared, gain, discount))
             deepest = np.diff(starts) - 1
             depth = deepest if cut.ideal is None else np.minimum(deepest, cut.ideal[shared])
             values[shared] = sums[starts[:-1] + depth]

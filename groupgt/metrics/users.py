@@ -140,13 +140,10 @@ def _explain_compat(sheet: Sheet, p: float = 0.95, normalize: str = "True") -> s
 
 
 def _weights(p: float, results: Sequence[tuple[int, float]], highest: float | None = None) -> str:
-    terms = (
-        times(
-            1 if highest in (None, grade) else f"{number(grade)}/{number(highest)}",
-            f"{number(p)}**{rank - 1}" if rank > 1 else 1,
-        )
-        for rank, grade in results
-    )
+    terms = []
+    for rank, grade in results:
+        share = 1 if highest in (None, grade) else f"{number(grade)}/{number(highest)}"
+        terms.append(times(share, f"{number(p)}**{rank - 1}" if rank > 1 else 1))
     return f"(1-{number(p)}) * ({plus(terms)})" if results else "0"
 
 

@@ -52,12 +52,9 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
             f"judged_only=True is set for {', '.join(only)}{beside}; "
             "to apply it to all metrics, use the unjudged=drop policy instead"
         )
-    if policy.duplicates != "keep":
-        return
-    refused = [
-        text for text, metric in metrics.items() if metric.convention != "autorag" and not metric.definition.reads_texts
-    ]
-    if refused:
+    reading_ids = {text: metric for text, metric in metrics.items() if not metric.definition.reads_texts}
+    refused = [text for text, metric in reading_ids.items() if metric.convention != "autorag"]
+    if policy.duplicates == "keep" and refused:
         raise ConfigError(
             "duplicates=keep reproduces AutoRAG and requires the autorag convention, not "
             f"{', '.join(refused)}; choose duplicates=penalize"

@@ -91,13 +91,8 @@ def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
 
 def _hit_rows(hits: Hits, chosen: Bools) -> HitRows:
     judgments, alternative = hits.judgments, hits.alternative[chosen]
-    return HitRows(
-        hits.query[chosen],
-        hits.rank[chosen],
-        hits.group[chosen],
-        judgments.alternative_document[alternative],
-        judgments.alternative_grade[alternative],
-    )
+    place = hits.query[chosen], hits.rank[chosen], hits.group[chosen]
+    return HitRows(*place, judgments.alternative_document[alternative], judgments.alternative_grade[alternative])
 
 
 @_once

@@ -196,10 +196,5 @@ class Command(base.OneByOne):
         return RetrieverError(ended(status) + last_words(self.errors))
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    Command,
-    summary="A program in any language that answers queries with lines of JSON.",
-    corpus=False,
-    runs_code=True,
-)
+SUMMARY = "A program in any language that answers queries with lines of JSON."
+PLUGIN = RetrieverPlugin(Options, Command, summary=SUMMARY, corpus=False, runs_code=True)

@@ -227,12 +227,5 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
     return values[name] if template == f"{{{name}}}" and name in values else filled(template, values)
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    Mcp,
-    summary="The search tool of an MCP server, over standard input and output or HTTP.",
-    corpus=False,
-    modules={"mcp": "mcp"},
-    live=True,
-    probed=True,
-)
+SUMMARY = "The search tool of an MCP server, over standard input and output or HTTP."
+PLUGIN = RetrieverPlugin(Options, Mcp, summary=SUMMARY, corpus=False, modules={"mcp": "mcp"}, live=True, probed=True)

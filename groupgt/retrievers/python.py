@@ -386,10 +386,5 @@ def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
     return [result_of(cell) or base.as_list(cell) for cell in cells]
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    made,
-    summary="Your function or class, or a retriever from LangChain, LlamaIndex or Haystack.",
-    corpus=False,
-    runs_code=True,
-)
+SUMMARY = "Your function or class, or a retriever from LangChain, LlamaIndex or Haystack."
+PLUGIN = RetrieverPlugin(Options, made, summary=SUMMARY, corpus=False, runs_code=True)

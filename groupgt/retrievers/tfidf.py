@@ -18,12 +18,8 @@ from groupgt.retrievers.vectors import products, unit
 Ngrams = Annotated[int, Ge(1), Le(5)]
 Stopwords = Literal["none", "english"]
 # What both plug-ins have in common.
-BASELINE: dict[str, Any] = {
-    "libraries": ("scikit-learn", "scipy"),
-    "modules": {"sklearn": "retrieval"},
-    "cheap": True,
-    "note": "weak baseline",
-}
+BASELINE: dict[str, Any] = {"cheap": True, "note": "weak baseline", "modules": {"sklearn": "retrieval"}}
+BASELINE |= {"libraries": ("scikit-learn", "scipy")}
 
 
 @dataclass(frozen=True)
