@@ -131,10 +131,8 @@ class Bar:
         """Print a summary of the planned work and start the bar."""
         if not sys.stderr.isatty() or not queries:
             return
-        say(
-            f"{tables.counted(systems, 'system')}, {tables.counted(queries, 'query', 'queries')} to run"
-            + (f"; {kept:,} of {tables.counted(tasks, 'retrieval')} cached" if kept else "")
-        )
+        cached = f"; {kept:,} of {tables.counted(tasks, 'retrieval')} cached" if kept else ""
+        say(f"{tables.counted(systems, 'system')}, {tables.counted(queries, 'query', 'queries')} to run{cached}")
         self.bar = _bar(total=queries, unit="q")
 
     def started(self, task: str) -> None:

@@ -65,10 +65,8 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
         count += len(kept) - sum(kept)
         kept_of[str(key)] = kept
         cells = plain(ranking)
-        if isinstance(cells, Mapping):
-            rankings[key] = dict(compress(cells.items(), kept))
-        else:
-            rankings[key] = list(compress(cells, kept))
+        is_mapping = isinstance(cells, Mapping)
+        rankings[key] = dict(compress(cells.items(), kept)) if is_mapping else list(compress(cells, kept))
 
     def shortened(columns: Mapping[Any, Sequence[Any]]) -> dict[Any, Sequence[Any]]:
         """Return columns without the cells of removed results; columns with a different length stay unchanged."""

@@ -73,11 +73,8 @@ def _negated_columns(columns: Columns) -> Columns | None:
     if columns.guard(lambda: only_ranks.collect(engine="streaming")).item():
         return None
     names = {"score", ORIGINAL_SCORE} & set(columns.frame.collect_schema())
-    return replace(
-        columns,
-        frame=columns.frame.with_columns(-pl.col(*sorted(names))),
-        recheck=lambda: with_distances(columns.recheck()),
-    )
+    frame, recheck = columns.frame.with_columns(-pl.col(*sorted(names))), lambda: with_distances(columns.recheck())
+    return replace(columns, frame=frame, recheck=recheck)
 
 
 # --- Contradictions.

@@ -35,15 +35,11 @@ def schema_text() -> str:
         "anyOf": [presets, {"properties": {"preset": presets, **fields}, "additionalProperties": False}],
         "description": evaluate["policy"]["description"],
     }
-    document = {**heading("experiment"), "$defs": definitions, **schema}
+    heading = {"$schema": DRAFT, "$id": "urn:groupgt:schema:experiment", "title": "groupgt experiment"}
+    document = {**heading, "$defs": definitions, **schema}
     _describe_branches(document)
     _choose_branches(document)
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-
-
-def heading(name: str) -> dict[str, str]:
-    """Return the keys that identify the schema."""
-    return {"$schema": DRAFT, "$id": f"urn:groupgt:schema:{name}", "title": f"groupgt {name}"}
 
 
 def _describe_branches(schema: Any) -> None:

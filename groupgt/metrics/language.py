@@ -278,11 +278,8 @@ def split_names(text: str) -> list[str]:
 
 def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
     """Replace named metric sets, such as `official` and `iprec11`, with their members."""
-    return [
-        member
-        for text in texts
-        for member in (SETS.get(text.strip().lower(), (text,)) if isinstance(text, str) else (text,))
-    ]
+    members = (SETS.get(text.strip().lower(), (text,)) if isinstance(text, str) else (text,) for text in texts)
+    return list(chain.from_iterable(members))
 
 
 def list_metrics() -> list[Definition]:

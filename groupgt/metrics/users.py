@@ -27,10 +27,8 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
         at = int(np.argmax(judgments.alternative_grade))
         qid = judgments.qid(int(judgments.alternative_query[at]))
         grade = judgments.alternative_grade[at]
-        raise MetricError(
-            f"query {qid!r}: err expects grades up to max_grade={max_grade:g}, found {grade:g}; "
-            f"write err(max_grade={grade:g})"
-        )
+        what = f"err expects grades up to max_grade={max_grade:g}, found {grade:g}; write err(max_grade={grade:g})"
+        raise MetricError(f"query {qid!r}: {what}")
     rows = views.relevant_results(hits)
     # (2^grade − 1) / 2^max_grade, without overflow.
     stop = np.array([2.0 ** (grade - max_grade) - 2.0**-max_grade for grade in rows.gain.tolist()])

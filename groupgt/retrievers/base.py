@@ -390,10 +390,8 @@ def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
         return
     shown_ids = ", ".join(map(shown, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(returned):
-        raise RetrieverError(
-            f"system {name!r}: none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}; expected "
-            f"ids such as {shown(min(corpus_ids))}"
-        )
+        what = f"none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}"
+        raise RetrieverError(f"system {name!r}: {what}; expected ids such as {shown(min(corpus_ids))}")
     verb = "is" if len(absent) == 1 else "are"
     text = f"system {name!r}: {len(absent):,} of the {len(returned):,} ids it returns {verb} not in the corpus: "
     warn(text + shown_ids, "unknown ids")

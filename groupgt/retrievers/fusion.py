@@ -214,10 +214,8 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
     floors = floor[flat.source]
     if options.normalization == "theoretical" and (flat.scores < floors).any():
         row = int((flat.scores < floors).argmax())
-        raise RetrieverError(
-            f"least: expected scores of at least {floors[row]:g} from input {flat.source[row] + 1}, found "
-            f"{flat.scores[row]:g} (query {flat.qids[flat.query[row]]!r})"
-        )
+        where = f"input {flat.source[row] + 1}, found {flat.scores[row]:g} (query {flat.qids[flat.query[row]]!r})"
+        raise RetrieverError(f"least: expected scores of at least {floors[row]:g} from {where}")
     # The number of the (input, query) of each result, and the start of each such list.
     lists = flat.source * len(flat.qids) + flat.query
     _, starts, segment = np.unique(lists, return_index=True, return_inverse=True)

@@ -104,10 +104,8 @@ class LSA:
         most = min(matrix.shape) - 1
         dimensions = options.dimensions or max(1, min(DIMENSIONS, most))
         if dimensions > most:
-            raise RetrieverError(
-                f"dimensions: expected at most {most:,} for a corpus of {matrix.shape[0]:,} documents and "
-                f"{matrix.shape[1]:,} words, found {dimensions:,}"
-            )
+            corpus = f"a corpus of {matrix.shape[0]:,} documents and {matrix.shape[1]:,} words"
+            raise RetrieverError(f"dimensions: expected at most {most:,} for {corpus}, found {dimensions:,}")
         self.reduced = TruncatedSVD(dimensions, random_state=setting.seed)
         self.documents = unit(self.reduced.fit_transform(matrix))
 

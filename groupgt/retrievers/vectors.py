@@ -177,10 +177,8 @@ class Dense:
         """Return the vectors of the given queries, checked to have as many dimensions as the documents."""
         vectors = self.queries.of(queries)
         if vectors.shape[1] != self.documents.shape[1]:
-            raise RetrieverError(
-                f"{self.options.queries or self.options.model}: expected {self.documents.shape[1]:,} dimensions, "
-                f"as in the documents, found {vectors.shape[1]:,}"
-            )
+            what = f"expected {self.documents.shape[1]:,} dimensions, as in the documents, found {vectors.shape[1]:,}"
+            raise RetrieverError(f"{self.options.queries or self.options.model}: {what}")
         return self.scaled(vectors)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:

@@ -94,12 +94,8 @@ class ColumnCarrier(LocalCarrier):
         return [truth.index[qid] for qid in repeated["qid"].unique().to_list()]
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        columns = replace(
-            self.columns,
-            frame=self._renamed(labeller),
-            recheck=lambda: self.checked.rename(truth, labeller, policy),
-            tie="own",
-        )
+        frame, recheck = self._renamed(labeller), lambda: self.checked.rename(truth, labeller, policy)
+        columns = replace(self.columns, frame=frame, recheck=recheck, tie="own")
         return replace(self.run, contents=columns, original=self.run)
 
     def _renamed(self, labeller: Labeller) -> pl.LazyFrame:
