@@ -10,36 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from groupgt.cli import output as out
 from groupgt.cli.help import command
-from groupgt.cli.inputs import (
-    NO_RUNS,
-    Inputs,
-    input_options,
-    is_result_folder,
-    refuse_reading,
-    typed,
-    typed_parameters,
-)
+from groupgt.cli.inputs import NO_RUNS, Inputs, input_options, is_result_folder, refuse_reading, typed, typed_parameters
 from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, SORT, TRUTH, option_of
-from groupgt.cli.output import (
-    PER_QUERY,
-    Decorator,
-    default_option,
-    details_option,
-    file_option,
-    format_option,
-    prepared,
-    repeatable_option,
-    show,
-    show_beside,
-    show_result,
-    table_option,
-    together,
-    write_file,
-    write_table,
-    write_values,
-    written_option,
-)
 from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, baseline_of, comparison_of
 from groupgt.comparison.settings import Settings
@@ -52,11 +26,11 @@ if TYPE_CHECKING:
     from groupgt.comparison.correlation import Correlation
 
 
-def setting_options(*names: str, overriding: bool = False) -> Decorator:
+def setting_options(*names: str, overriding: bool = False) -> out.Decorator:
     """Add an option for each setting, or only for the given names. `overriding` options have no default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
     others = {"default": None, "show_default": False} if overriding else {}
-    return together(*(option_of(setting, **others) for setting in settings))
+    return out.together(*(option_of(setting, **others) for setting in settings))
 
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with (default: the first).")
@@ -73,33 +47,33 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
     help="With a result folder as TRUTH, compare each system on every data set with itself on the --baseline data set.",
 )
 @setting_options()
-@file_option(
+@out.file_option(
     "--annotator",
     "annotators",
     multiple=True,
     help="Another annotator's ground truth for the same queries; repeatable. Differences are then averaged over "
     "annotators, and intervals and p-values include their disagreement.",
 )
-@PER_QUERY
-@table_option("--failures", help="Write the groups that each run covers: .csv, .jsonl or .parquet.")
-@written_option("--html", "page", help="Write an HTML report as one self-contained page.")
-@written_option("--summary", help="Write a Markdown summary with the verdict and the changes, for a pull request.")
+@out.PER_QUERY
+@out.table_option("--failures", help="Write the groups that each run covers: .csv, .jsonl or .parquet.")
+@out.written_option("--html", "page", help="Write an HTML report as one self-contained page.")
+@out.written_option("--summary", help="Write a Markdown summary with the verdict and the changes, for a pull request.")
 @SORT
-@default_option(
+@out.default_option(
     "--digits",
     type=click.IntRange(1, 12),
     metavar="N",
     default=3,
     help="Digits after the decimal point, with --format latex_booktabs.",
 )
-@repeatable_option(
+@out.repeatable_option(
     "--against",
     metavar="NAME",
     help="With --format latex_booktabs, mark values that differ significantly from this run with a superscript; "
     "repeatable (default: the baseline).",
 )
-@format_option
-@details_option
+@out.format_option
+@out.details_option
 @input_options(EVALUATION, ONE_CONVENTION)
 def compare_command(
     inputs: Inputs,
@@ -124,7 +98,7 @@ def compare_command(
     queries, and the score of an oracle that picks the best run for each query.
     """
     if across is not None:
-        prepared(_across(inputs, baseline, primary, settings), style)()
+        out.prepared(_across(inputs, baseline, primary, settings), style)()
         return
     if settings["pairs"] and style == "csv":
         raise ConfigError("--pairs: not available as CSV; use --format json")
@@ -133,14 +107,14 @@ def compare_command(
         comparison = comparison.sorted_by(sort)
     # Nothing is written if there is an error, and nothing is printed if writing fails.
     if style == PAPER:
-        print_it: Callable[[], None] = partial(show, comparison.to_latex(digits=digits, against=against))
+        print_it: Callable[[], None] = partial(out.show, comparison.to_latex(digits=digits, against=against))
     else:
-        print_it = prepared(comparison, style)
-    write_file(page, lambda path: comparison.to_html(path, corpus=inputs.texts))
-    write_file(summary, lambda path: write_text(path, comparison.summary() + "\n"))
-    write_values(per_query, list(comparison.evaluations.values()))
+        print_it = out.prepared(comparison, style)
+    out.write_file(page, lambda path: comparison.to_html(path, corpus=inputs.texts))
+    out.write_file(summary, lambda path: write_text(path, comparison.summary() + "\n"))
+    out.write_values(per_query, list(comparison.evaluations.values()))
     if comparison.failures is not None:
-        write_table(failures, comparison.failures.rows)
+        out.write_table(failures, comparison.failures.rows)
     print_it()
 
 
@@ -155,9 +129,8 @@ def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings:
         if option.name == "pairs" or option.name not in {*WITH_ACROSS, *settings}:
             is_option = isinstance(option, click.Option)
             spelled = option.opts[-1] if is_option else option.make_metavar(click.get_current_context())
-            raise ConfigError(
-                f"{spelled}: cannot be combined with --across, which compares the data sets of a result folder"
-            )
+            what = f"{spelled}: cannot be combined with --across, which compares the data sets of a result folder"
+            raise ConfigError(what)
     from groupgt.results.folder import ResultFolder, folders_of
     from groupgt.results.merge import across_in
 
@@ -172,11 +145,7 @@ def _as_typed(settings: dict[str, Any], compare: dict[str, Any]) -> dict[str, An
 
 
 def _comparison(
-    inputs: Inputs,
-    baseline: str | None,
-    primary: str | None,
-    settings: dict[str, Any],
-    others: Sequence[Path] = (),
+    inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any], others: Sequence[Path] = ()
 ) -> Comparison:
     """Compare the runs with the baseline, or raise `ConfigError` if there is only one run."""
     inputs.check(also_read=others)
@@ -206,10 +175,10 @@ def _comparison(
 @click.option(
     "--difference", type=float, metavar="D", help="The difference to detect (default: the observed difference)."
 )
-@default_option("--power", type=float, default=0.8, help="Target power.")
+@out.default_option("--power", type=float, default=0.8, help="Target power.")
 @setting_options("test", "alpha", "correction")
-@format_option
-@details_option
+@out.format_option
+@out.details_option
 @input_options(EVALUATION, ONE_CONVENTION)
 def power_command(
     inputs: Inputs,
@@ -239,16 +208,16 @@ def power_command(
         gates = list(in_folder(folder, Settings(**_as_typed({**settings, "seed": 0}, folder.compare))))
     if gates and len(inputs.runs) < 2:
         inputs.check()
-        show("\n".join(gates))
+        out.show("\n".join(gates))
         return
     # No confidence interval is shown: one resample is enough.
     comparison = _comparison(inputs, baseline, primary, {**settings, "resamples": 1, "seed": 0})
     if inputs.audit is not None:
-        show_result(comparison.audit_power(), style)
+        out.show_result(comparison.audit_power(), style)
         return
-    show_result(comparison.power(difference=difference, power=power), style)
+    out.show_result(comparison.power(difference=difference, power=power), style)
     for line in gates:
-        show_beside(line, style)
+        out.show_beside(line, style)
 
 
 # The metric of commands that need one.
@@ -257,8 +226,8 @@ DEFAULT = "ndcg@10"
 
 @command("correlate")
 @setting_options("alpha", "resamples", "seed")
-@format_option
-@details_option
+@out.format_option
+@out.details_option
 @input_options(TRUTH, RUNS, METRICS, LABELLER, ONE_CONVENTION)
 def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
     """Correlate the order of systems under two ground truths or metrics, and list the pairs of systems that swap.
@@ -268,7 +237,7 @@ def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
     Two result folders are compared by the metric from -m, or by their primary metrics. One result folder needs two
     metrics. For ground truths, the default metric is ndcg@10.
     """
-    show_result(correlated(inputs, **settings), style)
+    out.show_result(correlated(inputs, **settings), style)
 
 
 def correlated(inputs: Inputs, **settings: Any) -> Correlation:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from groupgt.cli import output as out
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, name_and_path
 from groupgt.cli.options import (
@@ -24,22 +25,6 @@ from groupgt.cli.options import (
     TOOLS,
     TRUTH,
 )
-from groupgt.cli.output import (
-    FILE,
-    PER_QUERY,
-    default_option,
-    details_option,
-    format_option,
-    repeatable_option,
-    screen,
-    show_json,
-    show_result,
-    table_option,
-    write_file,
-    write_table,
-    write_values,
-    written_option,
-)
 from groupgt.errors import GroupgtWarning
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.runs import Evaluations
@@ -50,11 +35,11 @@ from groupgt.model.values import SCORE, UNITS
 
 
 @command("evaluate")
-@PER_QUERY
-@written_option("--html", "page", help="Write an HTML report as one self-contained page.")
+@out.PER_QUERY
+@out.written_option("--html", "page", help="Write an HTML report as one self-contained page.")
 @SORT
-@format_option
-@details_option
+@out.format_option
+@out.details_option
 @input_options(EVALUATION, SEVERAL_CONVENTIONS)
 def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, sort: str | None, style: str) -> None:
     """Compute metrics for RUNS (files, folders or globs; each file is one run) against the ground truth in TRUTH.
@@ -72,15 +57,15 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         comparison_of(by_name, next(iter(by_name)), Settings()).to_html(path, corpus=inputs.texts)
 
-    write_file(page, write_page)
-    write_values(per_query, evaluations)
+    out.write_file(page, write_page)
+    out.write_values(per_query, evaluations)
     result = Evaluations.of(evaluations, inputs.conventions)
-    show_result(result if sort is None else result.sorted_by(sort), style)
+    out.show_result(result if sort is None else result.sorted_by(sort), style)
 
 
 @command("explain")
 @click.option("--query", "qid", required=True, metavar="ID", help="The query to explain.")
-@default_option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@out.default_option("--format", "style", type=click.Choice(["text", "json"]), default="text")
 @input_options(TRUTH, ONE_RUN, METRICS, SEVERAL_CONVENTIONS, LABELLER, BUDGETS)
 def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     """Show how each metric is calculated for one query, with its hits and a worked example of each formula."""
@@ -90,23 +75,23 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     name = inputs.named_runs[0][0]
     evaluation = evaluate_run(inputs.request_for(metrics, inputs.conventions[0]), inputs.truth, inputs.run, name)
     if style == "json":
-        show_json(evaluation.explain_dict(qid))
+        out.show_json(evaluation.explain_dict(qid))
     else:
         from groupgt.report.explain import explanation
 
         metrics_shown = list(evaluation.metrics.values())
-        click.echo(explanation(evaluation, qid, metrics_shown, inputs.lengths.texts or None, screen()))
+        click.echo(explanation(evaluation, qid, metrics_shown, inputs.lengths.texts or None, out.screen()))
 
 
 @command("misses")
-@default_option(
+@out.default_option(
     "--worst",
     type=click.IntRange(min=1),
     metavar="N",
     default=20,
     help="Number of queries to list; with several runs, number of groups.",
 )
-@default_option(
+@out.default_option(
     "-k",
     "k",
     type=click.IntRange(min=1),
@@ -114,8 +99,8 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     default=10,
     help="Cutoff: a group is covered if it has a hit in the top k.",
 )
-@format_option
-@details_option
+@out.format_option
+@out.details_option
 @input_options(TRUTH, RUNS, LABELLER)
 def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     """List the groups that the worst queries miss, with the rank of their first hit, and how well groups are covered.
@@ -126,20 +111,20 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))
-    show_result(Misses.of(evaluations, k, worst, inputs.texts, inputs.shown), style)
+    out.show_result(Misses.of(evaluations, k, worst, inputs.texts, inputs.shown), style)
 
 
 @command("depth")
-@repeatable_option("--share", "shares", metavar="S", help="Fractions of queries, such as 0.5,0.9 (default: 0.9).")
-@default_option(
+@out.repeatable_option("--share", "shares", metavar="S", help="Fractions of queries, such as 0.5,0.9 (default: 0.9).")
+@out.default_option(
     "--unit",
     type=click.Choice(["results", *UNITS, SCORE]),
     default="results",
     help="Unit of the cutoff. `score` finds score thresholds at which unanswerable queries return no results.",
 )
-@default_option("--confidence", type=float, default=0.95, help="Confidence level.")
-@format_option
-@details_option
+@out.default_option("--confidence", type=float, default=0.95, help="Confidence level.")
+@out.format_option
+@out.details_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
 def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence: float, style: str) -> None:
     """Find how deep you must look, in results or another unit, until a given fraction of queries is complete.
@@ -154,21 +139,21 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
         from groupgt.evaluation.thresholds import thresholds_of
 
         inputs.check()
-        show_result(thresholds_of(inputs.evaluations(inputs.request_for([METRIC])), fractions), style)
+        out.show_result(thresholds_of(inputs.evaluations(inputs.request_for([METRIC])), fractions), style)
         return
     check_depth(fractions, unit, confidence)
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([METRIC]))
     depths = depths_of(evaluations, fractions, unit=unit, confidence=confidence, lengths=inputs.lengths)
     if style == "json":
-        show_json(depths.to_dict()["depths"])
+        out.show_json(depths.to_dict()["depths"])
     else:
-        show_result(depths, style)
+        out.show_result(depths, style)
 
 
 @command("stages")
-@table_option("--groups", help="Write one row per group with its stages: .csv, .jsonl or .parquet.")
-@format_option
+@out.table_option("--groups", help="Write one row per group with its stages: .csv, .jsonl or .parquet.")
+@out.format_option
 @input_options(TRUTH, BY, LABELLER, TOOLS)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
 def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, style: str) -> None:
@@ -182,18 +167,18 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
     named = [(name, *cut_of(str(path))) for name, path in map(name_and_path, runs)]
     inputs.check(also_read=[Path(path) for _, path, _ in named])
     stages = stages_of(inputs.request_for([METRIC]), inputs.truth, named)
-    write_table(groups, stages.csv_rows)
-    show_result(stages, style)
+    out.write_table(groups, stages.csv_rows)
+    out.show_result(stages, style)
 
 
 @command("outcomes")
-@click.option("--oracle", type=FILE, help="Judged answers to the same queries, generated from gold context.")
-@default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff for completeness.")
-@default_option("--confidence", type=float, default=0.95, help="Confidence level.")
-@format_option
-@details_option
+@click.option("--oracle", type=out.FILE, help="Judged answers to the same queries, generated from gold context.")
+@out.default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff for completeness.")
+@out.default_option("--confidence", type=float, default=0.95, help="Confidence level.")
+@out.format_option
+@out.details_option
 @input_options(TRUTH, THE_RUN, LABELLER)
-@click.argument("answers", metavar="ANSWERS", type=FILE)
+@click.argument("answers", metavar="ANSWERS", type=out.FILE)
 def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int, confidence: float, style: str) -> None:
     """Show how often answers are correct when retrieval is complete, and when it is not.
 
@@ -208,12 +193,12 @@ def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int,
     judged = read_answers(answers, inputs.columns_of(answers))
     gold = None if oracle is None else read_answers(oracle, inputs.columns_of(oracle))
     evaluation = evaluate_run(request, inputs.truth, inputs.run, inputs.named_runs[0][0])
-    show_result(outcomes_of(evaluation, k, judged, gold, confidence), style)
+    out.show_result(outcomes_of(evaluation, k, judged, gold, confidence), style)
 
 
 @command("identify")
-@format_option
-@details_option
+@out.format_option
+@out.details_option
 @input_options(TRUTH, THE_RUN, METRIC, LABELLER)
 @click.argument("number", metavar="NUMBER")
 def identify_command(inputs: Inputs, number: str, style: str) -> None:
@@ -229,7 +214,7 @@ def identify_command(inputs: Inputs, number: str, style: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GroupgtWarning)  # each policy would repeat the warnings about suspicious data
         result = identified(inputs.truth, inputs.run, number, inputs.request_for(), names)
-    show_result(result, style)
+    out.show_result(result, style)
 
 
 FRACTIONS = "expected numbers above 0, at most 1, such as 0.5,0.9 or 90%"

@@ -10,28 +10,11 @@ from typing import Any
 
 import click
 
+from groupgt.cli import output as out
 from groupgt.cli.compare import setting_options
 from groupgt.cli.help import command
 from groupgt.cli.inputs import CACHE
 from groupgt.cli.options import SORT
-from groupgt.cli.output import (
-    FILE,
-    Waiting,
-    details_option,
-    file_option,
-    format_option,
-    output_option,
-    repeatable_option,
-    say,
-    show,
-    show_beside,
-    show_csv,
-    show_document,
-    show_json,
-    show_rows,
-    write_file,
-    written_option,
-)
 from groupgt.cli.reports import REPORTS, ReportingCommand
 from groupgt.errors import ConfigError, near_names
 from groupgt.private import Hide, private_messages
@@ -41,24 +24,18 @@ from groupgt.runtime import TRACEBACK
 
 
 @click.command("run", cls=ReportingCommand)
-@click.argument("config", type=FILE)
+@click.argument("config", type=out.FILE)
 @click.option("--dry-run", is_flag=True, help="Check the file and print the plan without retrieving anything.")
-@repeatable_option(
+@out.repeatable_option(
     "--set", "changes", metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
 )
-@repeatable_option("--only", metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable.")
+@out.repeatable_option("--only", metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable.")
 @click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    default=1,
-    metavar="N",
-    help="Number of parallel retrieval processes.",
+    "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
 )
 @click.option("--refresh", is_flag=True, help="Ignore the cache: retrieve, label and build everything again.")
 @click.option(
-    "--reuse",
-    is_flag=True,
-    help="Reuse earlier answers from your code and services, and request only missing ones.",
+    "--reuse", is_flag=True, help="Reuse earlier answers from your code and services, and request only missing ones."
 )
 @click.option(
     "--resume",
@@ -71,7 +48,7 @@ from groupgt.runtime import TRACEBACK
     is_flag=True,
     help="Allow the file to run code: `use: python`, plug-ins, programs and scripts that build data.",
 )
-@file_option(
+@out.file_option(
     "--against",
     metavar="FOLDER",
     help="Compare every system with its results in this result folder, or in the newest result folder inside it.",
@@ -82,16 +59,16 @@ from groupgt.runtime import TRACEBACK
     help="Allow --against without an earlier run, for example in a first run. Gates against it are skipped.",
 )
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
-@output_option("Folder for results (default: the one named in CONFIG).", type=FILE)
-@file_option("--junit", help="Write the gate results as JUnit XML.")
-@file_option(
+@out.output_option("Folder for results (default: the one named in CONFIG).", type=out.FILE)
+@out.file_option("--junit", help="Write the gate results as JUnit XML.")
+@out.file_option(
     "--summary",
     "summary_path",
     help="Write a short Markdown summary with the verdict, gates and changes, for a CI job or a pull request.",
 )
-@file_option("--metrics-json", help="Write the means as one flat JSON object, for MLflow, Weights & Biases or DVC.")
-@format_option
-@details_option
+@out.file_option("--metrics-json", help="Write the means as one flat JSON object, for MLflow, Weights & Biases or DVC.")
+@out.format_option
+@out.details_option
 def run_command(
     config: Path,
     dry_run: bool,
@@ -134,20 +111,21 @@ def run_command(
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignores further interrupts
         bar.ended()
-        say("interrupted; finished retrievals are cached. To continue with answers of code and services, add --resume")
+        what = "interrupted; finished retrievals are cached"
+        out.say(f"{what}. To continue with answers of code and services, add --resume")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
-    write_file(summary_path, lambda path: write_text(path, summary(outcome) + "\n"))
-    write_file(metrics_json, lambda path: write_text(path, json_text(outcome.to_metrics()) + "\n"))
-    write_file(junit, lambda path: write_text(path, junit_report(outcome) + "\n"))
+    out.write_file(summary_path, lambda path: write_text(path, summary(outcome) + "\n"))
+    out.write_file(metrics_json, lambda path: write_text(path, json_text(outcome.to_metrics()) + "\n"))
+    out.write_file(junit, lambda path: write_text(path, junit_report(outcome) + "\n"))
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
     hide = outcome.experiment.hide
-    say(hide.message(f"wrote results to {outcome.folder}{page}"))
+    out.say(hide.message(f"wrote results to {outcome.folder}{page}"))
     if hint := ways_to_keep(outcome):
-        say(hide.sure(hint))
+        out.say(hide.sure(hint))
     for gate in outcome.gates:
         if not gate.passed:
-            say(hide.sure(f"gate {gate.gate} failed: {gate_reason(gate)}"))
+            out.say(hide.sure(f"gate {gate.gate} failed: {gate_reason(gate)}"))
     if not outcome.passed:
         raise SystemExit(1)
 
@@ -161,17 +139,17 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
 
     experiment = made.experiment
     previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
-    show_rows(made.headers, made.rows, style)
+    out.show_rows(made.headers, made.rows, style)
     if style not in ("json", "csv") and any(row[made.headers.index("calls")] for row in made.rows):
-        show("calls: batches of queries (or of pairs, for a labeller), and queries run one by one for timing")
+        out.show("calls: batches of queries (or of pairs, for a labeller), and queries run one by one for timing")
     for text in made.unchecked:
-        say(f"not checked without --allow-code: {text}")
+        out.say(f"not checked without --allow-code: {text}")
     if made.left is not None:
-        say(experiment.hide.sure(could_resume(made.left)))
+        out.say(experiment.hide.sure(could_resume(made.left)))
     if previous is not None:
-        say(experiment.hide.sure(will_compare(previous, experiment)))
+        out.say(experiment.hide.sure(will_compare(previous, experiment)))
     for line in in_experiment(experiment, made.datasets, against if previous is not None and previous.name else None):
-        show_beside(experiment.hide.sure(line), style)
+        out.show_beside(experiment.hide.sure(line), style)
 
 
 def _show_outcome(outcome: Any, style: str) -> None:
@@ -180,18 +158,18 @@ def _show_outcome(outcome: Any, style: str) -> None:
     from groupgt.report.times import from_cache, reused
 
     if style == "json":
-        show_json({**results_of(outcome), "times": timings_of(outcome)})
+        out.show_json({**results_of(outcome), "times": timings_of(outcome)})
     elif style == "csv":
-        show_csv(*means_grid(outcome))
+        out.show_csv(*means_grid(outcome))
     else:
         line = outcome.experiment.hide.sure(from_cache(outcome))
         # Results that were not examined matter; results that are the same as new ones do not.
         below = [line if reused(outcome) else Detail(line)] if line else []
-        show_document([*items(outcome, timed=True), *below], style, outcome.experiment.title)
+        out.show_document([*items(outcome, timed=True), *below], style, outcome.experiment.title)
 
 
 @command("report")
-@click.argument("folders", nargs=-1, required=True, type=FILE)
+@click.argument("folders", nargs=-1, required=True, type=out.FILE)
 @click.option(
     "--history", "as_history", is_flag=True, help="Show how the best system changed over time, with one row per run."
 )
@@ -202,12 +180,12 @@ def _show_outcome(outcome: Any, style: str) -> None:
     help="The metric to show (default: all metrics; in a history, the primary metric).",
 )
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
-@written_option("--html", "page", help="Write an HTML report of the comparison as one self-contained page.")
+@out.written_option("--html", "page", help="Write an HTML report of the comparison as one self-contained page.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @SORT
-@format_option
-@details_option
-@Waiting()
+@out.format_option
+@out.details_option
+@out.Waiting()
 def report_command(
     folders: tuple[Path, ...],
     as_history: bool,
@@ -234,16 +212,14 @@ def report_command(
         if as_history and value is not None:
             raise ConfigError(f"{option}: not available with --history; remove one of the two")
     results = read_folders(folders_of(folders))
-    named = {name: value for name, value in settings.items() if value is not None}
-    chosen = replace(settings_of(results), **named)
+    chosen = replace(settings_of(results), **{name: value for name, value in settings.items() if value is not None})
     if as_history:
         if len({result.name for result in results}) > 1:
             names = ", ".join(dict.fromkeys(result.name for result in results))
             raise ConfigError(f"--history: expected result folders of one experiment, found {names}")
         if baseline is not None:
-            raise ConfigError(
-                "--baseline: cannot be combined with --history, which compares every run with the one before"
-            )
+            what = "--baseline: cannot be combined with --history, which compares every run with the one before"
+            raise ConfigError(what)
         policy = results[-1].manifest.policy
         how = described(chosen)
         footer = f"change and p ({how}; not corrected) compare each run with the one before; policy {policy}"
@@ -252,38 +228,36 @@ def report_command(
     comparisons = merged(results, chosen, baseline, [metric] if metric else (), compared_metrics(results))
     if sort is not None:
         comparisons = {dataset: comparison.sorted_by(sort) for dataset, comparison in comparisons.items()}
-    write_file(page, lambda path: write_bytes(path, page_bytes(merged_page(comparisons, results, metric))))
+    out.write_file(page, lambda path: write_bytes(path, page_bytes(merged_page(comparisons, results, metric))))
     if style == "json":
-        show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})
-        return
-    if style == "csv":
-        show_csv(*stacked((dataset, comparison.csv_rows()) for dataset, comparison in comparisons.items()))
-        return
-    blocks: list[Item] = []
-    for dataset, comparison in comparisons.items():
-        if len(comparisons) > 1:
-            blocks.append(f"dataset {dataset}")
-        blocks += comparison.blocks()
-    show_document(blocks, style)
+        out.show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})
+    elif style == "csv":
+        out.show_csv(*stacked((dataset, comparison.csv_rows()) for dataset, comparison in comparisons.items()))
+    else:
+        blocks: list[Item] = []
+        for dataset, comparison in comparisons.items():
+            blocks += [f"dataset {dataset}"] if len(comparisons) > 1 else []
+            blocks += comparison.blocks()
+        out.show_document(blocks, style)
 
 
 def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
     if style == "json":
-        show_json({dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()})
+        out.show_json({name: [dict(zip(headers, row)) for row in rows] for name, (headers, rows) in grids.items()})
         return
     if style == "csv":
-        show_csv(*stacked(grids.items()))
+        out.show_csv(*stacked(grids.items()))
         return
     blocks: list[Item] = []
     for dataset, (headers, rows) in grids.items():
         lines = [[*row[:-3], signed(row[-3]), small(row[-2]), row[-1]] for row in rows]
         blocks += [f"dataset {dataset}", (headers, lines)] if len(grids) > 1 else [(headers, lines)]
-    show_document([*blocks, footer], style)
+    out.show_document([*blocks, footer], style)
 
 
 @command("init")
-@click.argument("folder", metavar="[DIR]", type=FILE, default=Path())
-@file_option(
+@click.argument("folder", metavar="[DIR]", type=out.FILE, default=Path())
+@out.file_option(
     "--from-autorag",
     "project",
     metavar="PROJECT",
@@ -304,16 +278,16 @@ def init_command(folder: Path, project: Path | None) -> None:
     from groupgt.experiment.starter import FILES, write_starter
 
     for path in write_starter(folder):
-        show(f"{path}: {FILES[path.name]}")
-    show("the coverage convention counts each group once; use autorag or trec to reproduce those tools' numbers")
-    show(f"now run: groupgt run {folder / 'experiment.yaml'}")
+        out.show(f"{path}: {FILES[path.name]}")
+    out.show("the coverage convention counts each group once; use autorag or trec to reproduce those tools' numbers")
+    out.show(f"now run: groupgt run {folder / 'experiment.yaml'}")
 
 
 @command("cache")
-@click.argument("place", metavar="[CONFIG|FOLDER]", type=FILE, default=CACHE)
+@click.argument("place", metavar="[CONFIG|FOLDER]", type=out.FILE, default=CACHE)
 @click.option("--clear", is_flag=True, help="Delete the listed runs.")
-@repeatable_option("--only", metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
-@format_option
+@out.repeatable_option("--only", metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
+@out.format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List or clear the cached runs that CONFIG would use, or all runs in a cache folder."""
     from groupgt.experiment.cache import Used
@@ -337,20 +311,20 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
         if clear and cache is not None:
             for entry in entries:
                 cache.remove(entry.key)
-            say(f"removed {counted(len(entries), 'run')}, {sum(entry.size for entry in entries):,} bytes")
+            out.say(f"removed {counted(len(entries), 'run')}, {sum(entry.size for entry in entries):,} bytes")
             return
         if used.others and cache is not None:
             more = counted(used.others, "more cached run", "more cached runs")
             verb = "does" if used.others == 1 else "do"
             where = f"list all with: groupgt cache {cache.folder}"
-            say(hide(f"{more} of this experiment {verb} not match its current configuration; {where}"))
+            out.say(hide(f"{more} of this experiment {verb} not match its current configuration; {where}"))
         headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
         keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
         rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in entries]
         if not rows:
-            say(hide("no cached runs" + ("" if cache is None else f" in {cache.folder}")))
+            out.say(hide("no cached runs" + ("" if cache is None else f" in {cache.folder}")))
         if rows or style in ("json", "csv"):
-            show_rows(headers, sorted(rows, key=str), style, keep=3)
+            out.show_rows(headers, sorted(rows, key=str), style, keep=3)
 
 
 @command("schema")

@@ -21,19 +21,8 @@ GROUPS = {
     ),
     "Input": (
         *("--truth-format", "--columns", "--where", "--policy", "--run-format", "--tool-span", "--scores", "--parts"),
-        "--memory",
-        *(
-            "--names",
-            "--system",
-            "--runs",
-            "--dataset",
-            "--labeller",
-            "--with",
-            "--corpus",
-            "--allow-code",
-            "--tokenizer",
-        ),
-        *("--audit", "--assume-random", "--annotator"),
+        *("--memory", "--names", "--system", "--runs", "--dataset", "--labeller", "--with", "--corpus", "--allow-code"),
+        *("--tokenizer", "--audit", "--assume-random", "--annotator"),
     ),
     "Output": (
         *("--out", "--per-query", "--failures", "--html", "--junit", "--summary", "--metrics-json", "--report"),
@@ -44,66 +33,47 @@ GROUPS = {
 USED_MOST = (
     *("--metric", "-m", "-k", "--convention", "--baseline", "--near-duplicates", "--write", "--unit", "--query"),
     *("--history", "--from", "--to", "--kind", "--truth", "--accept", "--dry-run", "--set", "--only", "--runs"),
-    *(
-        "--by",
-        "--corpus",
-        "--columns",
-        "--html",
-        "--per-query",
-        "--out",
-        "--format",
-        "--sort",
-        "--labeller",
-        "--against",
-    ),
-    "--allow-code",
+    *("--by", "--corpus", "--columns", "--html", "--per-query", "--out", "--format", "--sort", "--labeller"),
+    *("--against", "--allow-code"),
 )
 MOST_SHOWN = 10
+# What follows the name of a command.
 EXAMPLES = {
-    "run": ("run experiment.yaml", "run experiment.yaml --dry-run --set seed=7"),
-    "evaluate": ("evaluate qa.jsonl bm25.trec -m recall@5,ndcg@10", "evaluate qa.jsonl bm25.trec dense.jsonl -m mrr"),
+    "run": ("experiment.yaml", "experiment.yaml --dry-run --set seed=7"),
+    "evaluate": ("qa.jsonl bm25.trec -m recall@5,ndcg@10", "qa.jsonl bm25.trec dense.jsonl -m mrr"),
     "compare": (
-        "compare qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
-        "compare qa.jsonl old=bm25.trec new=dense.jsonl -m ndcg@10,mrr --primary mrr",
+        "qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
+        "qa.jsonl old=bm25.trec new=dense.jsonl -m ndcg@10,mrr --primary mrr",
     ),
-    "explain": (
-        "explain qa.jsonl bm25.trec -m ndcg@3 --query q1",
-        "explain qa.jsonl bm25.trec -m mrr,map -k 3 --query q2",
-    ),
-    "correlate": ("correlate qa.jsonl other.jsonl runs -m ndcg@10", "correlate qa.jsonl runs -m ndcg@10,mrr"),
-    "misses": ("misses qa.jsonl bm25.trec -k 5", "misses qa.jsonl bm25.trec dense.jsonl --worst 20"),
-    "depth": ("depth qa.jsonl bm25.trec --share 80%,95%", "depth qa.jsonl bm25.trec dense.jsonl"),
+    "explain": ("qa.jsonl bm25.trec -m ndcg@3 --query q1", "qa.jsonl bm25.trec -m mrr,map -k 3 --query q2"),
+    "correlate": ("qa.jsonl other.jsonl runs -m ndcg@10", "qa.jsonl runs -m ndcg@10,mrr"),
+    "misses": ("qa.jsonl bm25.trec -k 5", "qa.jsonl bm25.trec dense.jsonl --worst 20"),
+    "depth": ("qa.jsonl bm25.trec --share 80%,95%", "qa.jsonl bm25.trec dense.jsonl"),
     "stages": (
-        "stages qa.jsonl bm25.trec@100 dense.jsonl@10",
-        "stages qa.jsonl retrieved=bm25.trec reranked=dense.jsonl --by n_groups",
+        "qa.jsonl bm25.trec@100 dense.jsonl@10",
+        "qa.jsonl retrieved=bm25.trec reranked=dense.jsonl --by n_groups",
     ),
-    "outcomes": (
-        "outcomes qa.jsonl bm25.trec answers.csv -k 10",
-        "outcomes qa.jsonl bm25.trec answers.csv --oracle gold.jsonl",
-    ),
-    "convert": ("convert bm25.trec run.jsonl --to jsonl", "convert qa.jsonl qa.parquet --to parquet"),
-    "identify": ("identify qa.jsonl bm25.trec 0.6667", "identify qa.jsonl bm25.trec 0.6667 -m recall"),
+    "outcomes": ("qa.jsonl bm25.trec answers.csv -k 10", "qa.jsonl bm25.trec answers.csv --oracle gold.jsonl"),
+    "convert": ("bm25.trec run.jsonl --to jsonl", "qa.jsonl qa.parquet --to parquet"),
+    "identify": ("qa.jsonl bm25.trec 0.6667", "qa.jsonl bm25.trec 0.6667 -m recall"),
     "power": (
-        "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
-        "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10 --difference 0.02",
+        "qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
+        "qa.jsonl bm25.trec dense.jsonl -m ndcg@10 --difference 0.02",
     ),
-    "report": ("report results/a results/b --html report.html", "report results --history"),
+    "report": ("results/a results/b --html report.html", "results --history"),
     "plot": (
-        "plot means qa.jsonl bm25.trec dense.jsonl -m ndcg@10 -o means.svg",
-        "plot groups qa.jsonl bm25.trec -m ndcg@10 -o groups.html",
+        "means qa.jsonl bm25.trec dense.jsonl -m ndcg@10 -o means.svg",
+        "groups qa.jsonl bm25.trec -m ndcg@10 -o groups.html",
     ),
     "judge": (
-        "judge queries.tsv --corpus corpus.jsonl --runs bm25.trec --out truth.jsonl",
-        "judge --audit qa.jsonl --corpus corpus.jsonl --sample 3 --out audited.jsonl",
+        "queries.tsv --corpus corpus.jsonl --runs bm25.trec --out truth.jsonl",
+        "--audit qa.jsonl --corpus corpus.jsonl --sample 3 --out audited.jsonl",
     ),
-    "check": ("check qa.jsonl bm25.trec", "check qa.jsonl --corpus corpus.jsonl", "check experiment.yaml"),
-    "rechunk": (
-        "rechunk qa.jsonl --from old.csv --to new.csv -o new.jsonl",
-        "rechunk qa.jsonl --from old.csv -o spans.jsonl",
-    ),
+    "check": ("qa.jsonl bm25.trec", "qa.jsonl --corpus corpus.jsonl", "experiment.yaml"),
+    "rechunk": ("qa.jsonl --from old.csv --to new.csv -o new.jsonl", "qa.jsonl --from old.csv -o spans.jsonl"),
     "agree": (
-        "agree qa.jsonl --annotator other.jsonl",
-        "agree qa.jsonl bm25.trec --labeller id --other text --corpus corpus.jsonl",
+        "qa.jsonl --annotator other.jsonl",
+        "qa.jsonl bm25.trec --labeller id --other text --corpus corpus.jsonl",
     ),
 }
 # What to write for an argument that is missing.
@@ -141,13 +111,16 @@ class Command(click.Command):
         """Return the help options, whichever context asks first."""
         return ["-h", "--help"]
 
+    def _examples(self) -> list[str]:
+        return [f"{self.name} {example}" for example in EXAMPLES.get(self.name or "", ())]
+
     def _short_help(self, ctx: click.Context) -> str:
         """Return a short help text: what the command does, an example and common options."""
         formatter = ctx.make_formatter()
         self.format_usage(ctx, formatter)
         formatter.write_paragraph()
         formatter.write_text((self.help or "").partition("\n")[0])
-        write_examples(formatter, EXAMPLES.get(self.name or "", ())[:1])
+        write_examples(formatter, self._examples()[:1])
         options = {param.opts[-1]: param for param in self.get_params(ctx)}
         records = [options[name].get_help_record(ctx) for name in USED_MOST if name in options][:MOST_SHOWN]
         with formatter.section("Common options"):
@@ -158,8 +131,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command after checking that its options fit together and that it can write its output files."""
-        from groupgt.cli.needs import check_needs
-        from groupgt.cli.output import check_outputs
+        from groupgt.cli.output import check_needs, check_outputs
 
         check_outputs(ctx)
         check_needs(ctx)
@@ -168,7 +140,7 @@ class Command(click.Command):
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does, followed by examples."""
         super().format_help_text(ctx, formatter)
-        write_examples(formatter, EXAMPLES.get(self.name or "", ()))
+        write_examples(formatter, self._examples())
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, followed by each option group."""

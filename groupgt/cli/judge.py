@@ -127,15 +127,13 @@ def judge_command(
     other_acts: dict[str, list[Act]] = {}
     if adjudicate is not None:
         other_acts, opinions, texts = _opinions(adjudicate, texts)
+    files = chain.from_iterable(map(run_paths, runs))
     plan = Plan(
         kind="audit" if audit is not None else "adjudicate" if adjudicate is not None else "judge",
         queries=texts,
         index=Index(read_corpus(corpus)),
         pool=rule,
-        runs=[
-            {qid: ids for qid, (ids, _) in all_rankings(Reading().results(path), Policy())}
-            for path in chain.from_iterable(map(run_paths, runs))
-        ],
+        runs=[{qid: ids for qid, (ids, _) in all_rankings(Reading().results(path), Policy())} for path in files],
         truth=base,
         prior=None if prior is None else Reading().truth(prior),
         blind=blind,
@@ -246,10 +244,9 @@ def _opinions(
             acts[by] = annotator_acts
     if len(acts) != len(paths):
         raise DataError(f"--adjudicate: expected the journals of two annotators, found {len(acts)}")
-    states = {
-        by: {qid: state for qid, state in replayed(annotator_acts).items() if state.status != OPEN}
-        for by, annotator_acts in acts.items()
-    }
+    states = {}
+    for by, annotator_acts in acts.items():
+        states[by] = {qid: state for qid, state in replayed(annotator_acts).items() if state.status != OPEN}
     first, second = states.values()
     both = [qid for qid in texts if qid in first and qid in second]
     differing = [qid for qid in both if difference(first[qid], second[qid]) is not None]

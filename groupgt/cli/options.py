@@ -8,18 +8,7 @@ from typing import Any
 import click
 
 from groupgt.cli.output import FILE, Decorator, default_option, repeatable_option, together
-from groupgt.evaluation.options import (
-    AuditOptions,
-    ConventionOptions,
-    CutoffOptions,
-    LabellerOptions,
-    OneRunOptions,
-    RunOptions,
-    Shell,
-    SliceOptions,
-    TruthOptions,
-    shell_of,
-)
+from groupgt.evaluation import options as declared
 from groupgt.formats.tokenizers import forms
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.options import Option, choices, note_in, options_of, plain_type
@@ -30,7 +19,7 @@ CLICKS = (bool, int, float)
 
 def option_of(option: Option, **others: Any) -> Decorator:
     """Create a command option from its declaration. `others` replace arguments of `click.option`."""
-    shell, kind = shell_of(option), plain_type(option.hint)
+    shell, kind = declared.shell_of(option), plain_type(option.hint)
     names = [shell.flag, option.name]
     facts: dict[str, Any] = {"help": shell.help or option.description, "metavar": shell.metavar}
     if shell.form == "file":
@@ -44,9 +33,9 @@ def option_of(option: Option, **others: Any) -> Decorator:
     return click.option(*names, **(facts | others))
 
 
-def options_in(declared: Any, *order: str | Decorator) -> Decorator:
+def options_in(kind: Any, *order: str | Decorator) -> Decorator:
     """Create command options for those in a class that have a `Shell`, first in this order, then all others."""
-    options = {name: option for name, option in options_of(declared).items() if note_in(option.notes, Shell)}
+    options = {name: option for name, option in options_of(kind).items() if note_in(option.notes, declared.Shell)}
     placed = [option_of(options.pop(item)) if isinstance(item, str) else item for item in order]
     return together(*placed, *map(option_of, options.values()))
 
@@ -57,12 +46,12 @@ def _one(_context: click.Context, _parameter: click.Parameter, run: Any) -> tupl
 
 _runs = partial(click.argument, "run_paths", type=FILE)
 _run = partial(_runs, callback=_one)
-_convention = options_of(ConventionOptions)["convention"]
+_convention = options_of(declared.ConventionOptions)["convention"]
 
 
-PARTS = option_of(options_of(OneRunOptions)["parts"])
+PARTS = option_of(options_of(declared.OneRunOptions)["parts"])
 _READING = options_in(
-    RunOptions,
+    declared.RunOptions,
     "run_format",
     PARTS,
     "scores",
@@ -77,14 +66,11 @@ NAMES = default_option(
 TRIALS = click.option(
     "--trials", "in_trials", is_flag=True, help="Treat runs with the same NAME as trials of one system."
 )
-OF_TRUTH = options_in(TruthOptions, "truth_format", "truth_columns", "where", "limit", "policy")
-TOOLS = option_of(options_of(RunOptions)["tool_spans"])
-COLUMNS = option_of(options_of(TruthOptions)["truth_columns"])
-CORPUS = option_of(options_of(LabellerOptions)["corpus"])
-TRUTH = together(
-    click.argument("truth_path", metavar="TRUTH", type=FILE),
-    OF_TRUTH,
-)
+OF_TRUTH = options_in(declared.TruthOptions, "truth_format", "truth_columns", "where", "limit", "policy")
+TOOLS = option_of(options_of(declared.RunOptions)["tool_spans"])
+COLUMNS = option_of(options_of(declared.TruthOptions)["truth_columns"])
+CORPUS = option_of(options_of(declared.LabellerOptions)["corpus"])
+TRUTH = together(click.argument("truth_path", metavar="TRUTH", type=FILE), OF_TRUTH)
 FOLDER = together(
     repeatable_option(
         "--system",
@@ -103,7 +89,7 @@ ONE_RUN = together(_run(metavar="RUN", required=False), _READING, FOLDER)
 MAYBE_RUN = together(_run(metavar="[RUN]", required=False), _READING)
 THE_RUN = together(_run(metavar="RUN"), _READING)
 LABELLER = options_in(
-    LabellerOptions,
+    declared.LabellerOptions,
     "labeller",
     repeatable_option(
         "--with",
@@ -124,7 +110,7 @@ BUDGETS = click.option("--tokenizer", metavar="NAME", help=f"Tokenizer: {', '.jo
 METRIC = repeatable_option(
     "-m", "--metric", "metric_texts", metavar="METRIC", help="Metrics, such as recall@5 or ndcg,mrr; repeatable."
 )
-METRICS = together(METRIC, options_in(CutoffOptions))
+METRICS = together(METRIC, options_in(declared.CutoffOptions))
 ONE_CONVENTION = option_of(_convention)
 SEVERAL_CONVENTIONS = option_of(
     _convention,
@@ -133,8 +119,8 @@ SEVERAL_CONVENTIONS = option_of(
     help=f"How metrics treat groups: {', '.join(CONVENTIONS)}, or several side by side; auto depends on the shape of "
     "TRUTH.",
 )
-BY = options_in(SliceOptions)
-AUDIT = options_in(AuditOptions)
+BY = options_in(declared.SliceOptions)
+AUDIT = options_in(declared.AuditOptions)
 SORT = click.option(
     "--sort", metavar="METRIC", help="Sort the runs by this metric, best first (default: in the order given)."
 )

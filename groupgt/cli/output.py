@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
@@ -112,9 +113,7 @@ def _is_colored(stream: Any) -> bool:
         return bool(color == "always")
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 class Bar:
@@ -132,10 +131,8 @@ class Bar:
         """Print a summary of the planned work and start the bar."""
         if not sys.stderr.isatty() or not queries:
             return
-        say(
-            f"{tables.counted(systems, 'system')}, {tables.counted(queries, 'query', 'queries')} to run"
-            + (f"; {kept:,} of {tables.counted(tasks, 'retrieval')} cached" if kept else "")
-        )
+        cached = f"; {kept:,} of {tables.counted(tasks, 'retrieval')} cached" if kept else ""
+        say(f"{tables.counted(systems, 'system')}, {tables.counted(queries, 'query', 'queries')} to run{cached}")
         self.bar = _bar(total=queries, unit="q")
 
     def started(self, task: str) -> None:
@@ -231,9 +228,7 @@ class _File(click.Path):
         if not str(value).strip():
             self.fail(f"expected the path of a file, found the empty string {value!r}", param, ctx)
         # Keeps the slashes of the URL in `NAME=URL` too.
-        if is_url(value) or is_url(str(value).partition("=")[2]):
-            return value
-        return super().convert(value, param, ctx)
+        return value if is_url(value) or is_url(str(value).partition("=")[2]) else super().convert(value, param, ctx)
 
 
 class _Written(_File):
@@ -365,6 +360,33 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
         if path.resolve() in taken:
             faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
         taken[path.resolve()] = f"{path}, which is written as well"
+    faults.stop(ConfigError)
+
+
+# For each command and option, the option that it goes with, and the value that this must have, if any.
+NEEDS: dict[tuple[str, str], str] = {
+    ("check", "--threshold"): "--near-duplicates",
+    ("check", "--write"): "--near-duplicates",
+    ("compare", "--digits"): "--format latex_booktabs",
+    ("compare", "--against"): "--format latex_booktabs",
+    ("judge", "--blind"): "--prior",
+    ("run", "--allow-no-previous"): "--against",
+}
+
+
+def check_needs(context: click.Context) -> None:
+    """Raise `ConfigError` for each typed option whose counterpart is missing."""
+    params = {option: param for param in context.command.params for option in param.opts}
+    faults = Faults()
+    for (command, option), needed in NEEDS.items():
+        if command != context.command.name:
+            continue
+        if context.get_parameter_source(params[option].name or "") is not ParameterSource.COMMANDLINE:
+            continue
+        other, _, value = needed.partition(" ")
+        found = context.params[params[other].name or ""]
+        if not (found == value if value else found):
+            faults.add(option, f"has no effect without {needed}; add it, or remove {option}")
     faults.stop(ConfigError)
 
 

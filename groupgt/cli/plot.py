@@ -37,8 +37,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 
 
 @command(
-    "plot",
-    epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items()),
+    "plot", epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items())
 )
 @click.argument("what", metavar="WHAT")
 @output_option("File to write: .svg, .png, .pdf, .html or .json.", required=True)
@@ -71,9 +70,8 @@ def plot_command(
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
     check_picture(output)
-    request = FigureRequest(
-        what, output, dataset, baseline, {k: value for k, value in settings.items() if value is not None}, shown
-    )
+    settings = {name: value for name, value in settings.items() if value is not None}
+    request = FigureRequest(what, output, dataset, baseline, settings, shown)
     is_folder = not inputs.run_paths or is_result_folder(inputs.truth_path)
     if dataset is not None and not is_folder:
         raise ConfigError("--dataset: TRUTH and RUNS are a single data set; remove this option")
@@ -111,8 +109,7 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
 
     inputs.check()
     baseline = baseline_of([name for name, _ in inputs.named_runs], request.baseline)
-    evaluations = inputs.evaluations_by_name(inputs.request)
-    table = comparison_of(evaluations, baseline, Settings(**request.settings))
+    table = comparison_of(inputs.evaluations_by_name(inputs.request), baseline, Settings(**request.settings))
     table = table.only(request.shown) if request.shown else table
     figure = _against_depth(inputs, request.what, table) or table.plot(request.what)
     if not table.has_tested:

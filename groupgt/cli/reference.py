@@ -91,20 +91,10 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
     meaning = (getdoc(plugin.options) or "") if plugin.options is not None else ""
     if style == "json":
         schema = {} if plugin.options is None else schema_of(plugin.options)["properties"]
-        show_json(
-            {
-                "kind": kind,
-                "name": name,
-                "summary": plugin.summary,
-                "needs": plugin.extras,
-                "runs_code": plugin.runs_code,
-                "meaning": meaning,
-                "options": [
-                    {**{key: getattr(option, key) for key in OPTION_KEYS}, "schema": schema[option.name]}
-                    for option in options
-                ],
-            }
-        )
+        keys = [{key: getattr(option, key) for key in OPTION_KEYS} for option in options]
+        described = [{**each, "schema": schema[each["name"]]} for each in keys]
+        facts = {"kind": kind, "name": name, "summary": plugin.summary, "needs": plugin.extras}
+        show_json({**facts, "runs_code": plugin.runs_code, "meaning": meaning, "options": described})
         return
     rows = [[option.name, option.expected, _default(option)] for option in options]
     if style == "csv":

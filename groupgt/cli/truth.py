@@ -9,25 +9,10 @@ from typing import Any
 
 import click
 
+from groupgt.cli import output as out
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, refuse, typed_parameters
 from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, OF_TRUTH, PARTS, TOOLS, TRUTH
-from groupgt.cli.output import (
-    FILE,
-    WRITTEN,
-    default_option,
-    details_option,
-    file_option,
-    format_option,
-    output_option,
-    say,
-    say_wrote,
-    show_result,
-    table_option,
-    write_file,
-    write_table,
-    written_option,
-)
 from groupgt.cli.reports import ReportingCommand
 from groupgt.curation.agree import agree
 from groupgt.curation.check import Check, checked
@@ -58,16 +43,18 @@ OF_EXPERIMENT = {"truth_path", "allow_code", "exit_zero", "junit", "style", "wid
 @click.option(
     "--near-duplicates", is_flag=True, help="Look in the corpus for unjudged near-duplicates of judged passages."
 )
-@default_option("--threshold", type=float, default=0.9, help="Minimum similarity of a near-duplicate.")
+@out.default_option("--threshold", type=float, default=0.9, help="Minimum similarity of a near-duplicate.")
 @click.option(
     "--write",
-    type=WRITTEN,
+    type=out.WRITTEN,
     help="With --near-duplicates, write them for review, as .csv or .jsonl; `convert --accept` adds those marked yes.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the check fails.")
-@written_option("--junit", help="Write the checks as JUnit XML, where problems that make the check fail are failures.")
-@format_option
-@details_option
+@out.written_option(
+    "--junit", help="Write the checks as JUnit XML, where problems that make the check fail are failures."
+)
+@out.format_option
+@out.details_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(
     inputs: Inputs,
@@ -97,7 +84,7 @@ def check_command(
 
         of_datasets = check_experiment(inputs.truth_path, allow_code=inputs.allow_code)
         for text in of_datasets.unchecked:
-            say(f"not checked: {text}")
+            out.say(f"not checked: {text}")
         _show_check(of_datasets, of_datasets.checks, of_datasets.name, junit, style)
         if of_datasets.fails and not exit_zero:
             raise SystemExit(1)
@@ -110,8 +97,8 @@ def check_command(
     path = inputs.truth_path
     findings = checked(str(path), inputs.truth, runs, inputs.request_for(), minimum, file=path)
     if write is not None:
-        write_table(write, lambda: (HEADERS, rows_of(findings.candidates)))
-        say_wrote(write, counted(len(findings.candidates), "candidate"))
+        out.write_table(write, lambda: (HEADERS, rows_of(findings.candidates)))
+        out.say_wrote(write, counted(len(findings.candidates), "candidate"))
     _show_check(findings, {"": findings}, Path(path).name, junit, style)
     if findings.fails and not exit_zero and write is None:
         raise SystemExit(1)
@@ -120,27 +107,29 @@ def check_command(
 def _show_check(result: Result, checks: Mapping[str, Check], name: str, junit: Path | None, style: str) -> None:
     from groupgt.report.curation import check_junit
 
-    show_result(result, style)
-    write_file(junit, lambda path: write_text(path, check_junit(name, checks) + "\n"))
+    out.show_result(result, style)
+    out.write_file(junit, lambda path: write_text(path, check_junit(name, checks) + "\n"))
 
 
 @command("rechunk")
-@file_option("--from", "old", help="Table or corpus of the chunks that TRUTH refers to.")
-@file_option("--to", "new", help="New chunks; omit them to get spans in documents instead.")
-@output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
+@out.file_option("--from", "old", help="Table or corpus of the chunks that TRUTH refers to.")
+@out.file_option("--to", "new", help="New chunks; omit them to get spans in documents instead.")
+@out.output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
 @click.option(
     "--method",
     type=click.Choice(WAYS),
     help="Match by spans or by text (default: spans if both tables have them, otherwise contained).",
 )
-@default_option(
+@out.default_option(
     "--min-overlap", type=float, default=0.5, help="Minimum fraction of an alternative that a chunk must cover (spans)."
 )
-@default_option("--threshold", type=float, default=0.9, help="Minimum similarity, with partial_ratio and token_recall.")
-@default_option("--unit", type=click.Choice(UNITS), default="chars", help="Unit of start and end.")
+@out.default_option(
+    "--threshold", type=float, default=0.9, help="Minimum similarity, with partial_ratio and token_recall."
+)
+@out.default_option("--unit", type=click.Choice(UNITS), default="chars", help="Unit of start and end.")
 @click.option("--drop-lost", is_flag=True, help="Drop queries that would lose an entire group.")
-@table_option("--report", help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
-@format_option
+@out.table_option("--report", help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
+@out.format_option
 @input_options(TRUTH)
 def rechunk_command(
     inputs: Inputs,
@@ -169,30 +158,25 @@ def rechunk_command(
         refuse(["threshold"], reason)
     if not by_spans:
         refuse(["min_overlap", "unit"], reason)
-    write_table(report, carried.carried_rows)
+    out.write_table(report, carried.carried_rows)
     if output is not None:
         _write_truth(output, carried.truth, out_format)
         notes = notes_of(output)
         notes.unlink(missing_ok=True)
-        write_table(notes if carried.weak else None, carried.weak_rows)
+        out.write_table(notes if carried.weak else None, carried.weak_rows)
     if carried.rows or style == "json":
-        show_result(carried, style)
+        out.show_result(carried, style)
 
 
 @command("agree")
-@file_option("--annotator", help="A second ground truth for the same queries.")
+@out.file_option("--annotator", help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
-@default_option("--worst", type=click.IntRange(min=0), metavar="N", default=20, help="Number of groups to list.")
-@table_option("--groups", help="Write the counts for each group: .csv, .jsonl or .parquet.")
-@format_option
+@out.default_option("--worst", type=click.IntRange(min=0), metavar="N", default=20, help="Number of groups to list.")
+@out.table_option("--groups", help="Write the counts for each group: .csv, .jsonl or .parquet.")
+@out.format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)
 def agree_command(
-    inputs: Inputs,
-    annotator: Path | None,
-    other: str | None,
-    worst: int,
-    groups: Path | None,
-    style: str,
+    inputs: Inputs, annotator: Path | None, other: str | None, worst: int, groups: Path | None, style: str
 ) -> None:
     """Measure the agreement between two labellers or annotators: Cohen's kappa, and the groups they differ on.
 
@@ -214,13 +198,13 @@ def agree_command(
     )
     if annotator is not None:
         agreement = replace(agreement, first=str(inputs.truth_path), second=str(annotator))
-    write_table(groups, agreement.group_rows)
-    show_result(replace(agreement, worst=worst), style)
+    out.write_table(groups, agreement.group_rows)
+    out.show_result(replace(agreement, worst=worst), style)
 
 
 @command("convert")
-@click.argument("source", metavar="IN", type=FILE)
-@click.argument("target", metavar="OUT", type=WRITTEN)
+@click.argument("source", metavar="IN", type=out.FILE)
+@click.argument("target", metavar="OUT", type=out.WRITTEN)
 @click.option(
     "--to",
     "to",
@@ -231,8 +215,10 @@ def agree_command(
 )
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
-@file_option("--truth", help="Ground truth that provides query ids, for results without qid and for traces.")
-@file_option("--accept", help="Near-duplicates that `check --write` wrote; those marked yes are added to their groups.")
+@out.file_option("--truth", help="Ground truth that provides query ids, for results without qid and for traces.")
+@out.file_option(
+    "--accept", help="Near-duplicates that `check --write` wrote; those marked yes are added to their groups."
+)
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )
@@ -269,7 +255,7 @@ def convert_command(
         converted = inputs.reading.but(truth_format=source_format, truth_columns=columns).truth(read)
         if accept is not None:
             converted, taken, left = accepted(converted, accept)
-            say(f"accepted {taken:,}, rejected {left:,}")
+            out.say(f"accepted {taken:,}, rejected {left:,}")
         _write_truth(target, converted if shape is None else converted.of_shape(shape), to)
         return
     if to not in RUN_WRITERS:
@@ -292,33 +278,35 @@ def import_autorag(project: Path, target: Path) -> None:
     if target.exists():
         raise ConfigError(f"{target}: already exists; choose another file")
     imported = import_project(project, target)
-    say_wrote(target, counted(imported.systems, "system"), f". Run it with: groupgt run {target}")
+    out.say_wrote(target, counted(imported.systems, "system"), f". Run it with: groupgt run {target}")
     reproduced = imported.means - len(imported.different)
-    say(f"{part_of(reproduced, imported.means, 'mean', 'stored by AutoRAG is', 'stored by AutoRAG are')} reproduced")
+    what = f"{part_of(reproduced, imported.means, 'mean', 'stored by AutoRAG is', 'stored by AutoRAG are')} reproduced"
+    out.say(what)
     for line in imported.left:
-        say(f"left out: {line}")
+        out.say(f"left out: {line}")
     for line in imported.different:
-        say(f"warning: {line}")
+        out.say(f"warning: {line}")
 
 
-def _truth_format_of(out: Path) -> str:
+def _truth_format_of(path: Path) -> str:
     """Return the format for the file extension of --output, or raise `ConfigError` if it is unknown."""
-    ending = out.suffix.lower().removeprefix(".")
+    ending = path.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
         endings = listed(f".{name}" for name in TRUTH_ENDINGS)
-        raise ConfigError(f"--output {out}: expected a file that ends in {endings}, found {out.suffix or 'no ending'}")
+        what = f"--output {path}: expected a file that ends in {endings}, found {path.suffix or 'no ending'}"
+        raise ConfigError(what)
     return ending
 
 
-def _write_truth(out: Path, truth: GroundTruth, format: str) -> None:
-    _write(out, lambda part: write_ground_truth(part, truth, format), format, len(truth))
+def _write_truth(path: Path, truth: GroundTruth, format: str) -> None:
+    _write(path, lambda part: write_ground_truth(part, truth, format), format, len(truth))
 
 
-def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int) -> None:
+def _write(path: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int) -> None:
     """Write a file atomically. Report what was written and what the format cannot store."""
     lost_columns: list[str] = []
     written = write_folder if format == "beir" else write_atomically
-    written(out, lambda part: lost_columns.extend(write(part)))
-    say_wrote(out, counted(queries, "query", "queries"))
+    written(path, lambda part: lost_columns.extend(write(part)))
+    out.say_wrote(path, counted(queries, "query", "queries"))
     if lost_columns:
-        say(f"warning: {format} cannot store {listed(lost_columns)}")
+        out.say(f"warning: {format} cannot store {listed(lost_columns)}")

@@ -155,7 +155,6 @@ def _counted(truth: GroundTruth, run: Run, flat: Flat, lengths: Lengths, unit: s
         sizes, lacking = flat.sizes(len(truth)), np.bincount(flat.query[without], minlength=len(truth))
         for query in np.flatnonzero(lacking).tolist():
             what = f"expected a length in {unit} (a whole number from 0) for each of {sizes[query]:,} results"
-            where = f"{run.title}: query {truth.qids[query]!r}"
-            faults.add(where, f"{what}, found {sizes[query] - lacking[query]:,}")
+            faults.add(f"{run.title}: query {truth.qids[query]!r}", f"{what}, found {sizes[query] - lacking[query]:,}")
         faults.fail(DataError)
     return np.array(lengths.measure(unit, texts), dtype=np.int64)

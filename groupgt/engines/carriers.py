@@ -25,10 +25,8 @@ def carrier_of(run: Run) -> Carrier:
 def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
     """Return a carrier for results that are needed locally; raises `ConfigError` if they stay on a cluster."""
     if run.is_remote:
-        raise ConfigError(
-            f"{run.name or run.source or 'results'}: {purpose} is not supported for results on a cluster; "
-            "write them to parquet and name the files"
-        )
+        what = f"{purpose} is not supported for results on a cluster; write them to parquet and name the files"
+        raise ConfigError(f"{run.name or run.source or 'results'}: {what}")
     return _local_carrier_of(run)
 
 

@@ -54,9 +54,7 @@ Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"typ
 # As many queries with 1,000 results each are about 50 MB of ids and scores.
 BUCKET = 500
 Bucket = Annotated[
-    int,
-    Minimum(1),
-    Doc("Maximum number of queries that a cluster worker labels at a time, with all of their results."),
+    int, Minimum(1), Doc("Maximum number of queries that a cluster worker labels at a time, with all of their results.")
 ]
 
 
@@ -83,10 +81,7 @@ class Spark:
     config: Annotated[Settings, Doc("Settings of a new Spark session, by name.")] = field(default_factory=dict)
 
 
-AUTO = Plugin(
-    Auto,
-    summary="Labels lists in memory, files and frames as a stream, and results on a cluster in place.",
-)
+AUTO = Plugin(Auto, summary="Labels lists in memory, files and frames as a stream, and results on a cluster in place.")
 STREAMING = Plugin(Streaming, summary="Streams all files by column within a memory limit.")
 SPARK = Plugin(
     Spark,

@@ -172,8 +172,7 @@ def measured_there(
     if errors:
         texts = list(chain.from_iterable(error.faults for error in errors))
         distinct = sorted(set(texts))
-        total = sum(error.total for error in errors) - len(texts) + len(distinct)
-        raise type(errors[0])(*distinct, total=total)
+        raise type(errors[0])(*distinct, total=sum(error.total for error in errors) - len(texts) + len(distinct))
     return _joined(truth, found, policy, budgets)
 
 
@@ -338,26 +337,15 @@ def _joined(
     tie_query, tie_first = rows(lambda part: part.tie_query), rows(lambda part: part.tie_first)
     tied = np.lexsort((tie_first, tie_query))
     extra = sum(part.extra for part in parts)
-    hits = Hits(
-        truth.judgments,
-        query[order],
-        rank[order],
-        alternative[order],
-        rows(lambda part: part.hits.repeat, np.bool_)[order],
-        length,
-        keep=policy.duplicates == "keep",
-        prefixes={budget: per_query(lambda part, key=budget: part.hits.prefixes[key]) for budget in budgets},  # type: ignore[misc]  # bound now
-        contents=_joined_contents([part.hits.contents for part in parts if part.hits.contents is not None]),
-    )
+    repeat = rows(lambda part: part.hits.repeat, np.bool_)
+    columns = query[order], rank[order], alternative[order], repeat[order]
+    prefixes: Any = {each: per_query(lambda part, key=each: part.hits.prefixes[key]) for each in budgets}  # type: ignore[misc]  # bound now
+    contents = _joined_contents([part.hits.contents for part in parts if part.hits.contents is not None])
+    hits = Hits(truth.judgments, *columns, length, policy.duplicates == "keep", prefixes, contents)
+    ties = tie_query[tied], tie_first[tied], rows(lambda part: part.tie_last)[tied]
+    duplicated, hit_again = sum(part.duplicated for part in parts), np.sort(rows(lambda part: part.hit_again))
     return Labelled(
-        hits=hits,
-        present=length > 0,
-        extra=extra,
-        duplicated=sum(part.duplicated for part in parts),
-        hit_again=np.sort(rows(lambda part: part.hit_again)),
-        tie_query=tie_query[tied],
-        tie_first=tie_first[tied],
-        tie_last=rows(lambda part: part.tie_last)[tied],
+        *(hits, length > 0, extra, duplicated, hit_again, *ties),
         no_match=not len(query) and (bool(length.any()) or bool(extra)),
         extra_names=tuple(sorted(chain.from_iterable(part.extra_names for part in parts))[:SHOWN]),
         excluded=sum(part.excluded for part in parts),

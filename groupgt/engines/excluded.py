@@ -44,12 +44,8 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
     is_kept = ~is_out.fill_null(value=False)
     removed = contents.frame.filter(~is_kept).select(pl.len())
     count = int(contents.guard(lambda: removed.collect(engine="streaming")).item())
-    columns = replace(
-        contents,
-        frame=contents.frame.filter(is_kept),
-        recheck=lambda: without_excluded(truth, contents.recheck()),
-    )
-    return replace(run, contents=columns, excluded=run.excluded + count)
+    frame, recheck = contents.frame.filter(is_kept), lambda: without_excluded(truth, contents.recheck())
+    return replace(run, contents=replace(contents, frame=frame, recheck=recheck), excluded=run.excluded + count)
 
 
 def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lists, int]:
@@ -69,10 +65,8 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
         count += len(kept) - sum(kept)
         kept_of[str(key)] = kept
         cells = plain(ranking)
-        if isinstance(cells, Mapping):
-            rankings[key] = dict(compress(cells.items(), kept))
-        else:
-            rankings[key] = list(compress(cells, kept))
+        is_mapping = isinstance(cells, Mapping)
+        rankings[key] = dict(compress(cells.items(), kept)) if is_mapping else list(compress(cells, kept))
 
     def shortened(columns: Mapping[Any, Sequence[Any]]) -> dict[Any, Sequence[Any]]:
         """Return columns without the cells of removed results; columns with a different length stay unchanged."""
@@ -84,15 +78,10 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
 
     if not count:
         return lists, 0
-    return (
-        Lists(
-            rankings,
-            None if lists.scores is None else shortened(lists.scores),
-            {unit: shortened(columns) for unit, columns in lists.lengths.items()},
-            {name: lambda read=read: shortened(read()) for name, read in lists.fields.items()},  # type: ignore[misc]  # bound now
-        ),
-        count,
-    )
+    scores = None if lists.scores is None else shortened(lists.scores)
+    lengths = {unit: shortened(columns) for unit, columns in lists.lengths.items()}
+    fields = {name: lambda read=read: shortened(read()) for name, read in lists.fields.items()}
+    return Lists(rankings, scores, lengths, fields), count
 
 
 def check_condensed(labeller: Labeller) -> None:
@@ -162,7 +151,4 @@ def condensed_ranking(ranking: Ranking, truth: GroundTruth, qid: str, policy: Po
 
 
 def _chosen(column: Any, mask: Bools) -> Any:
-    if isinstance(column, np.ndarray):
-        return column[mask]
-    chosen: Sequence[Any] = list(compress(column, mask.tolist()))
-    return chosen
+    return column[mask] if isinstance(column, np.ndarray) else list(compress(column, mask.tolist()))

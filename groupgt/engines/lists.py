@@ -136,11 +136,8 @@ class ListCarrier(LocalCarrier):
 
     def repeating(self, truth: GroundTruth) -> list[int]:
         rankings, faults = by_text_keys(self.lists.rankings, self.run.title), Faults()
-        queries: list[int] = []
-        for query, ids in enumerate(_ids(ranking, faults) for ranking in map(rankings.get, truth.qids)):
-            if len(set(ids)) < len(ids):
-                queries.append(query)
-        return queries
+        lists = (_ids(ranking, faults) for ranking in map(rankings.get, truth.qids))
+        return [query for query, ids in enumerate(lists) if len(set(ids)) < len(ids)]
 
     def carries(self, field: str) -> bool:
         if field in UNITS:
@@ -169,17 +166,13 @@ class ListCarrier(LocalCarrier):
                 cells = row.scores if field == SCORE and row.scores is not None else cells
                 values = [None] * len(row.ids) if cells is None else cells
                 chosen = [values[place] for place in places]
-                column += (
-                    chosen
-                    if field in (*UNITS, ORIGINAL_SCORE, SCORE)
-                    else [cell if isinstance(cell, str) else None for cell in chosen]
-                )
+                if field not in (*UNITS, ORIGINAL_SCORE, SCORE):
+                    chosen = [cell if isinstance(cell, str) else None for cell in chosen]
+                column += chosen
         query = np.repeat(np.arange(len(truth)), sizes).astype(np.int64)
-        filled = {
-            field: np.array(column, dtype=np.int64) if field in UNITS else column
-            for field, column in zip(fields, columns)
-        }
-        return Flat(query, ids, filled)
+        filled: dict[str, Any] = dict(zip(fields, columns))
+        lengths = {field: np.array(filled[field], dtype=np.int64) for field in fields if field in UNITS}
+        return Flat(query, ids, filled | lengths)
 
     def _rows(self, truth: GroundTruth, fields: Sequence[str], faults: Faults) -> list[ListRow]:
         """Return the results for every ground truth query, with these fields.
@@ -214,8 +207,7 @@ class ListCarrier(LocalCarrier):
 
 
 def _ids(ranking: Any, faults: Faults) -> list[str]:
-    ids: list[str] = ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]
-    return ids
+    return ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]
 
 
 def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:

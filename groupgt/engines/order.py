@@ -73,11 +73,8 @@ def _negated_columns(columns: Columns) -> Columns | None:
     if columns.guard(lambda: only_ranks.collect(engine="streaming")).item():
         return None
     names = {"score", ORIGINAL_SCORE} & set(columns.frame.collect_schema())
-    return replace(
-        columns,
-        frame=columns.frame.with_columns(-pl.col(*sorted(names))),
-        recheck=lambda: with_distances(columns.recheck()),
-    )
+    frame, recheck = columns.frame.with_columns(-pl.col(*sorted(names))), lambda: with_distances(columns.recheck())
+    return replace(columns, frame=frame, recheck=recheck)
 
 
 # --- Contradictions.
@@ -105,8 +102,7 @@ def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
     if thorough or run.in_memory:
         run = run.loaded
     if isinstance(run.contents, Lists):
-        carrier = ListCarrier(run, run.contents)
-        return Contradictions(_rising(carrier), _of_ranks(*_ranked_rows(run.contents)))
+        return Contradictions(_rising(ListCarrier(run, run.contents)), _of_ranks(*_ranked_rows(run.contents)))
     if thorough and isinstance(run.contents, Columns):
         return Contradictions(contradicted_ranks=_of_ranks(*_ranked_columns(run.contents)))
     return Contradictions()

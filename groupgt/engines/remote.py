@@ -6,6 +6,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -32,10 +33,12 @@ class Frame(Protocol):
     names: Sequence[str]
     # How many buckets keep the cluster busy.
     parts: int
+    # The module that pickles for this cluster.
+    pickler: str
 
     def dumps(self, value: Any) -> bytes:
         """Pickle a value for workers, including functions that only the driver has."""
-        ...
+        return bytes(import_module(self.pickler).dumps(value))
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
         """Return any rows, up to this number; the columns have their types even without rows."""
@@ -83,6 +86,8 @@ def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 class SparkFrame(Frame):
     """Ground truth and rows meet in a cogroup by bucket: one shuffle of the chosen columns, and no other pass."""
 
+    pickler = "pyspark.cloudpickle"
+
     def __init__(self, value: Any) -> None:
         frame: DataFrame = value.to_spark() if type(value).__module__.startswith("pyspark.pandas") else value
         # Arrow has no texts of fixed length.
@@ -91,17 +96,11 @@ class SparkFrame(Frame):
         self.names = frame.columns
         self.parts = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
 
-    def dumps(self, value: Any) -> bytes:
-        from pyspark import cloudpickle
-
-        return bytes(cloudpickle.dumps(value))
-
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
         return self.frame.select(*map(_column, columns)).limit(limit).toArrow()
 
     def of_query(self, columns: Sequence[str], key: str, qid: str) -> pa.Table:
-        rows = self.frame.filter(_column(key).cast("string") == qid)
-        return rows.select(*map(_column, columns)).toArrow()
+        return self.frame.filter(_column(key).cast("string") == qid).select(*map(_column, columns)).toArrow()
 
     def each(self, columns: Sequence[str], key: str, tasks: list[bytes], work: Work) -> Iterable[tuple[int, bytes]]:
         import pyarrow as pa
@@ -114,9 +113,8 @@ class SparkFrame(Frame):
         _same_python()
         names = list(columns)
         numbers = pa.array(range(len(tasks)), pa.int64())
-        sent = self.frame.sparkSession.createDataFrame(
-            pa.table({BUCKET: numbers, "task": pa.array(tasks, pa.binary())})
-        )
+        table = pa.table({BUCKET: numbers, "task": pa.array(tasks, pa.binary())})
+        sent = self.frame.sparkSession.createDataFrame(table)
         code = sql.crc32(_column(key).cast("string").cast("binary"))
         bucket = sql.coalesce(sql.pmod(code, sql.lit(len(tasks))), sql.lit(0)).cast("long")
         # Spark itself does not find columns with a dot in their name when it brings frames together.
@@ -134,16 +132,13 @@ def _column(name: str) -> Column:
 class RayFrame(Frame):
     """Ground truth lies in the object store, and rows are grouped by bucket."""
 
+    pickler = "ray.cloudpickle"
+
     def __init__(self, value: Any) -> None:
         import ray
 
         self.frame, self.names = value, remote_names(value)
         self.parts = 2 * int(ray.cluster_resources().get("CPU", 1))
-
-    def dumps(self, value: Any) -> bytes:
-        from ray import cloudpickle
-
-        return bytes(cloudpickle.dumps(value))
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
         import pyarrow as pa
@@ -152,8 +147,7 @@ class RayFrame(Frame):
         if not limit and schema is not None and isinstance(schema.base_schema, pa.Schema):
             return schema.base_schema.empty_table().select(list(columns))
         # Without rows, frames of pandas have no types.
-        rows = collected(self.frame.select_columns(list(columns)).limit(max(limit, 1)))
-        return rows.slice(0, limit)
+        return collected(self.frame.select_columns(list(columns)).limit(max(limit, 1))).slice(0, limit)
 
     def of_query(self, columns: Sequence[str], key: str, qid: str) -> pa.Table:
         def kept(rows: pa.Table) -> pa.Table:
@@ -187,13 +181,10 @@ class RayFrame(Frame):
 class DaskFrame(Frame):
     """Rows are shuffled by bucket; a partition has a few buckets."""
 
+    pickler = "cloudpickle"
+
     def __init__(self, value: Any) -> None:
         self.frame, self.names, self.parts = value, remote_names(value), value.npartitions
-
-    def dumps(self, value: Any) -> bytes:
-        import cloudpickle
-
-        return bytes(cloudpickle.dumps(value))
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
         # Without rows, columns of objects have no type.

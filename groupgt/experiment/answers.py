@@ -179,18 +179,13 @@ class SystemAnswers:
         for judge in judges:
             if not judge.options.version and judge.seconds:
                 seconds["the labeller"] += judge.seconds
-        return Kept(
-            cached=self.cached,
-            retrieved=len(self.done) - self.cached,
-            answers=[
-                KeptAnswers(task.dataset, task.name, len(done.answers.ids), done.earlier)
-                for task, done in self.done.items()
-                if done.earlier is not None
-            ],
-            verdicts=verdicts.used,
-            judged=verdicts.judged,
-            seconds=seconds,
-        )
+        answers = [
+            KeptAnswers(task.dataset, task.name, len(done.answers.ids), done.earlier)
+            for task, done in self.done.items()
+            if done.earlier is not None
+        ]
+        retrieved = len(self.done) - self.cached
+        return Kept(self.cached, retrieved, answers, verdicts.used, verdicts.judged, seconds)
 
     def finish(self) -> None:
         """Mark results as written, so that later runs use these retrievals only if `reuse` is set."""
@@ -339,16 +334,13 @@ def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusi
     timings = [timing for timing in inputs if timing is not None]
     if len(timings) < len(inputs):
         return None
+    build_s = math.fsum(timing.build_s for timing in timings)
+    single_ms = _summed([timing.single_ms for timing in timings], fusion_ms)
+    batched_ms = _summed([timing.batched_ms for timing in timings], fusion_ms)
+    where = next((timing.machine for timing in timings if timing.machine != machine()), machine())
     costs = [timing.costs for timing in timings]
-    return Timing(
-        dataset,
-        name,
-        math.fsum(timing.build_s for timing in timings),
-        _summed([timing.single_ms for timing in timings], fusion_ms),
-        _summed([timing.batched_ms for timing in timings], fusion_ms),
-        next((timing.machine for timing in timings if timing.machine != machine()), machine()),
-        list(map(sum, zip(*costs))) if len(set(map(len, costs))) == 1 else [],
-    )
+    summed: list[float] = list(map(sum, zip(*costs))) if len(set(map(len, costs))) == 1 else []
+    return Timing(dataset, name, build_s, single_ms, batched_ms, where, summed)
 
 
 def _summed(columns: Sequence[Sequence[float]], fusion_ms: float) -> list[float]:

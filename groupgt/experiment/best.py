@@ -127,5 +127,4 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
     parts = 1 if strategy == "rank" else values.shape[1]
     totals = np.full(len(table), np.nan)
     totals[has_means] = [math.fsum(row) / parts for row in values.tolist()]
-    by_system: list[float] = totals.tolist()
-    return by_system
+    return totals.tolist()

@@ -23,9 +23,8 @@ import groupgt
 from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning, warn
 from groupgt.experiment.datasets import RetrievalInputs, read_retrieval_inputs
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.gate_checks import UNTIMED
 from groupgt.experiment.systems import System, combined, matching, trials_of
-from groupgt.experiment.timing import Timing
+from groupgt.experiment.timing import UNTIMED, Timing
 from groupgt.formats import corpus as corpus_reader
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers
@@ -115,10 +114,8 @@ class Task:
             determining["trial"] = self.trial
         # Which columns a function takes is known only once it is imported.
         sent = set(data.queries.columns if system.kind.imports_target else self.options.sends()) - {"qid"}
-        if sent:
-            determining["sent"] = {
-                name: data.column_digests.get(name) for name in sent
-            }  # an unknown one is refused later
+        if sent:  # an unknown one is refused later
+            determining["sent"] = {name: data.column_digests.get(name) for name in sent}
         if paths:
             determining["all questions"] = data.qids  # rows of files may be in their order
         return key_of(determining)
@@ -131,14 +128,8 @@ class Task:
     @property
     def about(self) -> dict[str, Any]:
         """A description of the task, stored in the cache."""
-        about = {
-            "experiment": self.experiment.title,
-            "dataset": self.dataset,
-            "system": self.name,
-            "use": self.system.config.use,
-            "depth": self.depth,
-            "questions": len(self.data.queries),
-        }
+        about: dict[str, Any] = {"experiment": self.experiment.title, "dataset": self.dataset, "system": self.name}
+        about |= {"use": self.system.config.use, "depth": self.depth, "questions": len(self.data.queries)}
         hidden: dict[str, Any] = self.experiment.hide.sure(about)
         return hidden
 
@@ -284,14 +275,9 @@ class AnswerCache:
     def write(self, task: Task, done: Done) -> None:
         """Store the results of a task, or raise `DataError` if writing fails."""
         if self.cache is not None:
-            about = {
-                **task.about,
-                "made": now(),
-                "timing": asdict(done.timing),
-                "seconds": done.seconds,
-                "earlier": None if done.earlier is None else asdict(done.earlier),
-            }
-            self.cache.write(task.key, about, rows_of(done.answers))
+            earlier = None if done.earlier is None else asdict(done.earlier)
+            about = {"made": now(), "timing": asdict(done.timing), "seconds": done.seconds, "earlier": earlier}
+            self.cache.write(task.key, task.about | about, rows_of(done.answers))
 
     def discard(self, task: Task) -> None:
         """Remove partial results that an earlier run of this process left and this run does not continue."""
@@ -323,15 +309,11 @@ DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueEr
 def rows_of(answers: Answers) -> list[Any]:
     """Convert results to cache rows."""
     scores, texts, costs = answers.scores, answers.texts or {}, answers.costs
-    return [
-        [
-            qid,
-            ids,
-            None if scores is None else scores[qid],
-            *([texts.get(qid), costs.get(qid)] if texts or costs else []),
-        ]
-        for qid, ids in answers.ids.items()
-    ]
+    rows = []
+    for qid, ids in answers.ids.items():
+        more = [texts.get(qid), costs.get(qid)] if texts or costs else []
+        rows.append([qid, ids, None if scores is None else scores[qid], *more])
+    return rows
 
 
 def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
@@ -370,8 +352,7 @@ class Used:
             return cls(None, [])
         tasks = needed(experiment, inputs)
         keys = {task.part_key for task in tasks} | {task.key for task in tasks if not task.system.is_requeried}
-        entries = [
-            entry for entry in cache.entries() if entry.key in keys or entry.about.get("experiment") == experiment.title
-        ]
+        entries = list(cache.entries())
         used = [entry for entry in entries if entry.key in keys]
-        return cls(cache, used, len(entries) - len(used))
+        others = [entry for entry in entries if entry.key not in keys]
+        return cls(cache, used, sum(entry.about.get("experiment") == experiment.title for entry in others))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -13,9 +14,9 @@ from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, GroupgtError, near_names
 from groupgt.evaluation.reading import Reading
 from groupgt.experiment.best import check_best
-from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig, SystemConfig
-from groupgt.experiment.gate_checks import GateChecks
-from groupgt.experiment.systems import Families, UsersCode, some_of, stages_of
+from groupgt.experiment.config import BOUNDS, Config, Dataset, EngineConfig, Gate, LabellerConfig, SystemConfig
+from groupgt.experiment.systems import Families, System, UsersCode, combined, matching, some_of, stages_of
+from groupgt.experiment.timing import COSTS, LATENCIES, UNTIMED
 from groupgt.experiment.yaml import Document, exists
 from groupgt.formats.known import format_named, format_names
 from groupgt.formats.source import neighbors
@@ -38,7 +39,7 @@ class Checks:
     def __init__(
         self, document: Document, config: Config, *, allow_code: bool, unchecked: list[str] | None = None
     ) -> None:
-        self.document, self.config = document, config
+        self.document, self.config, self.fault = document, config, document.fault
         self.code = UsersCode(document, allowed=allow_code, unchecked=unchecked)
         self.families = Families(document, config, self.code)
         self.metrics: dict[str, Metric] = {}
@@ -63,75 +64,68 @@ class Checks:
         self._tokenizer()
         self._convention()
         are_valid = self._metrics()
-        gates = GateChecks(self.document, self.families, config, self.metrics if are_valid else {}, self.convention)
         # If a gate is left out, those after it have other numbers in the file.
         written = self.document.value.get("gate")
         if isinstance(written, list) and len(config.gate) == len(written):
             for number, gate in enumerate(config.gate):
                 if self.document.is_sound("gate", number):
-                    gates.check(number, gate)
+                    self._gate(number, gate, are_valid=are_valid)
         self._output()
 
     def _requirement(self, text: str) -> None:
         match = re.fullmatch(r"\s*>=\s*([0-9]+(?:\.[0-9]+)*)\s*", text)
         if match is None:
-            self.document.fault(("groupgt",), f'expected a minimum version such as ">=0.1", found {text!r}')
+            self.fault(("groupgt",), f'expected a minimum version such as ">=0.1", found {text!r}')
         elif _version(match[1]) > _version(groupgt.__version__):
-            self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, but the file needs {text}")
+            self.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, but the file needs {text}")
 
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
         compare = self.config.compare
         named = dataset.reading["truth_format"]
         if dataset.reading["audit"] is not None and compare is not None and compare.across == "datasets":
-            self.document.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
+            self.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
         for key in ("ground_truth", "queries", "corpus", "audit"):
             text = getattr(dataset, key)
             if text is None or not self.document.is_sound(*path, key):
                 continue
             file = self.document.resolved(text)
             if not text.strip():
-                self.document.fault((*path, key), f"expected a path, found {text!r}")
-            elif exists(file):
-                continue
-            else:
+                self.fault((*path, key), f"expected a path, found {text!r}")
+            elif not exists(file):
                 hint = f"; {dataset.fetch}" if dataset.fetch else ""
-                self.document.fault((*path, key), f"file not found: {file}{hint or neighbors(file)}")
+                self.fault((*path, key), f"file not found: {file}{hint or neighbors(file)}")
         if named is not None and self.document.is_sound(*path, "format") and not format_named(named, is_truth=True):
             self.document.unknown((*path, "format"), named, format_names(is_truth=True))
 
     def _stages(self, path: KeyPath, system: SystemConfig) -> None:
         if system.stages and system.matrix:
-            self.document.fault(
-                path, "all systems of a sweep would have the same stages; give this system its own entry"
-            )
+            self.fault(path, "all systems of a sweep would have the same stages; give this system its own entry")
         systems = self.families.systems
         for name, text in system.stages.items():
             for dataset in (each for each in self.config.datasets if system.serves(each)):
                 try:
                     (stage,) = stages_of(replace(system, stages={name: text}), systems, dataset)
                 except ConfigError as error:
-                    self.document.fault((*path, name), str(error))
+                    self.fault((*path, name), str(error))
                     break
                 file, is_system = self.document.resolved(stage.source), stage.is_system
                 if not (is_system or self.families.may_be(stage.source) or exists(file)):
                     what = f"file not found: {file}; no system has this name{near_names(stage.source, systems)}"
-                    self.document.fault((*path, name), what)
+                    self.fault((*path, name), what)
                     break
                 if is_system and not systems[stage.source].config.serves(dataset):
                     what = f"the system {stage.source} is not run on dataset {dataset!r}; see its `only` key"
-                    self.document.fault((*path, name), what)
+                    self.fault((*path, name), what)
 
     def _answers(self, path: KeyPath, system: SystemConfig) -> None:
         if system.answers is None:
             return
         if system.matrix:
-            self.document.fault(
-                path, "all systems of a sweep would have the same answers; give this system its own entry"
-            )
+            self.fault(path, "all systems of a sweep would have the same answers; give this system its own entry")
         for dataset in (each for each in self.config.datasets if system.serves(each)):
             for key, text in system.answers.paths(dataset).items():
                 if not exists(file := self.document.resolved(text)):
-                    self.document.fault((*path, key), f"file not found: {file}{neighbors(file)}")
+                    self.fault((*path, key), f"file not found: {file}{neighbors(file)}")
 
     def _baseline(self) -> None:
         compare = self.config.compare
@@ -139,12 +133,11 @@ class Checks:
             return
         test = compare.settings(self.config.seed).test
         if TESTS[test].needs_scipy and find_spec("scipy") is None:
-            self.document.fault(("compare", "test"), f"{test} needs SciPy: pip install 'groupgt[stats]'")
+            self.fault(("compare", "test"), f"{test} needs SciPy: pip install 'groupgt[stats]'")
         if compare.across == "datasets":
             if compare.baseline not in self.config.datasets and self.document.is_sound("datasets"):
-                self.document.unknown(
-                    ("compare", "baseline"), compare.baseline, self.config.datasets, "one of the data sets: "
-                )
+                path, kind = ("compare", "baseline"), "one of the data sets: "
+                self.document.unknown(path, compare.baseline, self.config.datasets, kind)
         elif compare.baseline not in self.families.systems and not self.families.may_be(compare.baseline):
             self.document.unknown(("compare", "baseline"), compare.baseline, self.families.valid_names)
 
@@ -153,9 +146,9 @@ class Checks:
         path: KeyPath = ("evaluate", "labeller")
         plugin = self._plugin("labeller", path, labeller)
         if plugin is not None and plugin.runs_code and "version" in labeller.with_:
-            self.document.fault((*path, "with", "version"), "belongs next to `use`, not among the options", key=True)
+            self.fault((*path, "with", "version"), "belongs next to `use`, not among the options", key=True)
         elif plugin is not None and labeller.version and not plugin.runs_code:
-            self.document.fault((*path, "version"), f"{plugin.name} needs no version; remove this key", key=True)
+            self.fault((*path, "version"), f"{plugin.name} needs no version; remove this key", key=True)
         for key in paths_of(plugin.options, labeller.with_) if plugin is not None else ():
             for dataset in self.config.datasets:
                 self.document.require((*path, "with", key), labeller.with_[key], dataset)
@@ -164,7 +157,7 @@ class Checks:
         """Find the plugin for a section and check its options, or return None if there is no such plugin."""
         plugin: Plugin | None = self.code.plugin(kind, section.use, (*path, "use"))
         for fault in read_options(plugin.options, section.with_)[1] if plugin is not None else ():
-            self.document.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
+            self.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
         return plugin
 
     def _policy(self) -> None:
@@ -174,7 +167,7 @@ class Checks:
         except GroupgtError as error:
             for text in error.faults:
                 field = next((name for name in section if name in text), "")
-                self.document.fault(("evaluate", "policy", *([field] if field else [])), text)
+                self.fault(("evaluate", "policy", *([field] if field else [])), text)
 
     def _tokenizer(self) -> None:
         tokenizer = self.config.evaluate.tokenizer
@@ -183,7 +176,7 @@ class Checks:
                 if check_tokenizer(tokenizer, allow_code=True)[0].runs_code:
                     self.code.check(("evaluate", "tokenizer"), f"{tokenizer} runs your code")
             except GroupgtError as error:
-                self.document.fault(("evaluate", "tokenizer"), str(error))
+                self.fault(("evaluate", "tokenizer"), str(error))
 
     def _output(self) -> None:
         """Check the result and cache folders, and that results can be written in the requested formats."""
@@ -214,7 +207,7 @@ class Checks:
         if len(set(shapes.values())) > 1:
             listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
             what = f"data sets have ground truth of different shapes, with different defaults: {listing}"
-            self.document.fault(("convention",), f"{what}; choose one, such as `convention: coverage`")
+            self.fault(("convention",), f"{what}; choose one, such as `convention: coverage`")
         elif shapes:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
 
@@ -251,12 +244,96 @@ class Checks:
         try:
             metric = parse_metric(text, self.convention)
         except GroupgtError as error:
-            self.document.fault(path, str(error))
+            self.fault(path, str(error))
             return False
         if are_valid and metric not in self.metrics.values():
             self.document.unknown(path, text, list(self.metrics), "one of the metrics: ")
             return False
         return True
+
+    # --- Gates.
+
+    def _gate(self, number: int, gate: Gate, *, are_valid: bool) -> None:
+        """Check that the names in a gate exist, and that it has exactly one bound."""
+        document, path, fault = self.document, ("gate", number), self.fault
+        systems = self.families.systems
+        matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.config.datasets)
+        if not matched and not self.families.may_be(gate.system):
+            document.unknown((*path, "system"), gate.system, self.families.valid_names, also="a pattern")
+        if not datasets and document.is_sound("datasets"):
+            document.unknown((*path, "dataset"), gate.dataset, list(self.config.datasets), also="a pattern")
+        if matched and datasets and not any(systems[name].config.serves(each) for name in matched for each in datasets):
+            what = f"no system that matches {gate.system!r} is run on {' or '.join(datasets)}; see its `only` key"
+            fault((*path, "system"), what)
+        bounds = [key for key in BOUNDS if getattr(gate, key) is not None]
+        if len(bounds) != 1:
+            some = f"{', '.join(BOUNDS[:-1])} and {BOUNDS[-1]}"
+            fault(path, f"expected one of {some}, found {' and '.join(bounds) or 'nothing'}")
+        for key, needed in (("unless", "max_drop"), ("must", "min_gain")):
+            if getattr(gate, key) is not None and getattr(gate, needed) is None:
+                fault((*path, key), f"`{key}` needs {needed}")
+        if gate.against == "previous" and not gate.is_relative:
+            fault((*path, "against"), "`against` needs max_drop or min_gain")
+        elif gate.is_relative and gate.against == "baseline":
+            key = "max_drop" if gate.max_drop is not None else "min_gain"
+            self._drop((*path, key), [systems[name] for name in matched], datasets)
+        if gate.metric in LATENCIES:
+            self._latency(path, gate, matched)
+        else:
+            self._gate_metric(path, gate, are_valid=are_valid)
+
+    def _gate_metric(self, gate_path: KeyPath, gate: Gate, *, are_valid: bool) -> None:
+        path, text = (*gate_path, "metric"), gate.metric
+        try:
+            metric = parse_metric(text, self.convention)
+        except GroupgtError as error:
+            self.fault(path, f"{error}; or one of {', '.join(LATENCIES)}{near_names(text, LATENCIES)}")
+            return
+        if gate.unless == "within_noise" and metric.passes is not None:
+            self.fault(path, f"{metric} is computed over all trials, so single trials have no values to compare")
+        for key in BOUNDS:
+            bound = getattr(gate, key)
+            if bound is not None and metric.definition.bounded and not 0 <= bound <= 1:
+                hint = f"; for {bound:g}%, write {bound / 100:g}" if 1 < bound <= 100 else ""
+                self.fault((*gate_path, key), f"{metric.name} lies between 0 and 1, found {bound:g}{hint}")
+        if are_valid and metric not in self.metrics.values():
+            valid_names = [*self.metrics, *LATENCIES]
+            self.document.unknown(path, text, valid_names, "one of evaluate.metrics, or a latency or cost: ")
+
+    def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
+        if gate.slice or gate.is_relative:
+            self.fault(path, f"{gate.metric} takes min or max, but no slice")
+        if gate.metric not in COSTS and matched and not any(self._is_timed(name) for name in matched):
+            self.fault((*path, "system"), "results read from files have no latency")
+        names = [below for name in matched for below in combined(self.families.systems, name)]
+        if gate.metric.startswith("latency") and not all(map(self._is_queried_singly, names)):
+            self.fault((*path, "metric"), f"{gate.metric} {UNTIMED}")
+
+    def _is_queried_singly(self, name: str) -> bool:
+        """Return whether a system runs any query on its own, judging by the file alone."""
+        system = self.families.systems[name]
+        if system.kind.build is None or system.options.asks_singly() is not False:
+            return True
+        return self.config.evaluate.repeats(system.kind) > 0
+
+    def _is_timed(self, name: str) -> bool:
+        system = self.families.systems[name]
+        return not system.is_stored and all(self._is_timed(below) for below in system.inputs)
+
+    def _drop(self, path: KeyPath, matched: Sequence[System], datasets: Sequence[str]) -> None:
+        """Check that a gate on a drop or a gain has a baseline on each of its data sets."""
+        name = self.config.baseline
+        if name is None:
+            if self.document.is_sound("compare"):
+                hint = "set compare.baseline, or write against: previous"
+                self.fault(path, f"{path[-1]} needs a baseline; {hint}")
+            return
+        baseline = self.families.systems.get(name)
+        if baseline is None:
+            return
+        for dataset in datasets:
+            if any(system.config.serves(dataset) for system in matched) and not baseline.config.serves(dataset):
+                self.fault(path, f"the baseline {name} is not run on dataset {dataset!r}; see its `only` key")
 
 
 def _version(text: str) -> tuple[int, ...]:

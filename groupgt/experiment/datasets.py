@@ -15,8 +15,8 @@ from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.unknown_ids import absent_ids, warn_of_corpus
+from groupgt.experiment.config import Gate
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.gate_checks import check_slice
 from groupgt.experiment.systems import combined, matching, some_of
 from groupgt.experiment.yaml import Document
 from groupgt.formats.corpus import corpus_file, queries_file, read_lengths, read_queries
@@ -139,35 +139,28 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
     count: Any = None
     if tokenizer is not None:
         is_skipped = experiment.unchecked is not None and check_tokenizer(tokenizer, allow_code=True)[0].runs_code
-        count = (
-            _not_run
-            if is_skipped
-            else tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=experiment.path.parent)
-        )
+        folder = experiment.path.parent
+        count = _not_run if is_skipped else tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
     labeller = _labeller(experiment, name, judged)
     labeller.read(inputs.truth)  # reports invalid ground truth before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
+    request = Request.of(
+        list(experiment.metrics.values()),
+        convention=experiment.convention,
+        by=experiment.config.evaluate.by,
+        policy=experiment.policy,
+        labeller=labeller,
+        corpus=lengths.texts or None,
+        lengths=lengths,
+        engine=experiment.engine,
+        scores={name: system.config.scores for name, system in experiment.systems.items()},
+        **experiment.config.evaluate.options,
+    )
+    is_auto, audit = experiment.config.convention == "auto", _audit(experiment, name, inputs.truth)
+    request = replace(request, is_auto=is_auto, audit=audit)
+    corpus = None if dataset.corpus is None else Corpus.of(dict(lengths.texts))
     return Data(
-        truth=inputs.truth,
-        qids=inputs.qids,
-        corpus_digest=inputs.corpus_digest,
-        corpus=None if dataset.corpus is None else Corpus.of(dict(lengths.texts)),
-        request=replace(
-            Request.of(
-                list(experiment.metrics.values()),
-                convention=experiment.convention,
-                by=experiment.config.evaluate.by,
-                policy=experiment.policy,
-                labeller=labeller,
-                corpus=lengths.texts or None,
-                lengths=lengths,
-                engine=experiment.engine,
-                scores={name: system.config.scores for name, system in experiment.systems.items()},
-                **experiment.config.evaluate.options,
-            ),
-            is_auto=experiment.config.convention == "auto",
-            audit=_audit(experiment, name, inputs.truth),
-        ),
+        truth=inputs.truth, qids=inputs.qids, corpus_digest=inputs.corpus_digest, corpus=corpus, request=request
     )
 
 
@@ -279,7 +272,7 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
     for number, gate in enumerate(experiment.config.gate):
         if gate.slice and name in matching(gate.dataset, experiment.config.datasets):
             try:
-                check_slice(number, gate, Slicer(data.truth, list(gate.slice)), name, document)
+                _check_slice(number, gate, Slicer(data.truth, list(gate.slice)), name, document)
             except GroupgtError as error:
                 document.fault(("gate", number, "slice"), f"dataset {name!r}: {error}")
     # Stored results may bring their own lengths.
@@ -289,15 +282,22 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
             document.fault(("evaluate", "metrics"), f"dataset {name!r}: a budget in {unit} needs {NEEDS[unit]}")
 
 
+def _check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:
+    """Add an error for each value in a gate's slice that no query has."""
+    for column, value in gate.slice.items():
+        values = [text for name, text, _ in slicer if name == column]
+        if str(value) not in values:
+            what = f"no query of dataset {dataset!r} has {str(value)!r}; known values: {', '.join(values[:20])}"
+            document.fault(("gate", number, "slice", column), what)
+
+
 def _warn_of_depth(experiment: Experiment) -> None:
     """Warn about metrics whose cutoff exceeds the retrieval depth."""
     depth = experiment.config.evaluate.depth
-    deeper = [
-        text for text, metric in experiment.metrics.items() if isinstance(metric.cutoff, int) and metric.cutoff > depth
-    ]
+    cutoffs = {text: metric.cutoff for text, metric in experiment.metrics.items()}
+    deeper = [text for text, cutoff in cutoffs.items() if isinstance(cutoff, int) and cutoff > depth]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
-        text = f"evaluate.depth: {depth:,} results are retrieved, fewer than the cutoff of {', '.join(deeper)}"
-        warn(text)
+        warn(f"evaluate.depth: {depth:,} results are retrieved, fewer than the cutoff of {', '.join(deeper)}")
 
 
 def _all_absent(dataset: str, data: Data) -> str:

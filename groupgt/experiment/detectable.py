@@ -88,8 +88,7 @@ def detectable(
     def is_detected(change: float, both_ways: float) -> bool:
         hit = uniform[1] < change / room
         noise = np.where(uniform[3] < 0.5, sizes, -sizes) * (~hit & (uniform[2] < both_ways))
-        lost = np.where(hit, -rooms if is_gain else rooms, noise)
-        passed = _passed(gate, lost, settings, factor)
+        passed = _passed(gate, np.where(hit, -rooms if is_gain else rooms, noise), settings, factor)
         return float((passed if is_gain else ~passed).mean()) >= CHANCE
 
     def least(both_ways: float) -> float | None:

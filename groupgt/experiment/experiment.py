@@ -15,16 +15,7 @@ from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.best import BestRule
 from groupgt.experiment.checks import Checks
 from groupgt.experiment.config import Compare, Config, Dataset, Evaluate, Output, Report
-from groupgt.experiment.systems import (
-    Families,
-    Stage,
-    System,
-    is_option,
-    matching,
-    some_of,
-    stages_of,
-    trials_of,
-)
+from groupgt.experiment.systems import Families, Stage, System, is_option, matching, some_of, stages_of, trials_of
 from groupgt.experiment.yaml import Document, as_yaml, change, plain_text, read_yaml
 from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
@@ -133,12 +124,9 @@ class Experiment:
     def paths_of(self, system: str) -> list[str]:
         """Return the names of options that are set to file paths or to existing folders."""
         options = self.systems[system].options
-        return [
-            option.name
-            for option in options_of(type(options)).values()
-            if (value := getattr(options, option.name))
-            and (option.is_path or (option.is_folder and self.at(value).is_dir()))
-        ]
+        named = [(option, getattr(options, option.name)) for option in options_of(type(options)).values()]
+        folders = {option.name for option, value in named if value and option.is_folder and self.at(value).is_dir()}
+        return [option.name for option, value in named if value and (option.is_path or option.name in folders)]
 
 
 def load(
@@ -178,18 +166,8 @@ def load(
         document.drop({("compare", "test"), *live})
     document.sort()
     document.faults.stop(ConfigError)
-    return Experiment(
-        path=path,
-        document=document,
-        config=config,
-        systems=systems,
-        chosen=chosen,
-        metrics=checks.metrics,
-        convention=checks.convention,
-        policy=checks.policy,
-        allow_code=allow_code,
-        unchecked=checks.code.unchecked,
-    )
+    measuring = checks.metrics, checks.convention, checks.policy
+    return Experiment(path, document, config, systems, chosen, *measuring, allow_code, checks.code.unchecked)
 
 
 def _import_plugins(document: Document, *, allowed: bool) -> None:

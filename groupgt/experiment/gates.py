@@ -89,9 +89,8 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
         return replace(blank, problem="other machine", detail=timing.machine.get("node", "unknown"))
     value: float | None = getattr(timing, blank.metric)
     if value is None:
-        return replace(
-            blank, problem="not measured" if timing.machine and blank.metric not in COSTS else "no measurement"
-        )
+        is_timeless = not timing.machine or blank.metric in COSTS
+        return replace(blank, problem="no measurement" if is_timeless else "not measured")
     return _bounded(blank, value)
 
 
@@ -123,8 +122,7 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
         return replace(blank, problem="refused", detail=against.refused[system, text])
     among = members(gate, evaluation.truth) if gate.slice else None
     contrasts = dict(against.contrasts(text, among, None if gate.must else system))
-    contrast = contrasts.pop(system)
-    family = [contrast, *contrasts.values()]
+    family = [contrasts.pop(system), *contrasts.values()]
     builds = against.builds_before.get(system, {}).get(text, ())
     again, is_unknown = against.again.get(system), any(len(each) < 2 for each in builds)
     return _relative(blank, None, evaluation, family, against.settings, again, is_unknown=is_unknown)

@@ -22,9 +22,8 @@ def schema_text() -> str:
     for kind, section in sections.items():
         names = {"enum": ours(kind)}
         # Plugins may add retrievers and labellers, so ours are examples.
-        definitions[section]["properties"]["use"] |= (
-            names if kind == "engine" else {"anyOf": [names, {"type": "string"}]}
-        )
+        use = names if kind == "engine" else {"anyOf": [names, {"type": "string"}]}
+        definitions[section]["properties"]["use"] |= use
         _add_options(kind, definitions, section, "with" if kind == "retriever" else f"{kind} with")
     evaluate = definitions["Evaluate"]["properties"]
     evaluate["tokenizer"] |= _tokenizers()
@@ -36,15 +35,11 @@ def schema_text() -> str:
         "anyOf": [presets, {"properties": {"preset": presets, **fields}, "additionalProperties": False}],
         "description": evaluate["policy"]["description"],
     }
-    document = {**heading("experiment"), "$defs": definitions, **schema}
+    heading = {"$schema": DRAFT, "$id": "urn:groupgt:schema:experiment", "title": "groupgt experiment"}
+    document = {**heading, "$defs": definitions, **schema}
     _describe_branches(document)
     _choose_branches(document)
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-
-
-def heading(name: str) -> dict[str, str]:
-    """Return the keys that identify the schema."""
-    return {"$schema": DRAFT, "$id": f"urn:groupgt:schema:{name}", "title": f"groupgt {name}"}
 
 
 def _describe_branches(schema: Any) -> None:
@@ -79,15 +74,10 @@ def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: s
         if "matrix" in definitions[section]["properties"]:
             # Options may be under `matrix` instead, so none is required under `with`.
             options.pop("required", None)
-            swept = {
-                key: {
-                    "description": option["description"],
-                    "type": "array",
-                    "minItems": 1,
-                    "items": {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"},
-                }
-                for key, option in options["properties"].items()
-            }
+            swept = {}
+            for key, option in options["properties"].items():
+                items = {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"}
+                swept[key] = {"description": option["description"], "type": "array", "minItems": 1, "items": items}
             keys["matrix"] = {"properties": swept, "additionalProperties": False}
         is_used = {"properties": {"use": {"const": name}}, "required": ["use"]}
         definitions[section]["allOf"].append({"if": is_used, "then": {"properties": keys}})

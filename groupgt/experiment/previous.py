@@ -72,20 +72,15 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
     evaluations, former = outcome.evaluations[dataset], previous.datasets.get(dataset)
     values = {name: evaluation.values for name, evaluation in evaluations.items()}
     primary = parse_metric(experiment.primary, experiment.convention)
-    shared: dict[str, Any] = {
-        "qids": truth.qids,
-        "metrics": request.metrics,
-        "primary": next(text for text, metric in request.metrics.items() if metric == primary),
-        "settings": experiment.settings,
-        "now": values,
-        "builds_now": all_builds(evaluations),
-    }
+    text = next(text for text, metric in request.metrics.items() if metric == primary)
+    shared: dict[str, Any] = {"qids": truth.qids, "metrics": request.metrics, "primary": text}
+    shared |= {"settings": experiment.settings, "now": values, "builds_now": all_builds(evaluations)}
     if former is None:
         return Against(before={}, added=list(values), **shared)
     pairing = _Pairing(former, request, truth, _stale(outcome, dataset, data, former.corpus, previous.files))
     before = {name: pairing.values(name, evaluations[name]) for name in values if name in former.systems}
     # A budget is known of results that were measured by it.
-    again = {name: each for name, each in pairing.again.items() if shared["primary"] in each.values}
+    again = {name: each for name, each in pairing.again.items() if text in each.values}
     complete = {name: complete_within(evaluations[name], primary.cutoff)[pairing.paired] for name in again}
     complete_then = {name: complete_within(each, primary.cutoff) for name, each in again.items()}
     paired = list(compress(truth.qids, pairing.paired.tolist()))
@@ -203,15 +198,12 @@ class _Pairing:
         values: dict[str, Floats] = {text: np.full(len(self.truth), np.nan) for text in metrics}
         if not self.paired.any():
             return values
-        truth = self.truth
-        if not self.paired.all():
-            truth = truth.select(np.flatnonzero(self.paired).tolist())
+        truth = self.truth if self.paired.all() else self.truth.select(np.flatnonzero(self.paired).tolist())
         policy = replace(self.request.policy, extra="ignore")
+        request = replace(self.request, metrics=metrics, policy=policy, by=())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # suspicious data were reported then
-            evaluation = evaluate_run(
-                replace(self.request, metrics=metrics, policy=policy, by=()), truth, system.run, name
-            )
+            evaluation = evaluate_run(request, truth, system.run, name)
         self.again[name] = evaluation
         for text, column in values.items():
             column[self.paired] = evaluation.values[text]

@@ -14,17 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from groupgt.errors import DataError, GroupgtError, RetrieverError
-from groupgt.experiment.cache import (
-    DAMAGE,
-    AnswerCache,
-    Done,
-    Earlier,
-    Task,
-    answers_of,
-    rows_of,
-    timing_of,
-    warn_of_failure,
-)
+from groupgt.experiment import cache
+from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task
 from groupgt.experiment.fresh import Fresh, Here
 from groupgt.experiment.systems import placed
 from groupgt.experiment.timing import Timing, machine
@@ -132,12 +123,12 @@ class Begun:
                 rows = line.get("rows", [])
                 first = len(begun.answers.ids)
                 if rows:
-                    answers = answers_of(task, qids[first : first + len(rows)], rows)
+                    answers = cache.answers_of(task, qids[first : first + len(rows)], rows)
                     begun.add(answers, [float(ms) for ms in line["spent"]])
                     at = str(line["at"])
                 elif "timing" in line and first == len(qids):
-                    begun.done = timing_of(task, line["timing"])
-        except DAMAGE:
+                    begun.done = cache.timing_of(task, line["timing"])
+        except cache.DAMAGE:
             return None
         if not begun.answers.ids:
             return None
@@ -152,8 +143,7 @@ class Begun:
         are_scored = self.answers.scores is not None and answers.scores is not None
         scores = {**(self.answers.scores or {}), **(answers.scores or {})} if are_scored else None
         texts = {**(self.answers.texts or {}), **(answers.texts or {})}
-        costs = self.answers.costs | answers.costs
-        self.answers = Answers(self.answers.ids, scores, texts=texts or None, costs=costs)
+        self.answers = Answers(self.answers.ids, scores, texts=texts or None, costs=self.answers.costs | answers.costs)
         self.batched_ms.append(math.fsum(spent) / max(1, len(answers.ids)))
 
 
@@ -190,7 +180,7 @@ class Unfinished:
 
     def add(self, answers: Answers, spent: Sequence[float]) -> None:
         """Add the results of one batch, and write them immediately or every few seconds."""
-        self.waiting.append({"rows": rows_of(answers), "spent": list(spent), "at": now()})
+        self.waiting.append({"rows": cache.rows_of(answers), "spent": list(spent), "at": now()})
         if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY_S:
             self.flush()
 
@@ -210,7 +200,7 @@ class Unfinished:
                 self.header = {}
         except DataError as error:
             self.journal = Journal(None)
-            warn_of_failure(error)
+            cache.warn_of_failure(error)
         self.waiting, self.flushed = [], time.monotonic()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -113,13 +112,11 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
                 timings.append(timing)
             with collecting(data.warnings):
                 evaluation = evaluated(data, run, dataset, name)
-            if system.config.stages:
-                with collecting(data.warnings):
+                if system.config.stages:
                     stages.setdefault(dataset, {})[name] = _stages(system_answers, data, dataset, name, run)
             if system.config.answers is not None:
-                answered.setdefault(dataset, {})[name] = _answered(
-                    experiment, dataset, system.config.answers, evaluation
-                )
+                outcomes = _answered(experiment, dataset, system.config.answers, evaluation)
+                answered.setdefault(dataset, {})[name] = outcomes
             evaluations[dataset][name] = evaluation
         except GroupgtError as error:
             if system.config.on_error == "fail" and not system_answers.lacks_input(dataset, name):
@@ -235,15 +232,12 @@ def _concluded(outcome: Outcome) -> Outcome:
         for dataset, by_system in outcome.evaluations.items()
         if compare is not None and experiment.config.baseline in by_system
     }
+    compared = [name for name, by_system in outcome.evaluations.items() if by_system]
     return replace(
         outcome,
         comparison=comparison,
         across=_across(outcome),
-        systems={
-            name: _table(outcome, name, comparison.get(name))
-            for name, by_system in outcome.evaluations.items()
-            if by_system
-        },
+        systems={name: _table(outcome, name, comparison.get(name)) for name in compared},
         gates=judged(outcome, timings),
         leaders=leaders,
         overall_leaders=overall_leaders,
@@ -257,17 +251,12 @@ def _across(outcome: Outcome) -> Across | None:
     baseline = experiment.across
     if baseline not in by_dataset or len(by_dataset) < 2 or experiment.config.compare is None:
         return None
+    measured: dict[str, Measured] = {}
+    for name, by_system in by_dataset.items():
+        truth, values = outcome.truths[name], {system: each.values for system, each in by_system.items()}
+        measured[name] = Measured(truth.qids, texts_of(truth), values, all_builds(by_system))
     return across(
-        {
-            name: Measured(
-                truth.qids,
-                texts_of(truth),
-                {system: evaluation.values for system, evaluation in by_system.items()},
-                all_builds(by_system),
-            )
-            for name, by_system in by_dataset.items()
-            for truth in [outcome.truths[name]]
-        },
+        measured,
         baseline,
         next(iter(next(iter(by_dataset.values())).values())).metrics,
         experiment.settings,
@@ -293,10 +282,9 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
 
 
 def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-    def worse(system: str) -> tuple[bool, float]:
+    def worth(system: str) -> float:
         evaluation = evaluations[system]
         text = evaluation.text_of(experiment.primary)
-        mean = evaluation.deciding[text]
-        return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
+        return evaluation.metrics[text].worth(evaluation.deciding[text])
 
-    return {system: evaluations[system] for system in sorted(evaluations, key=worse)}
+    return {system: evaluations[system] for system in sorted(evaluations, key=worth, reverse=True)}

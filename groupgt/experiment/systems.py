@@ -39,10 +39,9 @@ def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str,
     plain: dict[str, KeyPath] = {key: ("systems", family, "with", key) for key in config.with_}
     keys = list(config.matrix)
     for positions in product(*(range(len(values)) for values in config.matrix.values())):
-        swept = {key: config.matrix[key][position] for key, position in zip(keys, positions)}
-        paths: dict[str, KeyPath] = {
-            key: ("systems", family, "matrix", key, position) for key, position in zip(keys, positions)
-        }
+        chosen = dict(zip(keys, positions))
+        swept = {key: config.matrix[key][position] for key, position in chosen.items()}
+        paths: dict[str, KeyPath] = {key: ("systems", family, "matrix", key, at) for key, at in chosen.items()}
         labels = ",".join(f"{key}={label(value)}" for key, value in swept.items())
         yield f"{family}[{labels}]" if keys else family, {**config.with_, **swept}, {**plain, **paths}
 
@@ -202,7 +201,7 @@ class Families:
     """
 
     def __init__(self, document: Document, config: Config, code: UsersCode) -> None:
-        self.document, self.config, self.code = document, config, code
+        self.document, self.config, self.code, self.fault = document, config, code, document.fault
         self.systems: dict[str, System] = {}
         raw = document.value.get("systems") if isinstance(document.value, dict) else None
         names = raw if isinstance(raw, dict) else {}
@@ -252,24 +251,21 @@ class Families:
         if kind is None:
             return
         if config.inputs and kind.fuse is None:
-            self.document.fault((*path, "inputs"), f"{config.use} combines no other systems; remove this key", key=True)
+            self.fault((*path, "inputs"), f"{config.use} combines no other systems; remove this key", key=True)
         if config.version and not (kind.is_foreign and kind.build is not None):
             what = f"{config.use} needs no version, because files are identified by their content; remove this key"
-            self.document.fault((*path, "version"), what, key=True)
+            self.fault((*path, "version"), what, key=True)
         if config.trials.n < 2 and config.trials.of == "builds":
-            self.document.fault((*path, "trials"), "expected at least two builds; a single build shows no variation")
+            self.fault((*path, "trials"), "expected at least two builds; a single build shows no variation")
         if config.trials.n > 1 and kind.build is None:
             way = "number them in the `trial` column of the file" if kind.fuse is None else "set them on its inputs"
-            self.document.fault((*path, "trials"), f"{config.use} does not run trials; {way}", key=True)
+            self.fault((*path, "trials"), f"{config.use} does not run trials; {way}", key=True)
         if kind.fuse is not None and not config.inputs:
-            self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
+            self.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
-            if (
-                kind.corpus
-                and self.config.datasets[dataset].corpus is None
-                and self.document.is_sound("datasets", dataset)
-            ):
-                self.document.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
+            lacks_corpus = kind.corpus and self.config.datasets[dataset].corpus is None
+            if lacks_corpus and self.document.is_sound("datasets", dataset):
+                self.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
         for name, values, paths in variants(family, config) if self._matrix(path, config) else ():
             options, faults = read_options(kind.options, values, show=as_yaml)
             for fault in faults:
@@ -277,7 +273,7 @@ class Families:
                 if is_unknown and fault.option == "version":
                     fault = replace(fault, what="belongs next to `use`, not among the options")
                 where = paths.get(fault.option, (*path, "with", fault.option))
-                self.document.fault(where[:4] if is_unknown else (*where, *fault.path[1:]), fault.what, key=is_unknown)
+                self.fault(where[:4] if is_unknown else (*where, *fault.path[1:]), fault.what, key=is_unknown)
             if options is not None:
                 self.systems[name] = System(name, family, config, kind, options, paths)
                 self._files(self.systems[name])
@@ -287,22 +283,17 @@ class Families:
         faults_before = self.document.faults.total
         for key, values in config.matrix.items():
             if key in config.with_:
-                self.document.fault(
-                    (*path, "matrix", key), f"{key} is also given under `with`; remove one of the two", key=True
-                )
+                self.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one of the two", key=True)
             if any(filled[:4] == (*path, "matrix", key) for filled in self.document.written):
-                what = (
-                    "sweep values become part of system names, which are shown; set environment variables under `with`"
-                )
-                self.document.fault((*path, "matrix", key), what, key=True)
+                what = "sweep values become part of system names, which are shown"
+                self.fault((*path, "matrix", key), f"{what}; set environment variables under `with`", key=True)
             labels = [label(value) for value in values]
             for position, text in enumerate(labels):
                 if text in labels[:position]:
-                    self.document.fault((*path, "matrix", key, position), f"duplicate value {text}; remove one")
+                    self.fault((*path, "matrix", key, position), f"duplicate value {text}; remove one")
         size = math.prod(len(values) for values in config.matrix.values())
         if size > MOST_SYSTEMS:
-            what = f"expected at most {MOST_SYSTEMS:,} combinations, found {size:,}"
-            self.document.fault((*path, "matrix"), what)
+            self.fault((*path, "matrix"), f"expected at most {MOST_SYSTEMS:,} combinations, found {size:,}")
         return self.document.faults.total == faults_before
 
     def _files(self, system: System) -> None:
@@ -313,7 +304,7 @@ class Families:
             path = system.paths.get(option.name, ())
             if not text:
                 if option.needed and self.document.is_sound(*path):
-                    self.document.fault(path, "expected a path, found an empty value")
+                    self.fault(path, "expected a path, found an empty value")
                 continue
             if not is_url(text) and self.document.is_sound(*path):
                 for dataset in self._served(system.config):
@@ -330,7 +321,7 @@ class Families:
                     program_of(options.program(), self.document.folder.resolve())
             except ConfigError as error:
                 key, _, what = str(error).partition(": ")
-                self.document.fault(system.paths[key], what)
+                self.fault(system.paths[key], what)
 
     def _fusions(self) -> None:
         """Check that the inputs of every fusion exist, form no cycles, and run on the same data sets."""
@@ -347,16 +338,16 @@ class Families:
                 complete = complete and bool(matched) and not self.may_be(pattern)
                 if not matched and not self.may_be(pattern):
                     near, choices = self.near(pattern, others), some_of(others) if others else "none"
-                    self.document.fault(path, f"no other system is named {pattern!r}{near}; other systems: {choices}")
+                    self.fault(path, f"no other system is named {pattern!r}{near}; other systems: {choices}")
                 for other, dataset in product(matched, self._served(system.config)):
                     if not self.systems[other].config.serves(dataset):
-                        self.document.fault(path, f"{other} is not run on dataset {dataset!r}; see its `only` key")
+                        self.fault(path, f"{other} is not run on dataset {dataset!r}; see its `only` key")
                 inputs.update(dict.fromkeys(matched))
             for key in ("weights", "least") if complete else ():
                 values = getattr(system.options, key, [])
                 if values and len(values) != len(inputs):
                     what = f"expected {len(inputs)} numbers, one for each input, found {len(values)}"
-                    self.document.fault(system.paths[key], what)
+                    self.fault(system.paths[key], what)
             self.systems[name] = replace(system, inputs=tuple(inputs))
         if self.document.faults.total == faults_before:
             self._circles()
@@ -364,7 +355,7 @@ class Families:
             numbers = {self.systems[below].config.trials.n for below in combined(self.systems, name)} - {1}
             if len(numbers) > 1:
                 what = f"expected inputs with the same number of trials, found {shortlist(sorted(map(str, numbers)))}"
-                self.document.fault(("systems", system.family, "inputs"), what)
+                self.fault(("systems", system.family, "inputs"), what)
 
     def _circles(self) -> None:
         """Report fusions that contain themselves or are nested too deeply."""
@@ -377,10 +368,10 @@ class Families:
             circle = error.args[1][:0:-1]  # from a fusion to its inputs
             start = min(range(len(circle)), key=lambda position: list(self.systems).index(circle[position]))
             name, what = circle[start], " → ".join([*circle[start:], *circle[: start + 1]])
-            self.document.fault(("systems", self.systems[name].family, "inputs"), f"the fusion contains itself: {what}")
+            self.fault(("systems", self.systems[name].family, "inputs"), f"the fusion contains itself: {what}")
             return
         for name in sorted(self.systems, key=levels.__getitem__):
             if levels[name] > DEEPEST_FUSION:
                 what = f"expected at most {DEEPEST_FUSION} levels of fusions, found {levels[name]}"
-                self.document.fault(("systems", self.systems[name].family, "inputs"), what)
+                self.fault(("systems", self.systems[name].family, "inputs"), what)
                 return

@@ -13,17 +13,17 @@ from typing import Any, Literal, NamedTuple
 COSTS = ("cost_mean", "cost_p95")
 # What gates may limit besides metrics.
 LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "batched_p95_ms", *COSTS)
+UNTIMED = (
+    "is single-query latency, but this retriever is queried in batches. Set evaluate.timed to the number of queries "
+    "to run a second time, one by one, or use a gate on batched_p50_ms or batched_p95_ms"
+)
 
 
 @lru_cache(maxsize=1)
 def machine() -> dict[str, Any]:
     """Describe the machine on which times are measured."""
-    return {
-        "node": platform.node(),
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "processors": os.cpu_count(),
-    }
+    name, kind = platform.node(), platform.machine()
+    return {"node": name, "system": platform.system(), "machine": kind, "processors": os.cpu_count()}
 
 
 # Whether queries were run one by one, or in batches: these times are not comparable.
@@ -47,6 +47,16 @@ def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]
     }
     kind = max(kinds, key=lambda kind: len(timed[kind]))
     return kind, timed[kind]
+
+
+def _quantile(values: list[float], share: float) -> float | None:
+    """Return a quantile by the nearest-rank method, or None if there are no values."""
+    return sorted(values)[math.ceil(share * len(values)) - 1] if values else None
+
+
+def _quantile_of(times: str, share: float, meaning: str) -> property:
+    """Build a property: a quantile of one of the lists of a `Timing`."""
+    return property(lambda timing: _quantile(getattr(timing, times), share), doc=meaning)
 
 
 @dataclass(frozen=True)
@@ -84,35 +94,16 @@ class Timing:
         middle = _quantile(values, 0.5)
         return None if middle is None else Median(middle, *(median_interval(values) or (middle, middle)))
 
-    @property
-    def latency_p50_ms(self) -> float | None:
-        """The median latency of single queries."""
-        return _quantile(self.single_ms, 0.5)
-
-    @property
-    def latency_p95_ms(self) -> float | None:
-        """The 95th percentile of single-query latency."""
-        return _quantile(self.single_ms, 0.95)
-
-    @property
-    def batched_p50_ms(self) -> float | None:
-        """The median time per query across batches."""
-        return _quantile(self.batched_ms, 0.5)
-
-    @property
-    def batched_p95_ms(self) -> float | None:
-        """The 95th percentile of the time per query across batches."""
-        return _quantile(self.batched_ms, 0.95)
+    latency_p50_ms = _quantile_of("single_ms", 0.5, "The median latency of single queries.")
+    latency_p95_ms = _quantile_of("single_ms", 0.95, "The 95th percentile of single-query latency.")
+    batched_p50_ms = _quantile_of("batched_ms", 0.5, "The median time per query across batches.")
+    batched_p95_ms = _quantile_of("batched_ms", 0.95, "The 95th percentile of the time per query across batches.")
+    cost_p95 = _quantile_of("costs", 0.95, "The 95th percentile of the cost of a query.")
 
     @property
     def cost_mean(self) -> float | None:
         """The mean cost of a query."""
         return math.fsum(self.costs) / len(self.costs) if self.costs else None
-
-    @property
-    def cost_p95(self) -> float | None:
-        """The 95th percentile of the cost of a query."""
-        return _quantile(self.costs, 0.95)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all fields, latencies and costs as plain Python."""
@@ -136,10 +127,3 @@ def median_interval(values: list[float], level: float = 0.95) -> tuple[float, fl
         rank = place + 1
     ordered = sorted(values)
     return (ordered[rank - 1], ordered[len(values) - rank]) if rank else None
-
-
-def _quantile(values: list[float], share: float) -> float | None:
-    """Return a quantile by the nearest-rank method, or None if there are no values."""
-    if not values:
-        return None
-    return sorted(values)[math.ceil(share * len(values)) - 1]

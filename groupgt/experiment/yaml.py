@@ -43,19 +43,8 @@ Texts = Annotated[list[str], LISTED]
 # Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice", "stages"}
 FREE_ENDS = (
-    "name",
-    "ground_truth",
-    "queries",
-    "corpus",
-    "audit",
-    "answers",
-    "file",
-    "oracle",
-    "fetch",
-    "tokenizer",
-    "version",
-    "folder",
-    "cache",
+    *("name", "ground_truth", "queries", "corpus", "audit", "answers", "file", "oracle", "fetch", "tokenizer"),
+    *("version", "folder", "cache"),
 )
 
 # The tags of plain YAML by kind of node, which all begin with `tag:yaml.org,2002:`.
@@ -370,9 +359,8 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
         if name in os.environ and is_free(path):
             document.secrets[os.environ[name]] = f"${{env:{name}}}"
         if filled_in is None:
-            document.fault(
-                path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
-            )
+            what = f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
+            document.fault(path, what)
             document.partial.add(path)
             return ""
         return filled_in

@@ -7,20 +7,11 @@ from groupgt.metrics import contents, diversity, gains, ranks, sets, users
 from groupgt.metrics.base import Definition
 from groupgt.plugins import looked_up
 
-CATALOGUE: dict[str, Definition] = {
-    definition.name: definition
-    for definition in (
-        *sets.DEFINITIONS,
-        *ranks.DEFINITIONS,
-        *gains.DEFINITIONS,
-        *users.DEFINITIONS,
-        *diversity.DEFINITIONS,
-        *contents.DEFINITIONS,
-        *ranks.OF_TREC_EVAL,
-        *sets.UNANSWERABLE,
-        *sets.HARM,
-    )
-}
+_FAMILIES = (
+    *(family.DEFINITIONS for family in (sets, ranks, gains, users, diversity, contents)),
+    *(ranks.OF_TREC_EVAL, sets.UNANSWERABLE, sets.HARM),
+)
+CATALOGUE: dict[str, Definition] = {each.name: each for family in _FAMILIES for each in family}
 
 # Aliases, resolved on parsing: the meaning of a name before any `(` or `@`.
 ALIASES: dict[str, str] = {
@@ -29,19 +20,13 @@ ALIASES: dict[str, str] = {
     "rr": "mrr",
     "ap": "map",
     "success": "hit_rate",
-    "full_recall": "complete",
-    "recall_all": "complete",
-    "hit_all": "complete",
-    "recall_any": "hit_rate",
-    "hit_any": "hit_rate",
-    "strec": "recall.coverage",
-    "s_recall": "recall.coverage",
-    "strecall": "recall.coverage",
+    **dict.fromkeys(("full_recall", "recall_all", "hit_all"), "complete"),
+    **dict.fromkeys(("recall_any", "hit_any"), "hit_rate"),
+    **dict.fromkeys(("strec", "s_recall", "strecall"), "recall.coverage"),
     "ndcg_burges": "ndcg.trec(gain=exp)",
     "dcg_burges": "dcg(gain=exp)",
     "ap_ia": "map_ia",
-    "r-precision": "r_precision",
-    "rprec": "r_precision",
+    **dict.fromkeys(("r-precision", "rprec"), "r_precision"),
     "recip_rank": "mrr.trec",
     # Metrics that trec_eval and ir_measures have without a cutoff.
     "set_p": "precision.trec@all",

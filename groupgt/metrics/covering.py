@@ -74,9 +74,8 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
         closed, shared = judgments.once(("coverage gains", gain), lambda: _closed_form(judgments, gain))
         values = closed.discounted(judgments, discount, cut.ideal)
         if len(shared):
-            starts, sums = judgments.once(
-                ("coverage sums", gain, discount), lambda: _solved(judgments, shared, gain, discount)
-            )
+            key = ("coverage sums", gain, discount)
+            starts, sums = judgments.once(key, lambda: _solved(judgments, shared, gain, discount))
             deepest = np.diff(starts) - 1
             depth = deepest if cut.ideal is None else np.minimum(deepest, cut.ideal[shared])
             values[shared] = sums[starts[:-1] + depth]
@@ -250,8 +249,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
     # added[s, d]: the gain that a document adds to a state, -inf for none; after[s, d]: the resulting state.
     added, after = np.zeros((states, len(documents))), np.zeros((states, len(documents)), dtype=np.int64)
     for group, weight in enumerate(problem.weights):
-        step = gains[None, documents, group] - gains[:, None, group]
-        added += weight * np.maximum(step, 0.0)
+        added += weight * np.maximum(gains[None, documents, group] - gains[:, None, group], 0.0)
         after += strides[group] * np.maximum(places[None, documents, group], places[:, None, group])
     added[added <= 0] = -np.inf
     layers = [np.full(states, -np.inf)]

@@ -12,26 +12,14 @@ from groupgt.metrics.language import Metric
 
 def as_dict(definition: Definition) -> dict[str, Any]:
     """Convert a definition to plain Python values."""
-    return {
-        "name": definition.name,
-        "summary": definition.summary,
-        "higher_is_better": definition.higher_is_better,
-        "takes_cutoff": definition.takes_cutoff,
-        "aliases": _aliases(definition),
-        "formulas": [
-            {
-                "metric": str(Metric(definition.name, convention)),
-                "formula": formula.text,
-                "source": formula.source or None,
-                "parameters": [
-                    {"name": each.name, "default": each.default, "expected": each.expected}
-                    for each in formula.parameters
-                ],
-            }
-            for convention, formula in definition.formulas.items()
-        ],
-        "warning": definition.warning or None,
-    }
+    facts = {key: getattr(definition, key) for key in ("name", "summary", "higher_is_better", "takes_cutoff")}
+    formulas = []
+    for convention, formula in definition.formulas.items():
+        keys = ("name", "default", "expected")
+        parameters = [{key: getattr(each, key) for key in keys} for each in formula.parameters]
+        text, source = {"metric": str(Metric(definition.name, convention)), "formula": formula.text}, formula.source
+        formulas.append({**text, "source": source or None, "parameters": parameters})
+    return {**facts, "aliases": _aliases(definition), "formulas": formulas, "warning": definition.warning or None}
 
 
 def details(definition: Definition) -> str:

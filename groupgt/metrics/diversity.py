@@ -155,8 +155,7 @@ def _step_by_step(
     if alpha == 0:  # every hit is worth the same, regardless of earlier ones
         by_document = np.argsort(document, kind="stable")
         key, terms = document[by_document], weight[group[by_document]]
-        gains = _exact_totals(key, terms) if exact else total(key, terms, len(query))
-        yield descending(query, gains)
+        yield descending(query, _exact_totals(key, terms) if exact else total(key, terms, len(query)))
         return
     large = np.bincount(query, minlength=judgments.size) > SMALL_DOCUMENTS
     for crowded in np.flatnonzero(large).tolist():
@@ -313,8 +312,7 @@ def _explain_share(sheet: Sheet, alpha: float, share: Share, depth: int | None, 
 
 
 def _explain_most(sheet: Sheet, alpha: float, discount: Discount, groups: float) -> str:
-    most = float(ideals.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
-    return times(groups, most)
+    return times(groups, float(ideals.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0]))
 
 
 def _explain_alpha_dcg(sheet: Sheet, alpha: float = 0.5) -> str:
@@ -416,11 +414,6 @@ DEFINITIONS = (
         "Agrawal+, WSDM 2009; ndeval (full depth)",
     ),
     one_meaning(
-        "p_ia",
-        "Intent-aware precision.",
-        p_ia,
-        "Σ_r Σ_g hit ÷ (k·m)",
-        _explain_p_ia,
-        "Agrawal+, WSDM 2009; ndeval",
+        "p_ia", "Intent-aware precision.", p_ia, "Σ_r Σ_g hit ÷ (k·m)", _explain_p_ia, "Agrawal+, WSDM 2009; ndeval"
     ),
 )

@@ -47,8 +47,7 @@ def ndcg_trec(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
 
 def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
     rows, gains = hits.once(("upgrades", gain), lambda: _upgrades(hits, gain))
-    ideal = coverage_ideal(hits.judgments, gain, ideals.log2, cut)
-    return share_of(_discounted(hits, cut, rows, gains), ideal)
+    return share_of(_discounted(hits, cut, rows, gains), coverage_ideal(hits.judgments, gain, ideals.log2, cut))
 
 
 def _upgrades(hits: Hits, gain: str) -> tuple[views.Rows, Floats]:
@@ -69,9 +68,7 @@ def _upgrades(hits: Hits, gain: str) -> tuple[views.Rows, Floats]:
     added = np.empty(len(order))
     added[order] = step
     starts = views.changes(rows.query, rows.rank)
-    result = np.cumsum(starts) - 1
-    summed = total(result, judgments.weight[rows.group] * added, int(starts.sum()))
-    return rows.at(starts), summed
+    return rows.at(starts), total(np.cumsum(starts) - 1, judgments.weight[rows.group] * added, int(starts.sum()))
 
 
 def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
@@ -86,8 +83,7 @@ def _novelty_ideal(judgments: Judgments) -> Floats:
     best = np.zeros(len(judgments.group_query))
     chosen = judgments.alternative_group >= 0
     np.maximum.at(best, judgments.alternative_group[chosen], judgments.alternative_grade[chosen])
-    gains = gain_of(best, "exp", judgments)
-    return descending(judgments.group_query, gains).discounted(judgments, ideals.log2, None)
+    return descending(judgments.group_query, gain_of(best, "exp", judgments)).discounted(judgments, ideals.log2, None)
 
 
 def _power(grade: float, gain: str) -> float:

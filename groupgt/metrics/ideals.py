@@ -29,11 +29,9 @@ def log2(rank: Ints) -> Floats:
     """Return 1 ÷ log2(rank + 1)."""
     table = _log2_table()
     if not rank.size or int(rank.max()) < TABLE:
-        result: Floats = table[rank]
-        return result
+        return table[rank]
     distinct, where = np.unique(rank, return_inverse=True)
-    values = np.array([1.0 / math.log2(number + 1) for number in distinct.tolist()])
-    return values[where]
+    return np.array([1.0 / math.log2(number + 1) for number in distinct.tolist()])[where]
 
 
 def inverse(rank: Ints) -> Floats:
@@ -65,8 +63,7 @@ def geometric_sum(base: float, discount: Callable[[Ints], Floats], k: Ints) -> F
     values = head[np.minimum(distinct, highest)]
     for position in np.flatnonzero(distinct > DIRECT):
         values[position] += _tail(base, discount is log2, float(distinct[position]))
-    result: Floats = values[where]
-    return result
+    return values[where]
 
 
 def _tail(base: float, logarithmic: bool, k: float) -> float:
@@ -148,10 +145,8 @@ def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
     if highest > HIGHEST_EXPONENT:
         at = int(np.argmax(judgments.alternative_grade))
         qid = judgments.qid(int(judgments.alternative_query[at]))
-        raise MetricError(
-            f"query {qid!r}: the gain 2^grade - 1 takes grades up to {HIGHEST_EXPONENT:g}, found {highest:g}; "
-            "use gain=linear, or smaller grades"
-        )
+        what = f"the gain 2^grade - 1 takes grades up to {HIGHEST_EXPONENT:g}, found {highest:g}"
+        raise MetricError(f"query {qid!r}: {what}; use gain=linear, or smaller grades")
     # There are few distinct grades, and Python's power is identical on every processor.
     distinct, where = np.unique(grade, return_inverse=True)
     return np.array([exponential(each) for each in distinct.tolist()])[where] if len(distinct) else grade

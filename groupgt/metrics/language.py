@@ -121,15 +121,13 @@ class Metric:
         >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
         ('AP', 'ndcg@10')
         """
-        is_ours = re.match(rf"{self.name}(?![A-Za-z0-9_-])", text)
-        return self.short(convention) if is_ours or not text else text
+        return self.short(convention) if re.match(rf"{self.name}(?![A-Za-z0-9_-])", text) or not text else text
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """Return one value per query, shape (Q,); callers mask the values of queries without groups."""
         if self.passes is not None:
-            raise MetricError(
-                f"metric {str(self)!r}: expected at least {max(self.passes[1], 2)} trials, found a single run"
-            )
+            what = f"metric {str(self)!r}: expected at least {max(self.passes[1], 2)} trials, found a single run"
+            raise MetricError(what)
         check_sets([self], hits.judgments.alternative_set is not None)
         return self.formula.function(hits.at_level(self.level), cut or self.cut(hits), **dict(self.parameters))
 
@@ -262,8 +260,7 @@ def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Seq
 
 def _takes_k(text: str, metric: Metric) -> bool:
     """Return whether the common cutoffs apply to a metric: it accepts a cutoff and has none of its own."""
-    written = ALIASES.get(text.lower(), text)
-    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in written
+    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in ALIASES.get(text.lower(), text)
 
 
 def split_names(text: str) -> list[str]:
@@ -281,11 +278,8 @@ def split_names(text: str) -> list[str]:
 
 def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
     """Replace named metric sets, such as `official` and `iprec11`, with their members."""
-    return [
-        member
-        for text in texts
-        for member in (SETS.get(text.strip().lower(), (text,)) if isinstance(text, str) else (text,))
-    ]
+    members = (SETS.get(text.strip().lower(), (text,)) if isinstance(text, str) else (text,) for text in texts)
+    return list(chain.from_iterable(members))
 
 
 def list_metrics() -> list[Definition]:
@@ -407,9 +401,8 @@ class _Parser:
     def read_convention(self, definition: Definition, written: str | None, parameters: Mapping[str, str]) -> str | None:
         if None in definition.formulas:
             if written is not None:
-                raise self.fail(
-                    f"{definition.name} is the same under all conventions, so it takes none; write {definition.name}"
-                )
+                what = f"{definition.name} is the same under all conventions, so it takes none; write {definition.name}"
+                raise self.fail(what)
             return None
         chosen = written or self.convention
         if chosen == AUTO:
@@ -462,8 +455,7 @@ class _Parser:
             what = _lacks(f"{definition.name}.{convention}", absent, by_name)
             raise self.fail(f"{what}; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it")
         values = {name: self.read_value(by_name[name], text) for name, text in texts.items()}
-        differing = ((name, value) for name, value in values.items() if value != by_name[name].default)
-        return tuple(sorted(differing))
+        return tuple(sorted((name, value) for name, value in values.items() if value != by_name[name].default))
 
     def read_value(self, parameter: Parameter, text: str) -> float | str:
         if parameter.choices:

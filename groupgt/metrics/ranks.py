@@ -31,8 +31,7 @@ def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
     novel = views.novel_results(hits)
     weight = total(rows.result, hits.judgments.weight[rows.group], len(novel.query))
     within = novel.rank <= cut.top[novel.query]
-    terms = weight[within] * ideals.inverse(novel.rank[within])
-    summed = total(novel.query[within], terms, hits.size)
+    summed = total(novel.query[within], weight[within] * ideals.inverse(novel.rank[within]), hits.size)
     return share_of(summed, coverage_ideal(hits.judgments, None, ideals.inverse, cut))
 
 
@@ -66,8 +65,7 @@ def completion_rr(hits: Hits, cut: Cut) -> Floats:
 
 def iprec(hits: Hits, cut: Cut, recall: float = 0, version: str = "9") -> Floats:
     rows = views.relevant_results(hits)
-    needed = _documents_at(recall, hits.judgments.relevant, version)
-    deep_enough = rows.nth >= needed[rows.query]
+    deep_enough = rows.nth >= _documents_at(recall, hits.judgments.relevant, version)[rows.query]
     value = np.zeros(hits.size)
     np.maximum.at(value, rows.query[deep_enough], (rows.nth / rows.rank)[deep_enough])
     return value
@@ -77,13 +75,11 @@ def _documents_at(recall: float, relevant: Ints, version: str) -> Floats:
     """Round recall · R to a number of documents as this version of trec_eval does, shape (Q,)."""
     exact: Floats = recall * relevant.astype(np.float64)
     # Adding 0.5 and cutting would round up the largest number below a half.
-    rounded: Floats = np.floor(exact + 0.9) if version == "9" else np.floor(exact) + (exact - np.floor(exact) >= 0.5)
-    return rounded
+    return np.floor(exact + 0.9) if version == "9" else np.floor(exact) + (exact - np.floor(exact) >= 0.5)
 
 
 def gm_map(hits: Hits, cut: Cut) -> Floats:
-    logarithms: Floats = np.log(np.maximum(map_trec(hits, cut), 1e-5))
-    return logarithms
+    return np.log(np.maximum(map_trec(hits, cut), 1e-5))
 
 
 def _explain_mrr_coverage(sheet: Sheet) -> str:

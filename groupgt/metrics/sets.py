@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -103,8 +104,7 @@ def judged(hits: Hits, cut: Cut, negative: str = "False") -> Floats:
 def unjudged(hits: Hits, cut: Cut) -> Ints:
     """Count the results that are not judged, or have a negative grade, shape (Q,)."""
     rows = views.judged_results(hits)
-    count: Ints = cut.top - _count(hits, cut, rows.at(rows.gain >= 0))
-    return count
+    return cut.top - _count(hits, cut, rows.at(rows.gain >= 0))
 
 
 def unj(hits: Hits, cut: Cut) -> Floats:
@@ -140,8 +140,7 @@ def infap(hits: Hits, cut: Cut) -> Floats:
 def _above(query: Ints, flag: Bools, size: int) -> Ints:
     """Count the flagged rows above each row, within its query."""
     before = np.concatenate(([0], np.cumsum(np.bincount(query[flag], minlength=size))))
-    above: Ints = np.cumsum(flag) - flag - before[query]
-    return above
+    return np.cumsum(flag) - flag - before[query]
 
 
 def _weights(groups: Iterable[Group]) -> str:
@@ -231,6 +230,7 @@ HIT_RATE = Formula(
     lambda sheet: number(bool(sheet.covered)),
     takes_sets=True,
 )
+ANY_RELEVANT = "1 if any relevant result is in top, else 0"
 COMPLETE = Formula(
     lambda hits, cut: _all_of(_groups(hits, cut), hits.judgments.groups),
     "1 if every group is covered, else 0",
@@ -251,12 +251,7 @@ DEFINITIONS = (
         "1 if any relevant result was retrieved, otherwise 0.",
         {
             "autorag": HIT_RATE,
-            "trec": replace(
-                HIT_RATE,
-                text="1 if any relevant result is in top, else 0",
-                source="trec_eval success",
-                takes_sets=False,
-            ),
+            "trec": replace(HIT_RATE, text=ANY_RELEVANT, source="trec_eval success", takes_sets=False),
             "coverage": HIT_RATE,
         },
         takes_passes=True,
@@ -353,6 +348,8 @@ DEFINITIONS = (
         "sampled qrels. Documents without any grade count as outside the pool.",
     ),
 )
+# Facts of metrics that look at results, whatever is relevant.
+ANY_TRUTH: dict[str, Any] = {"takes_sets": True, "takes_level": False}
 # Metrics for queries declared unanswerable: the fewer results, the better.
 UNANSWERABLE = (
     one_meaning(
@@ -362,9 +359,8 @@ UNANSWERABLE = (
         lambda hits, cut: _flag(cut.top == 0),
         "1 if top is empty, else 0",
         lambda sheet: number(not sheet.top),
-        takes_sets=True,
-        takes_level=False,
         queries="unanswerable",
+        **ANY_TRUTH,
     ),
     one_meaning(
         "false_returns",
@@ -372,11 +368,10 @@ UNANSWERABLE = (
         lambda hits, cut: cut.top.astype(np.float64),
         "|top|",
         lambda sheet: number(sheet.top),
-        takes_sets=True,
-        takes_level=False,
         bounded=False,
         higher_is_better=False,
         queries="unanswerable",
+        **ANY_TRUTH,
     ),
 )
 # Metrics for queries that name harmful passages, unanswerable ones among them.
@@ -387,10 +382,9 @@ HARM = (
         lambda hits, cut: _share_of_top(_count(hits, cut, views.harmful_results(hits)), cut),
         "harmful results in top (repeats included) ÷ len(top)",
         lambda sheet: over(len(sheet.harmful), sheet.top),
-        takes_sets=True,
-        takes_level=False,
         higher_is_better=False,
         queries="harmful",
+        **ANY_TRUTH,
     ),
     one_meaning(
         "clean",
@@ -398,9 +392,8 @@ HARM = (
         lambda hits, cut: _flag(_count(hits, cut, views.harmful_results(hits)) == 0),
         "1 if no result in top is harmful, else 0",
         lambda sheet: number(not sheet.harmful),
-        takes_sets=True,
-        takes_level=False,
         queries="harmful",
         warning="An empty ranking is clean, so read clean together with complete.",
+        **ANY_TRUTH,
     ),
 )

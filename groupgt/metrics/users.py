@@ -27,10 +27,8 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
         at = int(np.argmax(judgments.alternative_grade))
         qid = judgments.qid(int(judgments.alternative_query[at]))
         grade = judgments.alternative_grade[at]
-        raise MetricError(
-            f"query {qid!r}: err expects grades up to max_grade={max_grade:g}, found {grade:g}; "
-            f"write err(max_grade={grade:g})"
-        )
+        what = f"err expects grades up to max_grade={max_grade:g}, found {grade:g}; write err(max_grade={grade:g})"
+        raise MetricError(f"query {qid!r}: {what}")
     rows = views.relevant_results(hits)
     # (2^grade − 1) / 2^max_grade, without overflow.
     stop = np.array([2.0 ** (grade - max_grade) - 2.0**-max_grade for grade in rows.gain.tolist()])
@@ -106,8 +104,7 @@ def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
 
 
 def _explain_rbp(sheet: Sheet, p: float = 0.8, graded: str = "False") -> str:
-    highest = sheet.judgments.highest_grade if graded == "True" else None
-    return _weights(p, sheet.results, highest)
+    return _weights(p, sheet.results, sheet.judgments.highest_grade if graded == "True" else None)
 
 
 def _explain_residual(sheet: Sheet, p: float = 0.8) -> str:
@@ -141,13 +138,10 @@ def _explain_compat(sheet: Sheet, p: float = 0.95, normalize: str = "True") -> s
 
 
 def _weights(p: float, results: Sequence[tuple[int, float]], highest: float | None = None) -> str:
-    terms = (
-        times(
-            1 if highest in (None, grade) else f"{number(grade)}/{number(highest)}",
-            f"{number(p)}**{rank - 1}" if rank > 1 else 1,
-        )
-        for rank, grade in results
-    )
+    terms = []
+    for rank, grade in results:
+        share = 1 if highest in (None, grade) else f"{number(grade)}/{number(highest)}"
+        terms.append(times(share, f"{number(p)}**{rank - 1}" if rank > 1 else 1))
     return f"(1-{number(p)}) * ({plus(terms)})" if results else "0"
 
 

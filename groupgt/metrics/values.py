@@ -34,10 +34,8 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
     """Raise `MetricError` for metrics without per-query values where such values are needed."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
-        raise MetricError(
-            f"{', '.join(texts)}: one number per run, but {what} needs values per query; omit it (`groupgt evaluate` "
-            "gives its value for each run)"
-        )
+        why = f"one number per run, but {what} needs values per query"
+        raise MetricError(f"{', '.join(texts)}: {why}; omit it (`groupgt evaluate` gives its value for each run)")
 
 
 def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
@@ -54,14 +52,11 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
         )
     if policy.duplicates != "keep":
         return
-    refused = [
-        text for text, metric in metrics.items() if metric.convention != "autorag" and not metric.definition.reads_texts
-    ]
+    reading_ids = {text: metric for text, metric in metrics.items() if not metric.definition.reads_texts}
+    refused = [text for text, metric in reading_ids.items() if metric.convention != "autorag"]
     if refused:
-        raise ConfigError(
-            "duplicates=keep reproduces AutoRAG and requires the autorag convention, not "
-            f"{', '.join(refused)}; choose duplicates=penalize"
-        )
+        what = "duplicates=keep reproduces AutoRAG and requires the autorag convention"
+        raise ConfigError(f"{what}, not {', '.join(refused)}; choose duplicates=penalize")
 
 
 def check_harm(labeller: str, metrics: Mapping[str, Metric]) -> None:

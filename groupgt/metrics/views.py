@@ -91,13 +91,8 @@ def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
 
 def _hit_rows(hits: Hits, chosen: Bools) -> HitRows:
     judgments, alternative = hits.judgments, hits.alternative[chosen]
-    return HitRows(
-        hits.query[chosen],
-        hits.rank[chosen],
-        hits.group[chosen],
-        judgments.alternative_document[alternative],
-        judgments.alternative_grade[alternative],
-    )
+    place = hits.query[chosen], hits.rank[chosen], hits.group[chosen]
+    return HitRows(*place, judgments.alternative_document[alternative], judgments.alternative_grade[alternative])
 
 
 @_once
@@ -163,8 +158,7 @@ def novel_results(hits: Hits) -> GainRows:
     """Return the results that cover a new group; `gain` is the highest grade among the newly covered groups."""
     rows = covered_groups(hits)
     starts = np.flatnonzero(changes(rows.query, rows.rank))
-    gain = np.maximum.reduceat(rows.grade, starts)
-    return GainRows(rows.query[starts], rows.rank[starts], rows.nth[starts], gain)
+    return GainRows(rows.query[starts], rows.rank[starts], rows.nth[starts], np.maximum.reduceat(rows.grade, starts))
 
 
 @_once
@@ -184,8 +178,7 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
 
 def _results(hits: Hits, rows: HitRows) -> GainRows:
     starts = np.flatnonzero(changes(rows.query, rows.rank))
-    grade = hits.judgments.document_grade[rows.document]
-    gain = np.maximum.reduceat(grade, starts)
+    gain = np.maximum.reduceat(hits.judgments.document_grade[rows.document], starts)
     query = rows.query[starts]
     return GainRows(query, rows.rank[starts], nth(query), gain)
 

@@ -194,5 +194,4 @@ def rank_share(rank: int, gain: float = 1.0) -> str:
 
 
 def _bracketed(text: str) -> str:
-    simple = all(letter.isalnum() or letter == "." for letter in text)
-    return text if simple else f"({text})"
+    return text if all(letter.isalnum() or letter == "." for letter in text) else f"({text})"

@@ -214,8 +214,7 @@ def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[An
     except BaseException as error:  # neither a library's panic nor sys.exit in code of the user's is an `Exception`
         raise RetrieverError(f"{which}: {raised(error)}") from error
     took = 1000 * (time.perf_counter() - start)
-    spent = list(getattr(retriever, "spent", None) or [took])
-    return checked(system, qids, rankings, k), spent
+    return checked(system, qids, rankings, k), list(getattr(retriever, "spent", None) or [took])
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,9 +303,8 @@ def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
         if isinstance(result, dict):
             doc_id, score = value_at(result, id_field), value_at(result, score_field)
             if doc_id is ABSENT:
-                raise RetrieverError(
-                    f"expected a result with {id_field!r} (id_field), found {display(result, SHOWN_CHARS)}"
-                )
+                what = f"expected a result with {id_field!r} (id_field), found {display(result, SHOWN_CHARS)}"
+                raise RetrieverError(what)
             result = doc_id if score is ABSENT else (doc_id, score)
         results.append(result)
     return results
@@ -333,9 +331,8 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
     if not isinstance(rankings, (list, tuple)):
         raise RetrieverError(f"system {name!r}: expected a list of rankings, found {type(rankings).__name__}")
     if len(rankings) != len(qids):
-        raise RetrieverError(
-            f"system {name!r}: expected {len(qids):,} rankings, one per query, found {len(rankings):,}"
-        )
+        what = f"system {name!r}: expected {len(qids):,} rankings, one per query, found {len(rankings):,}"
+        raise RetrieverError(what)
     ids: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
     texts: dict[str, list[str]] = {}
@@ -393,10 +390,8 @@ def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
         return
     shown_ids = ", ".join(map(shown, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(returned):
-        raise RetrieverError(
-            f"system {name!r}: none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}; expected "
-            f"ids such as {shown(min(corpus_ids))}"
-        )
+        what = f"none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}"
+        raise RetrieverError(f"system {name!r}: {what}; expected ids such as {shown(min(corpus_ids))}")
     verb = "is" if len(absent) == 1 else "are"
     text = f"system {name!r}: {len(absent):,} of the {len(returned):,} ids it returns {verb} not in the corpus: "
     warn(text + shown_ids, "unknown ids")

@@ -22,16 +22,7 @@ from typing_extensions import Doc
 from groupgt.errors import ConfigError, RetrieverError, display
 from groupgt.options import Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import (
-    SHOWN_CHARS,
-    IdField,
-    RetrieverPlugin,
-    ScoreField,
-    Send,
-    Timeout,
-    as_json,
-    as_pairs,
-)
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, Timeout, as_json, as_pairs
 from groupgt.runtime import ended
 
 # The number of lines on standard error that a message shows, and of bytes in which they are looked for.
@@ -71,9 +62,8 @@ class Options(base.Options):
         """Yield an error for a column that a program without input would not receive."""
         for name in self.send if self.is_for_each() else ():
             if not any(f"{{{name}}}" in argument for argument in self.command):
-                yield Clash(
-                    "send", f"expected {{{name}}} in an argument, because the program is started for each query"
-                )
+                what = f"expected {{{name}}} in an argument, because the program is started for each query"
+                yield Clash("send", what)
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
@@ -135,9 +125,8 @@ class Command(base.OneByOne):
             raise RetrieverError(f"{what}; write other messages to standard error") from None
         ranking = value.get("results") if isinstance(value, dict) else value
         if not isinstance(ranking, list):
-            raise RetrieverError(
-                f'expected a list of results, or {{"results": […]}}, found {display(value, SHOWN_CHARS)}'
-            )
+            what = f'expected a list of results, or {{"results": […]}}, found {display(value, SHOWN_CHARS)}'
+            raise RetrieverError(what)
         results: base.Ranking = as_pairs(value, self.options.id_field, self.options.score_field)
         return results
 
@@ -176,9 +165,8 @@ class Command(base.OneByOne):
         if not self.lines.empty():
             if line := self.lines.get():
                 more = display(line.decode("utf-8", "replace"), SHOWN_CHARS)
-                raise RetrieverError(
-                    f"expected one line per query, but found a second line for the previous query: {more}"
-                )
+                what = f"expected one line per query, but found a second line for the previous query: {more}"
+                raise RetrieverError(what)
             raise self._ended(process.wait(self.options.timeout))
         try:
             process.stdin.write(f"{as_json(values)}\n".encode())  # type: ignore[union-attr]  # it is a pipe
@@ -208,10 +196,5 @@ class Command(base.OneByOne):
         return RetrieverError(ended(status) + last_words(self.errors))
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    Command,
-    summary="A program in any language that answers queries with lines of JSON.",
-    corpus=False,
-    runs_code=True,
-)
+SUMMARY = "A program in any language that answers queries with lines of JSON."
+PLUGIN = RetrieverPlugin(Options, Command, summary=SUMMARY, corpus=False, runs_code=True)

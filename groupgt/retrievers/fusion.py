@@ -206,19 +206,16 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
         raise RetrieverError("convex fusion needs the scores of its inputs, but one has none; use rrf")
     floor = np.array(options.least or least, dtype=np.float64)  # None becomes NaN
     if options.normalization == "theoretical" and (len(floor) != len(inputs) or np.isnan(floor).any()):
-        raise RetrieverError(
-            "theoretical normalization needs the minimum score of each input; set them all with `least`"
-        )
+        what = "theoretical normalization needs the minimum score of each input; set them all with `least`"
+        raise RetrieverError(what)
     missing = np.zeros((len(inputs), len(flat.qids)))
     if not len(flat.rank):
         return _fused(flat, flat.scores, missing, k)
     floors = floor[flat.source]
     if options.normalization == "theoretical" and (flat.scores < floors).any():
         row = int((flat.scores < floors).argmax())
-        raise RetrieverError(
-            f"least: expected scores of at least {floors[row]:g} from input {flat.source[row] + 1}, found "
-            f"{flat.scores[row]:g} (query {flat.qids[flat.query[row]]!r})"
-        )
+        where = f"input {flat.source[row] + 1}, found {flat.scores[row]:g} (query {flat.qids[flat.query[row]]!r})"
+        raise RetrieverError(f"least: expected scores of at least {floors[row]:g} from {where}")
     # The number of the (input, query) of each result, and the start of each such list.
     lists = flat.source * len(flat.qids) + flat.query
     _, starts, segment = np.unique(lists, return_index=True, return_inverse=True)

@@ -20,16 +20,7 @@ from typing_extensions import Doc
 from groupgt.errors import RetrieverError, display
 from groupgt.options import Called, Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import (
-    SHOWN_CHARS,
-    IdField,
-    RetrieverPlugin,
-    ScoreField,
-    Send,
-    as_json,
-    as_pairs,
-    columns_of,
-)
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, as_pairs
 
 # Status codes of a server that is busy or starting: the request is retried.
 BUSY = (429, 502, 503, 504)
@@ -111,7 +102,8 @@ class Http:
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """Return the rankings from the server. The host passes at most `batch` queries at a time."""
-        response, content = self._answer(as_json({"queries": list(queries), "k": k, **columns_of(queries)}).encode())
+        sent = {"queries": list(queries), "k": k, **base.columns_of(queries)}
+        response, content = self._answer(base.as_json(sent).encode())
         text = content.decode("utf-8", "replace")
         if response.status != 200:
             again = f" in {self.tries}" if response.status in BUSY else ""

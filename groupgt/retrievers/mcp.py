@@ -16,17 +16,7 @@ from typing_extensions import Doc
 from groupgt.errors import ConfigError, RetrieverError, display, near_names
 from groupgt.options import Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import (
-    ABSENT,
-    SHOWN_CHARS,
-    IdField,
-    RetrieverPlugin,
-    ScoreField,
-    Send,
-    Timeout,
-    as_pairs,
-    value_at,
-)
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, Timeout, as_pairs, value_at
 from groupgt.retrievers.command import filled, last_words, program_of
 from groupgt.retrievers.http import is_url
 from groupgt.runtime import one_line
@@ -179,9 +169,8 @@ class Mcp(base.OneByOne):
         listing = ", ".join(f"{name}({', '.join(schema.get('properties', {}))})" for name, schema in schemas.items())
         name, given = self.options.tool, self.arguments
         if name not in schemas:
-            raise ConfigError(
-                f"tool: there is no tool {name!r}{near_names(name, schemas)}; the server has {listing or 'none'}"
-            )
+            what = f"tool: there is no tool {name!r}{near_names(name, schemas)}; the server has {listing or 'none'}"
+            raise ConfigError(what)
         schema = schemas[name]
         taken = schema.get("properties", {})
         missing = [key for key in schema.get("required", ()) if key not in given]
@@ -204,7 +193,7 @@ class Mcp(base.OneByOne):
         found = value_at(value, self.options.items) if self.options.items else value
         if isinstance(found, dict) and not self.options.items:
             lists = [part for part in found.values() if isinstance(part, list)]
-            if value_at(found, self.options.text_field or self.options.id_field) is not ABSENT:
+            if value_at(found, self.options.text_field or self.options.id_field) is not base.ABSENT:
                 lists.append([found])  # a single result
             found = lists[0] if len(lists) == 1 else found
         if not isinstance(found, list):
@@ -219,7 +208,7 @@ class Mcp(base.OneByOne):
             where = f"{self.options.text_field!r} (text_field)"
             raise RetrieverError(f"expected a result with a text as {where}, found {display(item, SHOWN_CHARS)}")
         score = value_at(item, self.options.score_field)
-        return {"text": text} | ({} if score is ABSENT else {"score": score})
+        return {"text": text} | ({} if score is base.ABSENT else {"score": score})
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> Any:
@@ -238,12 +227,5 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
     return values[name] if template == f"{{{name}}}" and name in values else filled(template, values)
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    Mcp,
-    summary="The search tool of an MCP server, over standard input and output or HTTP.",
-    corpus=False,
-    modules={"mcp": "mcp"},
-    live=True,
-    probed=True,
-)
+SUMMARY = "The search tool of an MCP server, over standard input and output or HTTP."
+PLUGIN = RetrieverPlugin(Options, Mcp, summary=SUMMARY, corpus=False, modules={"mcp": "mcp"}, live=True, probed=True)

@@ -16,7 +16,7 @@ from groupgt.errors import RetrieverError
 from groupgt.options import Called, Clash
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin
-from groupgt.retrievers.vectors import QueryOptions, QueryVectors
+from groupgt.retrievers.vectors import MODEL_LIBRARIES, QueryOptions, QueryVectors
 
 # The operator of each distance, and the number it is subtracted from to get a score (higher is better).
 DISTANCES = {"cosine": ("<=>", 1.0), "l2": ("<->", 0.0), "inner_product": ("<#>", 0.0)}
@@ -95,9 +95,8 @@ class PgVector:
         )
         _check_dsn(options.dsn)
         try:
-            self.connection = psycopg.connect(
-                options.dsn, autocommit=True, connect_timeout=max(2, round(options.timeout))
-            )
+            patience = max(2, round(options.timeout))
+            self.connection = psycopg.connect(options.dsn, autocommit=True, connect_timeout=patience)
             weakref.finalize(self, self.connection.close)
             self.connection.execute(f"SET statement_timeout = {max(1, round(options.timeout * 1000))}")
             if options.exact:
@@ -141,22 +140,14 @@ def _check_dsn(dsn: str) -> None:
     except psycopg.Error:
         host = "@"
     if "@" in host:
-        raise RetrieverError(
-            "dsn: expected postgresql://user:password@host/database, with special characters percent-encoded, "
-            "or key=value pairs"
-        )
+        form = "postgresql://user:password@host/database, with special characters percent-encoded"
+        raise RetrieverError(f"dsn: expected {form}, or key=value pairs")
 
 
 def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    PgVector,
-    summary="A table in PostgreSQL, searched with pgvector.",
-    libraries=("sentence-transformers", "torch"),
-    corpus=False,
-    modules={"psycopg": "pgvector"},
-    live=True,
-)
+SUMMARY = "A table in PostgreSQL, searched with pgvector."
+NEEDS: dict[str, Any] = {"libraries": MODEL_LIBRARIES, "modules": {"psycopg": "pgvector"}}
+PLUGIN = RetrieverPlugin(Options, PgVector, summary=SUMMARY, corpus=False, live=True, **NEEDS)

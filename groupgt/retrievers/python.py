@@ -129,9 +129,7 @@ class Options(base.Options):
 
     def is_single(self, function: Callable[..., Any]) -> bool:
         """Return whether a function takes one query per call, as set or as its first parameter suggests."""
-        if self.each is not None:
-            return self.each
-        return bool(_single_parameter(function))
+        return self.each if self.each is not None else bool(_single_parameter(function))
 
 
 # Names of a first parameter that takes one query.
@@ -187,10 +185,8 @@ def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
         keywords["corpus"] = setting.corpus
     if mismatch := _mismatch(factory, **keywords):
         call = f"{options.target}({', '.join(keywords)})"
-        raise RetrieverError(
-            f"{options.target}: expected a factory that can be called as {call}, found {signature_of(factory)}: "
-            f"{mismatch}"
-        )
+        what = f"expected a factory that can be called as {call}, found {signature_of(factory)}: {mismatch}"
+        raise RetrieverError(f"{options.target}: {what}")
     return factory(**keywords)
 
 
@@ -220,10 +216,8 @@ def _called(target: Any, options: Options, run: _Runner | None = None) -> Called
         )
     if _mismatch(function, None, 1, **dict.fromkeys(_columns(function))):
         hint = "" if options.factory else "; set factory: true if it returns the retriever"
-        raise RetrieverError(
-            f"{options.target}: expected f(queries, k) or f(query, k), called by position, found "
-            f"{signature_of(function)}{hint}"
-        )
+        what = f"expected f(queries, k) or f(query, k), called by position, found {signature_of(function)}{hint}"
+        raise RetrieverError(f"{options.target}: {what}")
     sends = list(dict.fromkeys([*_columns(function), *options.send]))
     if mismatch := _mismatch(function, None, 1, **dict.fromkeys(sends)):
         raise ConfigError(f"send: {signature_of(function)} {mismatch}")
@@ -323,10 +317,8 @@ class Called:
         # Rows of an array keep its type, which describes their contents.
         rankings = list(rankings) if hasattr(rankings, "ndim") and rankings.ndim else base.as_list(rankings)
         if isinstance(rankings, list) and len(rankings) != len(texts):
-            raise RetrieverError(
-                f"{signature_of(self.function)}: expected {len(texts):,} rankings, one per query, found "
-                f"{len(rankings):,}; {ONE_EACH}"
-            )
+            what = f"expected {len(texts):,} rankings, one per query, found {len(rankings):,}; {ONE_EACH}"
+            raise RetrieverError(f"{signature_of(self.function)}: {what}")
         return list(map(self._ranking_of, rankings)) if isinstance(rankings, list) else rankings
 
     def _ranking_of(self, answer: Any) -> Any:
@@ -388,10 +380,5 @@ def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
     return [result_of(cell) or base.as_list(cell) for cell in cells]
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    made,
-    summary="Your function or class, or a retriever from LangChain, LlamaIndex or Haystack.",
-    corpus=False,
-    runs_code=True,
-)
+SUMMARY = "Your function or class, or a retriever from LangChain, LlamaIndex or Haystack."
+PLUGIN = RetrieverPlugin(Options, made, summary=SUMMARY, corpus=False, runs_code=True)

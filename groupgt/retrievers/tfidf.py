@@ -18,12 +18,8 @@ from groupgt.retrievers.vectors import products, unit
 Ngrams = Annotated[int, Ge(1), Le(5)]
 Stopwords = Literal["none", "english"]
 # What both plug-ins have in common.
-BASELINE: dict[str, Any] = {
-    "libraries": ("scikit-learn", "scipy"),
-    "modules": {"sklearn": "retrieval"},
-    "cheap": True,
-    "note": "weak baseline",
-}
+BASELINE: dict[str, Any] = {"cheap": True, "note": "weak baseline", "modules": {"sklearn": "retrieval"}}
+BASELINE |= {"libraries": ("scikit-learn", "scipy")}
 
 
 @dataclass(frozen=True)
@@ -108,10 +104,8 @@ class LSA:
         most = min(matrix.shape) - 1
         dimensions = options.dimensions or max(1, min(DIMENSIONS, most))
         if dimensions > most:
-            raise RetrieverError(
-                f"dimensions: expected at most {most:,} for a corpus of {matrix.shape[0]:,} documents and "
-                f"{matrix.shape[1]:,} words, found {dimensions:,}"
-            )
+            corpus = f"a corpus of {matrix.shape[0]:,} documents and {matrix.shape[1]:,} words"
+            raise RetrieverError(f"dimensions: expected at most {most:,} for {corpus}, found {dimensions:,}")
         self.reduced = TruncatedSVD(dimensions, random_state=setting.seed)
         self.documents = unit(self.reduced.fit_transform(matrix))
 

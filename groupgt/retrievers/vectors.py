@@ -27,6 +27,8 @@ from groupgt.retrievers.base import RetrieverPlugin, best
 CHUNK = 16_384
 # Bits of a component below the length of its row: twice as many, plus a carry bit, fit in a double.
 BITS = 26
+# The distributions that affect the vectors of a model.
+MODEL_LIBRARIES = ("sentence-transformers", "torch")
 
 
 def on_grid(vectors: NDArray[Any]) -> NDArray[np.float64]:
@@ -167,20 +169,16 @@ class Dense:
             with _as_retriever_errors():
                 vectors = read_vectors(Path(options.documents), "doc_id", corpus.ids)
         else:
-            key = (__name__, options.model, prefix)
-            vectors = corpus.once(
-                key, lambda: self.queries.encode([prefix + text for text in corpus.texts], "documents")
-            )
+            key, encode = (__name__, options.model, prefix), self.queries.encode
+            vectors = corpus.once(key, lambda: encode([prefix + text for text in corpus.texts], "documents"))
         self.documents = self.scaled(vectors)
 
     def _vectors(self, queries: Sequence[str]) -> Vectors:
         """Return the vectors of the given queries, checked to have as many dimensions as the documents."""
         vectors = self.queries.of(queries)
         if vectors.shape[1] != self.documents.shape[1]:
-            raise RetrieverError(
-                f"{self.options.queries or self.options.model}: expected {self.documents.shape[1]:,} dimensions, "
-                f"as in the documents, found {vectors.shape[1]:,}"
-            )
+            what = f"expected {self.documents.shape[1]:,} dimensions, as in the documents, found {vectors.shape[1]:,}"
+            raise RetrieverError(f"{self.options.queries or self.options.model}: {what}")
         return self.scaled(vectors)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
@@ -200,12 +198,8 @@ class Ann(Dense):
         from usearch.index import Index
 
         super().__init__(setting, options)
-        self.graph = Index(
-            ndim=self.documents.shape[1],
-            metric="cos" if options.similarity == "cosine" else "ip",
-            dtype="f32",
-            connectivity=options.connectivity,
-        )
+        size, metric = self.documents.shape[1], "cos" if options.similarity == "cosine" else "ip"
+        self.graph = Index(ndim=size, metric=metric, dtype="f32", connectivity=options.connectivity)
         self.graph.add(np.arange(len(self.documents)), self.documents.astype(np.float32), threads=1)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
@@ -226,18 +220,8 @@ def _as_retriever_errors() -> Iterator[None]:
         raise RetrieverError(*error.faults, total=error.total) from None
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    Dense,
-    summary="Exact search over your own vectors, or over vectors from a sentence-transformers model.",
-    libraries=("sentence-transformers", "torch"),
-    cheap=True,
-)
-ANN = RetrieverPlugin(
-    AnnOptions,
-    Ann,
-    summary="Approximate vector search in an HNSW graph, using usearch.",
-    libraries=("usearch", "sentence-transformers", "torch"),
-    modules={"usearch": "ann"},
-    cheap=True,
-)
+EXACT = "Exact search over your own vectors, or over vectors from a sentence-transformers model."
+PLUGIN = RetrieverPlugin(Options, Dense, summary=EXACT, libraries=MODEL_LIBRARIES, cheap=True)
+NEEDS: dict[str, Any] = {"libraries": ("usearch", *MODEL_LIBRARIES), "modules": {"usearch": "ann"}}
+APPROXIMATE = "Approximate vector search in an HNSW graph, using usearch."
+ANN = RetrieverPlugin(AnnOptions, Ann, summary=APPROXIMATE, cheap=True, **NEEDS)

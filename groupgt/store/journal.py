@@ -124,11 +124,10 @@ def left_behind(folder: Path, name: str, writer: str = "") -> list[Journal]:
     paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
     here = writer or owner()
     left: list[Journal] = []
-    for journal in map(Journal, sorted(paths)):
+    for path in sorted(paths):
+        journal = Journal(path)
         with suppress(FileNotFoundError):  # another process has taken it over
-            if journal.path is not None and (
-                journal.owner == here or is_gone(journal.owner, journal.path, after=QUIET_S)
-            ):
+            if journal.owner == here or is_gone(journal.owner, path, after=QUIET_S):
                 left.append(journal)
     return sorted(left, key=lambda journal: journal.written)
 

@@ -60,9 +60,7 @@ class Verdicts:
         self.begin()
         self.scores.update(scores)
         if scores and self.journal.path is not None:
-            self.journal.append(
-                {**self.about, "at": now()}, *([key, score] for key, score in scores.items()), sync=True
-            )
+            self.journal.append({**self.about, "at": now()}, *map(list, scores.items()), sync=True)
 
 
 @dataclass(eq=False)

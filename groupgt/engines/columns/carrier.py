@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from groupgt.engines.base import (
-    Flat,
-    InvalidRowError,
-    Labelled,
-    LocalCarrier,
-    RankedHits,
-    matched,
-    warn_if_empty,
-)
+from groupgt.engines.base import Flat, InvalidRowError, Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
@@ -51,8 +44,7 @@ class ColumnCarrier(LocalCarrier):
             # Keys matched by name do not depend on the results, so runs share them.
             make_keys = partial(Keys, truth, matches)
             keys = truth.judgments.once("keys", make_keys) if isinstance(labeller, Named) else make_keys()
-            batches = Batches(columns, self.run.title, engine.ceiling)
-            ranked = self._hits(truth, keys, batches, policy)
+            ranked = self._hits(truth, keys, Batches(columns, self.run.title, engine.ceiling), policy)
         except InvalidRowError:
             return self.checked.label(truth, labeller, policy, engine)
         warn_if_empty(ranked, self.run.title)
@@ -102,12 +94,8 @@ class ColumnCarrier(LocalCarrier):
         return [truth.index[qid] for qid in repeated["qid"].unique().to_list()]
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        columns = replace(
-            self.columns,
-            frame=self._renamed(labeller),
-            recheck=lambda: self.checked.rename(truth, labeller, policy),
-            tie="own",
-        )
+        frame, recheck = self._renamed(labeller), lambda: self.checked.rename(truth, labeller, policy)
+        columns = replace(self.columns, frame=frame, recheck=recheck, tie="own")
         return replace(self.run, contents=columns, original=self.run)
 
     def _renamed(self, labeller: Labeller) -> pl.LazyFrame:
@@ -140,9 +128,8 @@ class ColumnCarrier(LocalCarrier):
         """Raise `DataError` for rows whose document, start and end do not form a valid span."""
         for name in ("start", "end"):
             if not schema[name].is_numeric():
-                raise DataError(
-                    f"{self.run.title}: expected whole numbers in the {name!r} column, found {schema[name]}"
-                )
+                what = f"{self.run.title}: expected whole numbers in the {name!r} column, found {schema[name]}"
+                raise DataError(what)
         start, end = (pl.col(name).cast(pl.Float64) for name in ("start", "end"))
         sound = (start >= 0) & (end >= start) & (end <= FARTHEST) & (start == start.floor()) & (end == end.floor())
         if "document" in schema:
@@ -203,8 +190,7 @@ class ColumnCarrier(LocalCarrier):
         return rows["doc"].to_list(), None if self.carries(CALLS) else (self.run.sign * rows["score"]).to_list()
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
-        lazy = self.columns.frame.select("qid", "doc").head(limit)
-        return results_by_query(self.columns.guard(lazy.collect))
+        return results_by_query(self.columns.guard(self.columns.frame.select("qid", "doc").head(limit).collect))
 
     def carries(self, field: str) -> bool:
         return field in self.columns.frame.collect_schema()
@@ -217,16 +203,12 @@ class ColumnCarrier(LocalCarrier):
         if policy.duplicates == "drop":
             rows = rows.unique(["query", "doc"], keep="first", maintain_order=True)
         carried = [field for field in fields if self.carries(field)]
-        sorted_rows: pl.DataFrame = columns.guard(
-            lambda: rows.select("query", "doc", *carried).collect(engine="streaming")
-        )
-        cells = {
-            field: self._lengths(truth, sorted_rows, field) if field in UNITS else sorted_rows[field].to_list()
-            for field in carried
-        }
-        nothing = [None] * len(sorted_rows)
-        query = sorted_rows["query"].to_numpy().astype(np.int64)
-        return Flat(query, sorted_rows["doc"], {field: cells.get(field, nothing) for field in fields})
+        chosen = rows.select("query", "doc", *carried)
+        found: pl.DataFrame = columns.guard(lambda: chosen.collect(engine="streaming"))
+        cells: dict[str, Any] = {field: [None] * len(found) for field in fields}
+        for field in carried:
+            cells[field] = self._lengths(truth, found, field) if field in UNITS else found[field].to_list()
+        return Flat(found["query"].to_numpy().astype(np.int64), found["doc"], cells)
 
     def _lengths(self, truth: GroundTruth, rows: pl.DataFrame, unit: str) -> Ints:
         """Return a length column as whole numbers; raises `DataError` listing results with invalid lengths."""

@@ -127,8 +127,7 @@ class _Walk:
         low[tied], high[tied] = borders[block], borders[block + 1] - 1
         # The rows of all these blocks.
         blocks = np.unique(block)
-        sizes = borders[blocks + 1] - borders[blocks]
-        block_of = np.repeat(blocks, sizes)
+        block_of = np.repeat(blocks, borders[blocks + 1] - borders[blocks])
         members = borders[block_of] + nth(block_of) - 1
         places = members[self.places_of_equals(batch[self.tie][members], block_of)]
         placed[tied] = places[np.searchsorted(members, rows[tied])]

@@ -14,14 +14,9 @@ from groupgt.runtime import pl
 
 def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
     """Return a labeller's table with `qid`, `doc`, `query` and `target`; only the first of repeated keys is kept."""
-    frame = pl.DataFrame(
-        {
-            "qid": pl.Series(truth.qids, dtype=pl.String).gather(matches.queries),
-            "doc": pl.Series(matches.keys, dtype=pl.String),
-            "query": matches.queries,
-            "target": matches.targets,
-        }
-    )
+    qids = pl.Series(truth.qids, dtype=pl.String).gather(matches.queries)
+    docs = pl.Series(matches.keys, dtype=pl.String)
+    frame = pl.DataFrame({"qid": qids, "doc": docs, "query": matches.queries, "target": matches.targets})
     return frame.unique(["query", "doc"], keep="first", maintain_order=True)
 
 
@@ -98,5 +93,4 @@ class Keys:
 
 
 def _code(hashes: Codes, query: Ints) -> Codes:
-    code: Codes = (query.view(np.uint64) << HALF) | (hashes >> HALF)
-    return code
+    return (query.view(np.uint64) << HALF) | (hashes >> HALF)

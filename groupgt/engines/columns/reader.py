@@ -59,10 +59,8 @@ class Batches:
 
     def check(self, batch: pl.DataFrame) -> None:
         """Recheck rows that are not `plain`; raises `InvalidRowError` for an invalid id or score."""
-        if not batch["plain"].all():
-            rest = batch.filter(~batch["plain"])
-            if not rest.select(self.sound("doc").all()).item():
-                raise InvalidRowError
+        if not batch["plain"].all() and not batch.filter(~batch["plain"]).select(self.sound("doc").all()).item():
+            raise InvalidRowError
 
     def sound(self, *names: str) -> pl.Expr:
         """Return an expression that checks whether a row has a finite score and valid ids in these columns."""
