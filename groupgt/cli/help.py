@@ -131,7 +131,8 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command after checking that its options fit together and that it can write its output files."""
-        from groupgt.cli.output import check_needs, check_outputs
+        from groupgt.cli.needs import check_needs
+        from groupgt.cli.output import check_outputs
 
         check_outputs(ctx)
         check_needs(ctx)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
@@ -360,33 +359,6 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
         if path.resolve() in taken:
             faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
         taken[path.resolve()] = f"{path}, which is written as well"
-    faults.stop(ConfigError)
-
-
-# For each command and option, the option that it goes with, and the value that this must have, if any.
-NEEDS: dict[tuple[str, str], str] = {
-    ("check", "--threshold"): "--near-duplicates",
-    ("check", "--write"): "--near-duplicates",
-    ("compare", "--digits"): "--format latex_booktabs",
-    ("compare", "--against"): "--format latex_booktabs",
-    ("judge", "--blind"): "--prior",
-    ("run", "--allow-no-previous"): "--against",
-}
-
-
-def check_needs(context: click.Context) -> None:
-    """Raise `ConfigError` for each typed option whose counterpart is missing."""
-    params = {option: param for param in context.command.params for option in param.opts}
-    faults = Faults()
-    for (command, option), needed in NEEDS.items():
-        if command != context.command.name:
-            continue
-        if context.get_parameter_source(params[option].name or "") is not ParameterSource.COMMANDLINE:
-            continue
-        other, _, value = needed.partition(" ")
-        found = context.params[params[other].name or ""]
-        if not (found == value if value else found):
-            faults.add(option, f"has no effect without {needed}; add it, or remove {option}")
     faults.stop(ConfigError)
 
 

@@ -89,11 +89,18 @@ class RankedHits:
         again, tied = first_hits(target, len(matches.keys)), low < high
         hit_again = np.flatnonzero(np.bincount(query[again]))
         settled = labeller.settle(truth, matches, query, rank, target)
-        hits = Hits(truth.judgments, *settled, self.length, keep=policy.duplicates == "keep")
-        present, ties = self.length > 0, (query[tied], low[tied], high[tied])
-        duplicated = self.duplicated if policy.looks_at_all else len(hit_again)
-        no_match = not len(query) and (bool(present.any()) or bool(self.extra))
-        return Labelled(hits, present, self.extra, duplicated, hit_again, *ties, no_match, self.extra_names)
+        return Labelled(
+            hits=Hits(truth.judgments, *settled, self.length, keep=policy.duplicates == "keep"),
+            present=self.length > 0,
+            extra=self.extra,
+            duplicated=self.duplicated if policy.looks_at_all else len(hit_again),
+            hit_again=hit_again,
+            tie_query=query[tied],
+            tie_first=low[tied],
+            tie_last=high[tied],
+            no_match=not len(query) and (bool(self.length.any()) or bool(self.extra)),
+            extra_names=self.extra_names,
+        )
 
 
 class InvalidRowError(Exception):

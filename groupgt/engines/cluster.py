@@ -338,14 +338,21 @@ def _joined(
     tied = np.lexsort((tie_first, tie_query))
     extra = sum(part.extra for part in parts)
     repeat = rows(lambda part: part.hits.repeat, np.bool_)
-    columns = query[order], rank[order], alternative[order], repeat[order]
+    columns = (query[order], rank[order], alternative[order], repeat[order])
     prefixes: Any = {each: per_query(lambda part, key=each: part.hits.prefixes[key]) for each in budgets}  # type: ignore[misc]  # bound now
     contents = _joined_contents([part.hits.contents for part in parts if part.hits.contents is not None])
-    hits = Hits(truth.judgments, *columns, length, policy.duplicates == "keep", prefixes, contents)
-    ties = tie_query[tied], tie_first[tied], rows(lambda part: part.tie_last)[tied]
-    duplicated, hit_again = sum(part.duplicated for part in parts), np.sort(rows(lambda part: part.hit_again))
+    hits = Hits(
+        truth.judgments, *columns, length, keep=policy.duplicates == "keep", prefixes=prefixes, contents=contents
+    )
     return Labelled(
-        *(hits, length > 0, extra, duplicated, hit_again, *ties),
+        hits=hits,
+        present=length > 0,
+        extra=extra,
+        duplicated=sum(part.duplicated for part in parts),
+        hit_again=np.sort(rows(lambda part: part.hit_again)),
+        tie_query=tie_query[tied],
+        tie_first=tie_first[tied],
+        tie_last=rows(lambda part: part.tie_last)[tied],
         no_match=not len(query) and (bool(length.any()) or bool(extra)),
         extra_names=tuple(sorted(chain.from_iterable(part.extra_names for part in parts))[:SHOWN]),
         excluded=sum(part.excluded for part in parts),

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from groupgt.cli.main import cli, main
-from groupgt.cli.output import NEEDS
+from groupgt.cli.needs import NEEDS
 
 # A command line that is right without the option, and the value of the option.
 CALLS: dict[tuple[str, str], tuple[list[str], list[str]]] = {

@@ -47,10 +47,17 @@ class _Count:
         place = np.empty(len(hits), dtype=np.int64)
         place[rows["hit"].to_numpy()] = nth(level) - 1
         low = higher[levels.of_hit] + 1
-        rank, high = low + place + better, low + equal[levels.of_hit] - 1
-        query, target = hits["query"].to_numpy(), hits["target"].to_numpy()
-        extra = len(extra_qids), tuple(list(extra_qids)[:SHOWN])
-        return RankedHits(query, target, rank, low, high, self.length, *extra, duplicated)
+        return RankedHits(
+            query=hits["query"].to_numpy(),
+            target=hits["target"].to_numpy(),
+            rank=low + place + better,
+            low=low,
+            high=low + equal[levels.of_hit] - 1,
+            length=self.length,
+            extra=len(extra_qids),
+            extra_names=tuple(list(extra_qids)[:SHOWN]),
+            duplicated=duplicated,
+        )
 
     def passes(self, *exprs: pl.Expr | str) -> Iterator[tuple[pl.DataFrame, Ints, Ints]]:
         """Yield batches of columns, each with query positions (−1 without ground truth) and row numbers."""
