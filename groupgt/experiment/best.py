@@ -18,7 +18,7 @@ from groupgt.runtime import pl
 
 @dataclass(frozen=True, eq=False)
 class BestRule:
-    """How the best system is chosen: a strategy applied to `metrics`, with an optional latency limit.
+    """A rule that selects the best system by applying a strategy to `metrics`, with an optional latency limit.
 
     `texts` lists the metrics as written in the file.
     """
@@ -85,7 +85,7 @@ def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metr
 def best_systems(
     rule: BestRule, evaluations: Mapping[str, Mapping[str, Evaluation]], timings: Mapping[tuple[str, str], Timing]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the best systems per data set and overall (by macro mean), with all systems of a tie."""
+    """Return the best systems per data set and overall (by macro mean), including all ties."""
     best: dict[str, list[str]] = {}
     means_everywhere: dict[str, list[list[float]]] = {}
     for dataset, by_system in evaluations.items():
