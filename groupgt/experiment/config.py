@@ -108,7 +108,7 @@ class TrialsConfig:
     n: Annotated[int, Ge(1), Le(1000), Doc("Number of times to run every query, without the cache.")] = 1
     of: Annotated[
         Literal["runs", "builds"],
-        Doc("runs queries one build several times; builds makes a new build with the next seed for each trial."),
+        Doc("With runs, query one build several times. With builds, build anew with the next seed for each trial."),
     ] = "runs"
 
 
@@ -153,7 +153,7 @@ class SystemConfig:
         Doc("Judged answers from its results. The report shows how often they are correct when it is complete."),
     ] = None
     on_error: Annotated[
-        Literal["fail", "skip"], Doc("fail stops the run; skip reports the system as failed, but never scores it as 0.")
+        Literal["fail", "skip"], Doc("fail: stop the run. skip: report the system as failed, but never score it as 0.")
     ] = "fail"
 
     def serves(self, dataset: str) -> bool:
@@ -367,7 +367,7 @@ class Config:
     plugins: Annotated[
         Texts,
         Doc(
-            "Modules next to the file that register metrics, labellers or retrievers, and are imported first; needs "
+            "Modules next to the file that register metrics, labellers or retrievers. They are imported first and need "
             "--allow-code."
         ),
     ] = field(default_factory=list)

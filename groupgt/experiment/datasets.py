@@ -304,8 +304,8 @@ def _all_absent(dataset: str, data: Data) -> str:
     count, there = counted(len(data.absent), "id"), shown(min(data.corpus_ids or ("",)))
     return (
         f"dataset {dataset!r}: none of the {count} in the ground truth is in the corpus: "
-        f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If the corpus has another "
-        "chunking, map the ground truth to it with groupgt rechunk, or match by spans, text or parents "
+        f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If the corpus is chunked "
+        "differently, map the ground truth to it with groupgt rechunk, or match by spans, text or parents "
         "(evaluate.labeller)"
     )
 

@@ -214,9 +214,9 @@ def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluation:
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
             f"dataset {dataset!r}: system {name!r} returned no results for any of "
-            f"{counted(judged, 'query', 'queries')} that have ground truth; check that its index is filled and that "
-            "query ids are the same, and check its language, tokenizer, thresholds and filters (`on_error: skip` "
-            "continues without it)"
+            f"{counted(judged, 'query', 'queries')} that have ground truth. Check that its index is filled and that "
+            "query ids are the same, and check its language, tokenizer, thresholds and filters. To continue without "
+            "it, set `on_error: skip`"
         )
     return evaluation
 

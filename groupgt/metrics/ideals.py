@@ -145,7 +145,7 @@ def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
     if highest > HIGHEST_EXPONENT:
         at = int(np.argmax(judgments.alternative_grade))
         qid = judgments.qid(int(judgments.alternative_query[at]))
-        what = f"the gain 2^grade - 1 takes grades up to {HIGHEST_EXPONENT:g}, found {highest:g}"
+        what = f"the gain 2^grade - 1 supports grades up to {HIGHEST_EXPONENT:g}, found {highest:g}"
         raise MetricError(f"query {qid!r}: {what}; use gain=linear, or smaller grades")
     # There are few distinct grades, and Python's power is identical on every processor.
     distinct, where = np.unique(grade, return_inverse=True)
