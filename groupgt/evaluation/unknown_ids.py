@@ -265,6 +265,9 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
     No search finds the former, and no keyword search the latter. Raises `DataError` under the policy absent=error.
     """
     absent, passages = absent_ids(truth, request), request.passages
+    if request.policy.absent == "error" and request.labeller.name == "id" and not passages:
+        what = f"{title}the policy absent=error compares ids with a corpus, and there is none"
+        raise DataError(f"{what}; name one (--corpus, or `corpus` in Python and experiments), or use absent=warn")
     some = first_of(list(map(display, absent)), 3)
     if absent and request.policy.absent != "ignore":
         count = counted(len(absent), "ground truth id is", "ground truth ids are")
