@@ -215,11 +215,7 @@ class Corrected:
 
 
 def corrected(
-    judged: Floats,
-    audited: Floats,
-    is_audited: Bools,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    half: float = 0.5,
+    judged: Floats, audited: Floats, is_audited: Bools, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5
 ) -> Corrected:
     """Estimate the corrected mean of a metric within bounds, with its 95% interval.
 

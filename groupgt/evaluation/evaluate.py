@@ -188,10 +188,7 @@ MOST_AT_ONCE = 8
 
 
 def evaluate_each(
-    request: Request,
-    truth: GroundTruth,
-    runs: Iterable[tuple[str, Any]],
-    finished: Callable[[], object] = lambda: None,
+    request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]], finished: Callable[[], object] = lambda: None
 ) -> list[Evaluation]:
     """Evaluate each (name, run) in order; call `finished` after each.
 

@@ -294,12 +294,7 @@ def complete_within(evaluation: Measured, cutoff: int | Budget | None) -> Floats
 def plain_group(group: PlacedGroup) -> dict[str, Any]:
     """Return a group of a single run as plain Python."""
     (place,) = group.places.values()
-    plain = {
-        "group": group.group,
-        "rank": place.rank,
-        "covered": place.is_covered,
-        "alternatives": group.alternatives,
-    }
+    plain = {"group": group.group, "rank": place.rank, "covered": place.is_covered, "alternatives": group.alternatives}
     return plain | ({"covered_trials": place.covered, "trials": place.trials} if place.trials > 1 else {})
 
 

@@ -148,9 +148,7 @@ class RunOptions(TypedDict, total=False):
         Shell("Format of the runs (default: auto-detect)."),
     ]
     run_columns: Annotated[
-        Declared,
-        Default(NO_COLUMNS),
-        Doc('Column names of the results by role, such as `{"doc_id": "chunk"}`.'),
+        Declared, Default(NO_COLUMNS), Doc('Column names of the results by role, such as `{"doc_id": "chunk"}`.')
     ]
     scores: Annotated[
         Scores,

@@ -211,11 +211,7 @@ def lost_at(covered: Bools) -> Ints:
 
 
 def _stages(
-    evaluations: Sequence[Evaluation],
-    cutoffs: Sequence[int | None],
-    covered: Bools,
-    query: Ints,
-    chosen: Bools,
+    evaluations: Sequence[Evaluation], cutoffs: Sequence[int | None], covered: Bools, query: Ints, chosen: Bools
 ) -> tuple[Stage, ...]:
     stages, lost = [], lost_at(covered)
     of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)

@@ -428,10 +428,7 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, r
 
 
 def _change(
-    before: tuple[ResultFolder, Floats],
-    after: tuple[ResultFolder, Floats],
-    dataset: str,
-    settings: Settings,
+    before: tuple[ResultFolder, Floats], after: tuple[ResultFolder, Floats], dataset: str, settings: Settings
 ) -> list[Any]:
     """Return the change since the previous run, its p-value, and a reason if the runs are not comparable."""
     (folder_before, values_before), (folder_after, values_after) = before, after
