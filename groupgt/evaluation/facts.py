@@ -85,8 +85,7 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
 def _fewest(judgments: Judgments) -> Ints:
     """Return an upper bound on the fewest results that cover every group, shape (Q,).
 
-    The bound counts the document that is in the most groups, plus one document for each remaining group; it is exact if
-    no groups overlap.
+    It takes the document in the most groups, and one for each remaining group; it is exact if no groups overlap.
     """
     chosen = judgments.alternative_group >= 0
     covered = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)

@@ -186,9 +186,8 @@ def misses(
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     """Return (name, run) pairs from `{name: run}` or from paths; raise `ConfigError` for anything else.
 
-    A list of runs by name holds the trials of one system.
-    Runs from paths are named after their files. As in the shell, each file in a folder or a glob is a run. Raises
-    `DataError` if two runs have the same name.
+    A list of runs under one name holds the trials of a system. As in the shell, each file in a folder or a glob is a
+    run, named after the file. Raises `DataError` if two runs have the same name.
     """
     if isinstance(runs, (str, os.PathLike)):
         runs = [runs]

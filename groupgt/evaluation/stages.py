@@ -100,12 +100,9 @@ def stages(
     request = Request.of(METRIC, by=by, **options)
     parts: list[tuple[str, Any, int | None]] = []
     for name, run in runs.items() if isinstance(runs, Mapping) else [("", run) for run in runs]:
-        if isinstance(run, (str, os.PathLike)):
-            path, cutoff = cut_of(str(run))
-            parts.append((name, path, cutoff))
-        else:
-            stage, cutoff = cut_of(name)
-            parts.append((stage or f"stage {len(parts) + 1}", run, cutoff))
+        is_path = isinstance(run, (str, os.PathLike))
+        uncut, cutoff = cut_of(str(run) if is_path else name)
+        parts.append((name, uncut, cutoff) if is_path else (uncut or f"stage {len(parts) + 1}", run, cutoff))
     return stages_of(request, request.truth_of(truth), parts)
 
 
@@ -159,17 +156,9 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
         for column, value, mask in first.slicer
         if mask[query].any()
     ]
-    all_stages = over_trials(np.ones(len(query), dtype=np.bool_))
-    return Stages(
-        all_stages,
-        groups,
-        len(np.unique(query)),
-        all_stages[-1].covered,
-        slices,
-        tuple(evaluations),
-        len(query),
-        len(trials),
-    )
+    found_stages, queries = over_trials(np.ones(len(query), dtype=np.bool_)), len(np.unique(query))
+    kept = found_stages[-1].covered
+    return Stages(found_stages, groups, queries, kept, slices, tuple(evaluations), len(query), len(trials))
 
 
 def _trials(evaluations: Sequence[Evaluation]) -> list[tuple[Evaluation, ...]]:

@@ -33,8 +33,6 @@ from groupgt.render.tables import Grid, counted, shortlist
 from groupgt.results.folder import ResultFolder, Scored, order_of
 from groupgt.store.stamped import age_of, has_stamp
 
-# --- Several folders as one comparison.
-
 # Maximum number of queries in an error.
 NAMED = 3
 OTHER_QUERIES = "its queries differ from the queries of the first folder, although the ground truth is the same"
@@ -49,11 +47,10 @@ def merged(
 ) -> dict[str, Comparison]:
     """Return one comparison per data set over the systems in all folders, using the given metrics or all common ones.
 
-    Systems are compared on all of these metrics, or only on those in `compared`.
-    Results are measured again, so that a comparison has everything that the run had. If that is not possible, it has
-    the stored values, and its population says what is missing. A system that occurs in several folders is marked with
-    the folder name, unless its values are identical. Raises `DataError` if ground truth, convention, labeller or policy
-    differ, since values are then not comparable.
+    Systems are compared on all of these metrics, or only on those in `compared`. Results are measured again; if that is
+    not possible, the comparison has the stored values, and its population says what is missing. A system with other
+    values in another folder is marked with the folder name. Raises `DataError` if ground truth, convention, labeller or
+    policy differ, since values are then not comparable.
     """
     _check(folders)
     comparisons: dict[str, Comparison] = {}
@@ -75,10 +72,8 @@ def merged(
             raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near}")
         if chosen not in names:
             chosen = versions.get(chosen, "")
-        footer = [
-            f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
-            for folder in holders
-        ]
+        held = ((folder.path, counted(len(folder.systems[dataset]), "system")) for folder in holders)
+        footer = [f"dataset {dataset}: {path} ({count})" for path, count in held]
         footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {first.convention}")
         footer.append(f"policy {manifest.policy}")
         warned = [text for folder in holders for text in (folder.manifest.warnings or {}).get(dataset, ())]
@@ -157,10 +152,8 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
                 yield what, f"the {what} is {mine}, but {theirs} in {other.path}; {way}"
         return
     if changes := _changed_truth(replace(folder, dataset=dataset), replace(other, dataset=dataset)):
-        yield (
-            "ground truth",
-            f"the ground truth of data set {dataset!r} differs from that in {other.path} {changes}; {same}",
-        )
+        what = f"the ground truth of data set {dataset!r} differs from that in {other.path} {changes}"
+        yield "ground truth", f"{what}; {same}"
     (_, files), (_, other_files) = _labeller_of(folder, dataset), _labeller_of(other, dataset)
     for name, (path, digest) in files.items():
         if name in other_files and digest != other_files[name][1]:
@@ -196,9 +189,8 @@ def _apart(policy: str, other: str) -> tuple[str, str]:
     ('missing=zero', 'missing=skip')
     """
     mine, theirs = policy.split(", "), other.split(", ")
-    return ", ".join(each for each in mine if each not in theirs), ", ".join(
-        each for each in theirs if each not in mine
-    )
+    one, two = ([each for each in mine if each not in theirs], [each for each in theirs if each not in mine])
+    return ", ".join(one), ", ".join(two)
 
 
 def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str, tuple[str, str]]]:
@@ -278,8 +270,9 @@ def _measured_again(
     runs = {name: (folders[each.origin[0]], each.origin[1]) for name, each in scored.items()}
     try:
         evaluations = _evaluations(metrics, first, runs)
-        text_of = {metric: text for text, metric in next(iter(evaluations.values())).metrics.items()}
-        order = order_of(next(iter(evaluations.values())).truth.qids, table.qids, f"{first.path}: {OTHER_QUERIES}")
+        one = next(iter(evaluations.values()))
+        text_of = {metric: text for text, metric in one.metrics.items()}
+        order = order_of(one.truth.qids, table.qids, f"{first.path}: {OTHER_QUERIES}")
         for name, evaluation in evaluations.items():
             for text, column in table.values[name].items():
                 again = evaluation.values[text_of[table.metrics[text]]][order]
@@ -337,9 +330,6 @@ def _request(folder: ResultFolder, metrics: Sequence[str], scores: Mapping[str, 
     )
 
 
-# --- The data sets of one folder against each other.
-
-
 def across_in(
     folder: ResultFolder,
     settings: Settings,
@@ -378,8 +368,6 @@ def across_in(
     )
 
 
-# --- One experiment's history.
-
 HEADERS = ("run", "groupgt", "systems", "queries", "best")
 CHANGE = ("change", "p", "note")
 
@@ -392,10 +380,8 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
     """
     for folder in folders:
         if not has_stamp(folder.path):
-            raise ConfigError(
-                f"{folder.path}: expected the original folder name, which is its time; "
-                "its position in the history is unknown"
-            )
+            what = "expected the original folder name, which is its time"
+            raise ConfigError(f"{folder.path}: {what}; its position in the history is unknown")
     by_age = sorted(folders, key=lambda folder: age_of(folder.path))
     return {dataset: _history(by_age, dataset, settings, metric) for dataset in _datasets(folders)}
 

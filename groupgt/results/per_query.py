@@ -28,10 +28,8 @@ def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict
             columns = read(Source.at(file), list(metrics))
             break
     else:
-        raise DataError(
-            f"{folder}: expected per_query.csv or per_query.parquet, found neither; "
-            "add csv or parquet to output.formats of the experiment"
-        )
+        expected = "expected per_query.csv or per_query.parquet, found neither"
+        raise DataError(f"{folder}: {expected}; add csv or parquet to output.formats of the experiment")
     title, faults = str(file), Faults()
     # Values that no evaluation can have written.
     for name in TEXT_COLUMNS:
