@@ -96,10 +96,9 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     warn_of_mismatch(grouped, first.run, request, first.labelled)
     if request.audit is None and not request.annotators:
         return evaluation
-    # Every other query of the run has no audit, which is no mistake; what the corpus lacks was told.
-    audit_request = replace(
-        request, policy=replace(policy, extra="ignore", absent="ignore"), by=(), audit=None, annotators=()
-    )
+    # Queries without an audit are no mistake, and ids that the corpus lacks were already reported.
+    lenient = replace(policy, extra="ignore", absent="ignore")
+    audit_request = replace(request, policy=lenient, by=(), audit=None, annotators=())
 
     def by(other: GroundTruth) -> Evaluation:
         return evaluate_run(audit_request, replace(other, shape=truth.shape), run, evaluation.name)

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -253,7 +252,7 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
                 oddness += 0.7 * (convention not in (None, usual)) + 0.5 * bool(parameters)
                 yield Metric(name, convention, parameters), oddness + (0.0 if name in WITHOUT_CUTOFF else 0.5)
                 if definition.takes_cutoff:
-                    for k, more in chain(CUTOFFS.items(), ODD.items()):
+                    for k, more in (CUTOFFS | ODD).items():
                         yield Metric(name, convention, parameters, k), oddness + more
 
 
@@ -272,12 +271,9 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
                 values = Metric(name, "trec", cutoff=k).values(hits)
                 columns[f"{title}@{k} divided by min(k, relevant)"] = _Column(values * share, 0.6 + more)
         if "ndcg" in requested:
-            for ideal, words in (
-                ("binary", "with all grades 1"),
-                ("retrieved", "with an ideal of all retrieved documents"),
-                ("within", f"with an ideal of the first {k} results"),
-            ):
-                columns[f"ndcg@{k} {words}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
+            columns[f"ndcg@{k} with all grades 1"] = _Column(_ndcg(hits, k, "binary"), 0.7 + more)
+            for ideal, documents in (("retrieved", "all retrieved documents"), ("within", f"the first {k} results")):
+                columns[f"ndcg@{k} with an ideal of {documents}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
     if "rbp" in requested:
         rows = views.relevant_documents(hits)
         highest = np.zeros(hits.size)
@@ -308,15 +304,12 @@ def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
 
 def _of_means(evaluation: Evaluation, names: set[str]) -> Iterable[Setting]:
     """Yield F1 computed from mean precision and mean recall."""
-    if names and "f1" not in names:
+    counts, hits = evaluation.truth.judgments.groups > 0, evaluation.labelled.hits
+    if (names and "f1" not in names) or not counts.any():
         return
-    counts = evaluation.truth.judgments.groups > 0
-    hits = evaluation.labelled.hits
     for k, more in CUTOFFS.items():
-        precision, recall = (
-            float(Metric(name, "trec", cutoff=k).values(hits)[counts].mean()) if counts.any() else 0.0
-            for name in ("precision", "recall")
-        )
+        metrics = (Metric(name, "trec", cutoff=k) for name in ("precision", "recall"))
+        precision, recall = (float(metric.values(hits)[counts].mean()) for metric in metrics)
         if precision + recall:
             value = 2 * precision * recall / (precision + recall)
             words = f"F1 of the mean precision@{k} and the mean recall@{k}"

@@ -248,9 +248,8 @@ def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None
         redundancy = np.full(len(truth), np.nan)
         if truth.judgments.alternative_set is None:  # undefined if alternatives are needed together
             redundancy = evaluation.averaged(lambda hits: sets.redundancy(hits, Cut.at(hits, cutoff)))
-        first, anywhere = middle_rank(np.where(covered, ranks, 0)), middle_rank(ranks)
-        solved = complete_within(evaluation, cutoff)
-        columns.append((first, anywhere, covered.sum(axis=0), completion, redundancy, solved))
+        first, solved = middle_rank(np.where(covered, ranks, 0)), complete_within(evaluation, cutoff)
+        columns.append((first, middle_rank(ranks), covered.sum(axis=0), completion, redundancy, solved))
     trials = [len(evaluation.hits_in_trials) for evaluation in evaluations.values()]
     stacked = (np.stack(column, axis=1) for column in zip(*columns))
     return Failures(list(evaluations), trials, cutoff, truth, counting, *stacked)

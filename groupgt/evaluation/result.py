@@ -305,15 +305,11 @@ class Evaluation(Result):
     @cached_property
     def slices(self) -> list[dict[str, Any]]:
         """Slices for each `by` column, with the column, value, number of queries with a value, and deciding means."""
-        return [
-            {
-                "by": column,
-                "value": value,
-                "queries": int((mask & self.valued).sum()),
-                "means": self.deciding_among(mask),
-            }
-            for column, value, mask in self.slicer
-        ]
+        slices = []
+        for column, value, mask in self.slicer:
+            queries, means = int((mask & self.valued).sum()), self.deciding_among(mask)
+            slices.append({"by": column, "value": value, "queries": queries, "means": means})
+        return slices
 
     def label_of(self, text: str) -> str:
         """Return the metric name for tables, shortened if the convention is already in the heading."""

@@ -173,7 +173,7 @@ def _trials(evaluations: Sequence[Evaluation]) -> list[tuple[Evaluation, ...]]:
 
 def _covered(evaluations: Sequence[Evaluation], cutoffs: Sequence[int | None]) -> Bools:
     """Return which groups each stage covers, shape (stages, groups)."""
-    hits = [each.labelled.hits for each in evaluations]
+    hits = (each.labelled.hits for each in evaluations)
     return np.stack([each.covered(each.length if cut is None else cut) for each, cut in zip(hits, cutoffs)])
 
 
@@ -193,10 +193,7 @@ def lost_at(covered: Bools) -> Ints:
     >>> lost_at(np.array([[True, True, False], [False, True, False], [True, False, False]])).tolist()
     [3, 2, 0]
     """
-    count = len(covered)
-    last = count - 1 - covered[::-1].argmax(axis=0)
-    lost: Ints = np.where(covered.any(axis=0), last + 1, 0)
-    return lost
+    return np.where(covered.any(axis=0), len(covered) - covered[::-1].argmax(axis=0), 0)
 
 
 def _stages(

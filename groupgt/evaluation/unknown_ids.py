@@ -171,7 +171,7 @@ def _form(name: str) -> str:
 def fault_of_queries(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     """Describe a run that shares no query with the ground truth; return an empty string for any other run.
 
-    A run without results is no mistake, nor is one for queries that are all declared unanswerable.
+    A run without results is no mistake, nor is one whose queries are all declared unanswerable.
     """
     if labelled.present.any() or not labelled.extra or truth.unanswerable.all():
         return ""

@@ -171,12 +171,8 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
     except GroupgtError:
         return f"(digest {digests[0][:12]}, there {digests[1][:12]})"
     changes = Changes.of(truth, other_truth)
-    kinds = {
-        "with different text": changes.reworded,
-        "with different judgments": changes.judged,
-        "added": changes.added,
-        "left out": changes.gone,
-    }
+    kinds = {"with different text": changes.reworded, "with different judgments": changes.judged}
+    kinds |= {"added": changes.added, "left out": changes.gone}
     parts = [f"{len(qids):,} {kind} ({shortlist(qids, NAMED)})" for kind, qids in kinds.items() if qids]
     count, total = sum(map(len, kinds.values())), len(truth) + len(changes.gone)
     return f"in {count:,} of {counted(total, 'query')}: {', '.join(parts)}" if parts else ""
