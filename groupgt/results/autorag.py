@@ -26,6 +26,8 @@ from groupgt.model.validity import number_of
 from groupgt.runtime import pl
 from groupgt.store.files import write_text
 
+# AutoRAG sums in a different order, so means may differ by a few bits.
+SLACK = 1e-9
 METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
 # Ground truth that AutoRAG's policy refuses, and the note to print if it must be allowed.
 ALLOWANCES = {
@@ -247,10 +249,6 @@ def _quoted(text: str) -> str:
 def _comment(text: str) -> str:
     plain = "".join(char if char.isprintable() else " " for char in text)
     return f"# {textwrap.shorten(plain, 400, placeholder=' …')}"
-
-
-# AutoRAG sums in a different order, so means may differ by a few bits.
-SLACK = 1e-9
 
 
 @dataclass(frozen=True)

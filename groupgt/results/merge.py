@@ -419,7 +419,6 @@ def _change(
             return [None, None, f"other {what}"]
     # Skip CIs for a thousand runs, which are slow and not shown.
     difference = values_after - values_before
-    deltas = difference[~np.isnan(difference)]
-    delta = mean_of(difference)
+    deltas, delta = difference[~np.isnan(difference)], mean_of(difference)
     p_value = p_values(settings.test, deltas[:, np.newaxis], settings.resamples, settings.seed)[0]
     return [0.0 if math.fabs(delta) < SLACK else delta, float(p_value), ""]

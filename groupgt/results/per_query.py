@@ -65,8 +65,7 @@ def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
 def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
     frame = read_table(source)
     names = [*TEXT_COLUMNS, *metrics]
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
+    if missing := [name for name in names if name not in frame.columns]:
         raise DataError(f"{source.path}: expected the columns {', '.join(missing)}, found {', '.join(frame.columns)}")
     for name in names:
         kind, expected = frame.schema[name], "numbers" if name in metrics else "text"

@@ -120,7 +120,8 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     """Return a writer for a run, in TREC format if possible and in JSON Lines otherwise.
 
-    TREC format cannot store unusual ids or search calls, and would sort a list by its scores, or by rank without any.
+    TREC format cannot store unusual ids or search call numbers, and would sort a list by its scores. Results without
+    any scores get scores from their ranks.
     """
     evaluation = outcome.evaluations[dataset][system]
     read = partial(rankings_to_write, evaluation.run.by_original_ids, evaluation.policy)
