@@ -215,11 +215,7 @@ class Corrected:
 
 
 def corrected(
-    judged: Floats,
-    audited: Floats,
-    is_audited: Bools,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    half: float = 0.5,
+    judged: Floats, audited: Floats, is_audited: Bools, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5
 ) -> Corrected:
     """Estimate the corrected mean of a metric within bounds, with its 95% interval.
 
@@ -241,17 +237,8 @@ def corrected(
     weight, variance = _weighted(judged, audited, inside, n, half)
     rest = audited - weight * inside
     mean = float(rest.mean()) + (weight * float(judged[~is_audited].mean()) if others else 0.0)
-    estimate = Corrected(
-        mean=mean,
-        interval=bounds,
-        judged=float(judged.mean()),
-        audited=float(audited.mean()),
-        effective=_spread(audited, n, half) / variance,
-        weight=weight,
-        sample=n,
-        queries=len(judged),
-        error=math.sqrt(variance),
-    )
+    means, effective = (float(judged.mean()), float(audited.mean())), _spread(audited, n, half) / variance
+    estimate = Corrected(mean, bounds, *means, effective, weight, n, len(judged), math.sqrt(variance))
     return replace(estimate, interval=estimate.at(0.95, bounds))
 
 
@@ -307,5 +294,4 @@ def estimate_of(column: Floats, *, delta: bool = False) -> Estimate | None:
 
 def plain_of(column: Floats) -> Floats:
     """Return one value per query, shape (Q,): the value under the audited ground truth, or the mean over annotators."""
-    plain: Floats = column[:, 0, :].mean(axis=1) if column.ndim == 3 else column[:, 0] if column.ndim == 2 else column
-    return plain
+    return column if column.ndim == 1 else column[:, 0].mean(axis=1) if column.ndim == 3 else column[:, 0]
