@@ -130,12 +130,23 @@ def _of_run(
         order = np.argsort(needed[inside], kind="stable")
         ordered, below = needed[inside][order], np.cumsum(weights[inside][order])
         reached = float(weights[inside & (needed < NEVER)].sum() / counted.sum()) if len(ordered) else math.nan
-        others = (populations.undefined, populations.missing, populations.unanswerable)
-        queries, undefined, missing, unanswerable = (int((each & mask).sum()) for each in (counted, *others))
+        queries = int(counted.sum())
         for share in shares:
-            found = _quantile(ordered, below, queries, share, confidence)
-            left_out = (undefined, missing, unanswerable)
-            yield Depth(evaluation.name, share, unit, *found, queries, reached, *left_out, column, value)
+            quantile, interval = _quantile(ordered, below, queries, share, confidence)
+            yield Depth(
+                run=evaluation.name,
+                share=share,
+                unit=unit,
+                depth=quantile,
+                interval=interval,
+                queries=queries,
+                reached=reached,
+                undefined=int((populations.undefined & mask).sum()),
+                missing=int((populations.missing & mask).sum()),
+                unanswerable=int((populations.unanswerable & mask).sum()),
+                by=column,
+                value=value,
+            )
 
 
 def _needed(evaluation: Evaluation, unit: str, lengths: Lengths) -> Ints:

@@ -237,8 +237,17 @@ def corrected(
     weight, variance = _weighted(judged, audited, inside, n, half)
     rest = audited - weight * inside
     mean = float(rest.mean()) + (weight * float(judged[~is_audited].mean()) if others else 0.0)
-    means, effective = (float(judged.mean()), float(audited.mean())), _spread(audited, n, half) / variance
-    estimate = Corrected(mean, bounds, *means, effective, weight, n, len(judged), math.sqrt(variance))
+    estimate = Corrected(
+        mean=mean,
+        interval=bounds,
+        judged=float(judged.mean()),
+        audited=float(audited.mean()),
+        effective=_spread(audited, n, half) / variance,
+        weight=weight,
+        sample=n,
+        queries=len(judged),
+        error=math.sqrt(variance),
+    )
     return replace(estimate, interval=estimate.at(0.95, bounds))
 
 

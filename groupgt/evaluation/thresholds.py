@@ -35,7 +35,7 @@ class Threshold:
     """Effect of returning only results with a score of at least `threshold`, or with a distance of at most (None: all).
 
     `abstains` is the share of unanswerable queries without results, `recall` the mean recall.coverage over answerable
-    queries, and `answered` the share of those with a result. `asked` is True if the user requested the share.
+    queries, `answered` the share of these that have a result. `asked` is True if the user requested the share.
     """
 
     run: str

@@ -119,7 +119,15 @@ def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, 
     if spread.is_binary:
         share = mean * (1 - mean)
         interval = wilson(mean, share * queries**2 / spread.of_mean if share else trials * queries, confidence)
-    return Noise(trials, queries, mean, interval, floor, changing_queries(values), p_of_f([values]))
+    return Noise(
+        trials=trials,
+        queries=queries,
+        mean=mean,
+        interval=interval,
+        floor=floor,
+        changing=changing_queries(values),
+        whole_p_value=p_of_f([values]),
+    )
 
 
 def changing_queries(values: Floats) -> float:
