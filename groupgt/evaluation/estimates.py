@@ -215,11 +215,7 @@ class Corrected:
 
 
 def corrected(
-    judged: Floats,
-    audited: Floats,
-    is_audited: Bools,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    half: float = 0.5,
+    judged: Floats, audited: Floats, is_audited: Bools, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5
 ) -> Corrected:
     """Estimate the corrected mean of a metric within bounds, with its 95% interval.
 
@@ -307,5 +303,4 @@ def estimate_of(column: Floats, *, delta: bool = False) -> Estimate | None:
 
 def plain_of(column: Floats) -> Floats:
     """Return one value per query, shape (Q,): the value under the audited ground truth, or the mean over annotators."""
-    plain: Floats = column[:, 0, :].mean(axis=1) if column.ndim == 3 else column[:, 0] if column.ndim == 2 else column
-    return plain
+    return column if column.ndim == 1 else column[:, 0].mean(axis=1) if column.ndim == 3 else column[:, 0]

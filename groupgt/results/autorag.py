@@ -26,6 +26,8 @@ from groupgt.model.validity import number_of
 from groupgt.runtime import pl
 from groupgt.store.files import write_text
 
+# AutoRAG sums in a different order, so means may differ by a few bits.
+SLACK = 1e-9
 METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
 # Ground truth that AutoRAG's policy refuses, and the note to print if it must be allowed.
 ALLOWANCES = {
@@ -118,10 +120,8 @@ def survey(project: Path) -> Project:
         way = f"its project is {near}" if near else "name the folder that was AutoRAG's --project_dir"
         raise ConfigError(f"{project}: expected an AutoRAG project, found no {file.as_posix()} in it; {way}")
     truth, rules = GroundTruth.of({}), dict[str, str]()
-    try:
+    with faults.merging():
         truth, rules = _read_truth(folder / file)
-    except DataError as error:
-        faults.merge(error)
     tables = _tables(folder, truth.qids, left, faults)
     faults.stop(DataError)
     if not tables:
@@ -151,15 +151,13 @@ def _tables(folder: Path, qids: list[str], left: list[str], faults: Faults) -> l
     paths = [path for path in folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
         where, rows = path.relative_to(folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
-        try:
+        with faults.merging():
             if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
                 left.append(f"{where}: a copy of the best table of another node")
             elif set(NESTED) & set(parquet.names_of(Source.at(path))):
                 tables.append(_table(path, rows.get(path.name, {}), qids))
             else:
                 left.append(f"{where}: it contains no retrieved ids")
-        except DataError as error:
-            faults.merge(error)
     return tables
 
 
@@ -251,10 +249,6 @@ def _quoted(text: str) -> str:
 def _comment(text: str) -> str:
     plain = "".join(char if char.isprintable() else " " for char in text)
     return f"# {textwrap.shorten(plain, 400, placeholder=' …')}"
-
-
-# AutoRAG sums in a different order, so means may differ by a few bits.
-SLACK = 1e-9
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.engines.order import Direction
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names, refuse
 from groupgt.evaluation.reading import Reading, read_run
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
@@ -59,8 +59,7 @@ class ResultFolder:
     """A result folder with its manifest, metric values, ground truth and runs.
 
     `dataset` and `chosen` are the data set and systems to measure again. Files stored elsewhere (a corpus or labeller
-    files) are looked up next to the experiment file, in `home` or at the path recorded in the folder. They are used
-    only if unchanged.
+    files) are used only if unchanged; they are next to the experiment file, in `home` or at the recorded path.
     """
 
     path: Path
@@ -92,15 +91,9 @@ class ResultFolder:
             near = near_names(name, datasets)
             raise ConfigError(f"--dataset: expected {' or '.join(datasets)}, found {name!r}{near}")
         there = list(manifest.counts[name])
-        faults = Faults()
-        for system in systems:
-            if system not in there:
-                near = near_names(system, there)
-                faults.add("--system", f"{system!r} is not in {folder}{near}; it has {', '.join(there)}")
-        faults.stop(ConfigError)
+        unknown = [f"{each!r} is not in {folder}{near_names(each, there)}" for each in systems if each not in there]
+        refuse((("--system", f"{what}; it has {', '.join(there)}") for what in unknown), ConfigError)
         return cls(folder, manifest, name, list(systems) or there)
-
-    # --- Contents of its manifest.
 
     @property
     def stamp(self) -> str:
@@ -135,8 +128,7 @@ class ResultFolder:
     @property
     def primary(self) -> str | None:
         """The metric used to sort tables and to choose the best system."""
-        primary: str | None = self.config["evaluate"].get("primary")
-        return primary
+        return cast("str | None", self.config["evaluate"].get("primary"))
 
     @property
     def compare(self) -> dict[str, Any]:
@@ -169,8 +161,7 @@ class ResultFolder:
     @property
     def tokenizer(self) -> str | None:
         """The tokenizer of the run."""
-        tokenizer: str | None = self.config["evaluate"].get("tokenizer")
-        return tokenizer
+        return cast("str | None", self.config["evaluate"].get("tokenizer"))
 
     def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
         """Return the median latencies of systems on a data set, all of the same kind; raise `DataError`."""
@@ -186,8 +177,6 @@ class ResultFolder:
 
     def _from_timings(self, key: str) -> Any:
         return json.loads((self.path / "timings.json").read_text(encoding="utf-8"))[key]
-
-    # --- Its values.
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
@@ -246,10 +235,8 @@ class ResultFolder:
         faults = Faults()
         paths = []
         for name in self.chosen:
-            try:
+            with faults.merging():
                 paths.append(self.path_of(name))
-            except DataError as error:
-                faults.merge(error)
         faults.stop()
         return paths
 
@@ -327,16 +314,13 @@ class ResultFolder:
         faults = Faults()
         for name in paths_of(find("labeller", spec["use"]).options, options):
             if self._unchanged(options[name]) is None:
-                faults.add(
-                    str(self.path),
-                    f"the {spec['use']} labeller read {options[name]}, which is missing or has changed; name it "
-                    "and its files with --labeller and --with, or run the experiment again",
-                )
+                what = f"the {spec['use']} labeller read {options[name]}, which is missing or has changed"
+                way = "name it and its files with --labeller and --with, or run the experiment again"
+                faults.add(str(self.path), f"{what}; {way}")
         faults.stop()
         if spec.get("version"):
             options["version"] = spec["version"]
-        cache = self.config.get("cache")
-        judged = None
+        cache, judged = self.config.get("cache"), None
         if self._home is not None and isinstance(cache, str):
             judged = VerdictStore(self._home / cache / "verdicts", reuse=True)
         sources = Sources(self.corpus, self._home or Path(), allow_code=allow_code, judged=judged)
@@ -362,14 +346,10 @@ class ResultFolder:
         return (self.path / experiment).parent.resolve() if isinstance(experiment, str) else None
 
 
-# --- Finding folders.
-
-
 def folders_of(paths: Sequence[Path]) -> list[Path]:
     """Find result folders: each path may be a result folder or an experiment's folder (all runs, oldest first).
 
-    A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path contains no result
-    folder.
+    A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path leads to none.
     """
     faults = Faults()
     folders: list[Path] = []
@@ -413,9 +393,7 @@ def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
     faults = Faults()
     folders: list[ResultFolder] = []
     for path in paths:
-        try:
+        with faults.merging():
             folders.append(ResultFolder.read(path))
-        except GroupgtError as error:
-            faults.merge(error)
     faults.stop()
     return folders
