@@ -54,7 +54,7 @@ class Depth:
 
 @dataclass(frozen=True)
 class Depths(ResultRows[Depth]):
-    """Depths for each run and share: first over all queries, then for each slice.
+    """Depths for each run and share, first over all queries, then for each slice.
 
     `confidence` is the confidence level of the intervals; `sliced` is True if there are slices.
     """

@@ -1,4 +1,4 @@
-"""Evaluates runs from user data: `evaluate` returns an `Evaluation`, and `label` returns a hit vector."""
+"""Evaluates runs from user data. `evaluate` returns an `Evaluation`, and `label` returns a hit vector."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def evaluate(
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
-    """Evaluate one run as requested: label it, compute every metric, and warn about likely mistakes."""
+    """Label one run, compute every requested metric, and warn about likely mistakes."""
     request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
     if policy.unjudged == "drop":
@@ -112,7 +112,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
 
 
 def _evaluated(request: Request, truth: GroundTruth, grouped: GroundTruth, results: Run) -> Evaluation:
-    """Label the results of one trial and compute every metric; the labeller has read the `grouped` ground truth."""
+    """Label the results of one trial and compute every metric. The labeller has read the `grouped` ground truth."""
     labeller, policy = request.labeller, request.policy
     system = renamed(grouped, results, labeller, policy)
     texts = {**labeller.texts(), **request.sources.texts(None, "corpus")} if request.reads_texts else {}
@@ -143,7 +143,7 @@ def _evaluated(request: Request, truth: GroundTruth, grouped: GroundTruth, resul
 
 
 def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
-    """Select an annotator's queries that are also in the ground truth; raise `DataError` if there are none."""
+    """Select an annotator's queries that are also in the ground truth, or raise `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
         raise DataError("annotators: an annotator has judged none of the queries in the ground truth")
@@ -185,7 +185,7 @@ MOST_AT_ONCE = 8
 def evaluate_each(
     request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]], finished: Callable[[], object] = lambda: None
 ) -> list[Evaluation]:
-    """Evaluate each (name, run) in order; call `finished` after each.
+    """Evaluate each (name, run) in order, and call `finished` after each.
 
     Files are evaluated in parallel threads, because polars and NumPy release the GIL. Data in memory are evaluated one
     run at a time, because only one thread can read Python lists at a time. `groupgt.evaluation.names` names runs.
@@ -212,7 +212,7 @@ def evaluate_each(
 
 
 def _size(path: Any) -> int:
-    """Return the file size; for a URL or many files, return a size large enough to justify threads."""
+    """Return the file size. For a URL or many files, return a size large enough to justify threads."""
     return os.path.getsize(path) if os.path.isfile(path) else SMALL + 1
 
 
@@ -232,7 +232,7 @@ def label(
     labeller: Any = "id",
     corpus: Any = None,
 ) -> NDArray[np.uint8]:
-    """Return the hit vector of one ranking, shape (n,); with `groups`, return the hit matrix, shape (m, n).
+    """Return the hit vector of one ranking, shape (n,). With `groups`, return the hit matrix, shape (m, n).
 
     An entry is 1 if the result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
 

@@ -42,7 +42,7 @@ def queries_below_one(evaluation: Evaluation) -> dict[str, int]:
 
 
 def autorag_differs(evaluation: Evaluation) -> bool:
-    """Return True if AutoRAG's policy is known to change a mean; runs with many results are not relabelled for it."""
+    """Return True if AutoRAG's policy is known to change a mean. Runs with many results are not relabelled."""
     metrics, counts, policy = autorag_metrics(evaluation), evaluation.counts, evaluation.policy
     if counts["missing"] and policy.missing == "zero" and any(evaluation.means[text] > 0 for text in metrics):
         return True

@@ -68,7 +68,7 @@ NEAREST = 3
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to compute a number: a metric, a policy, and the set of queries to average over.
+    """One way to compute a number, with a metric, a policy, and the set of queries to average over.
 
     `metric` is the text of a groupgt metric, or a description of a number that another tool computes. `also` lists
     other settings with the same values on this data.
@@ -85,7 +85,7 @@ class Setting:
 
 @dataclass(frozen=True, repr=False)
 class Identified(Result):
-    """Possible explanations for a number: settings that reproduce it, most common first, and settings that come close.
+    """Settings that reproduce a number, most common first, and settings that come close.
 
     The number before rounding is between `low` and `high`. `tried` is the number of settings with distinct values on
     this data; `chance` is the number of these settings expected in that range by chance.
@@ -131,7 +131,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
-    """Identify a number with the data in a request; the metrics and the policy in the request are ignored."""
+    """Identify a number with the data in a request. The metrics and the policy in the request are ignored."""
     low, high = _bounds(number)
     names = {parse_metric(text, "trec").name for text in metrics}
     settings_of: dict[bytes, list[Setting]] = {}
@@ -207,7 +207,7 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
 
 
 class _Column(NamedTuple):
-    """Values of one metric, with a measure of its oddness; `aggregate`, if set, converts the mean."""
+    """Values of one metric, with a measure of how unusual it is. `aggregate`, if set, converts the mean."""
 
     values: Floats
     oddness: float
@@ -257,7 +257,7 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
 
 
 def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Column]:
-    """Return columns for known deviations in other tools: different denominators, ideals and gains."""
+    """Return columns for known deviations in other tools, which use different denominators, ideals and gains."""
     columns: dict[str, _Column] = {}
     hits, requested = evaluation.labelled.hits, names or {"map", "recall", "ndcg", "rbp"}
     relevant = Metric("num_rel").values(hits)

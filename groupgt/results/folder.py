@@ -43,7 +43,7 @@ AGAIN = "run the experiment again with this version"
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Metric values for one system; `values[text]` has shape (Q,) and is NaN for queries that are not evaluated.
+    """Metric values for one system. `values[text]` has shape (Q,) and is NaN for queries that are not evaluated.
 
     `origin` is the result folder and the system's name in that folder.
     """
@@ -70,14 +70,14 @@ class ResultFolder:
 
     @classmethod
     def read(cls, path: Path) -> ResultFolder:
-        """Read a folder and its metric values; raise `DataError`."""
+        """Read a folder and its metric values, or raise `DataError`."""
         folder = cls(path, Manifest.at(path))
         _ = folder.systems
         return folder
 
     @classmethod
     def opened(cls, path: Path, dataset: str | None = None, systems: Sequence[str] = ()) -> ResultFolder:
-        """Open one data set, and some or all of its systems, in the newest result folder at a path.
+        """Open one data set, with all or selected systems, in the newest result folder at a path.
 
         Raises `DataError` or `ConfigError`.
         """
@@ -185,7 +185,7 @@ class ResultFolder:
 
     @cached_property
     def systems(self) -> dict[str, dict[str, Scored]]:
-        """Metric values by data set and system, in table order; raises `DataError`."""
+        """Metric values by data set and system, in table order. Raises `DataError`."""
         try:
             _, metrics = self.policy, self.metrics
         except GroupgtError as error:
@@ -231,7 +231,7 @@ class ResultFolder:
 
     @cached_property
     def paths(self) -> list[Path]:
-        """The paths of the results of all chosen systems; raises `DataError` if any were not saved."""
+        """The paths of the results of all chosen systems. Raises `DataError` if any were not saved."""
         faults = Faults()
         paths = []
         for name in self.chosen:
@@ -242,12 +242,12 @@ class ResultFolder:
 
     @property
     def runs(self) -> list[tuple[str, Any]]:
-        """The (name, run) pairs of all chosen systems; raises `DataError` if any of their results were not saved."""
+        """The (name, run) pairs of all chosen systems. Raises `DataError` if any of their results were not saved."""
         _ = self.paths
         return [(name, self.run_of(name)) for name in self.chosen]
 
     def path_of(self, system: str) -> Path:
-        """Return the path of a system's results; raise `DataError` if they were not saved."""
+        """Return the path of a system's results, or raise `DataError` if they were not saved."""
         path = self.kept_run(system) or self.original_run(system)
         if path is None:
             raise DataError(f"{self.path}: does not contain the run of {system!r}; {AGAIN}")
@@ -302,7 +302,7 @@ class ResultFolder:
         return None if written is None else self._unchanged(written)
 
     def labeller(self, *, allow_code: bool) -> Labeller:
-        """Return the labeller of the run; raise `DataError` if one of its files is missing or has changed.
+        """Return the labeller of the run, or raise `DataError` if one of its files is missing or has changed.
 
         Only verdicts that are not in the cache are computed again.
         """
@@ -327,7 +327,7 @@ class ResultFolder:
         return labeller_of({"use": spec["use"], "with": options}, sources)
 
     def _unchanged(self, written: str) -> Path | None:
-        """Return the path of a file named in the experiment file; None if it is missing or has changed."""
+        """Return the path of a file named in the experiment file, or None if it is missing or has changed."""
         digest = self.manifest.files.get(written)
         if self._home is None or digest is None:
             return None
@@ -389,7 +389,7 @@ def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[
 
 
 def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
-    """Read result folders; raise `DataError` with the errors in all of them."""
+    """Read result folders, or raise `DataError` with the errors in all of them."""
     faults = Faults()
     folders: list[ResultFolder] = []
     for path in paths:

@@ -40,7 +40,7 @@ class Manifest:
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:
-        """Read the manifest of a result folder; raise `DataError` if it is invalid."""
+        """Read the manifest of a result folder, or raise `DataError` if it is invalid."""
         file = folder / LAST
         try:
             written = json.loads(file.read_text(encoding="utf-8"))

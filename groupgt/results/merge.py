@@ -1,4 +1,4 @@
-"""Compare results in folders: several folders, the data sets of one, or the history of an experiment."""
+"""Compare results in several folders, the data sets of one folder, or the history of an experiment."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def merged(
 
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
-    """Return the comparison settings of the experiments; if they differ, warn and use the first value."""
+    """Return the comparison settings of the experiments. If they differ, warn and use the first value."""
     compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
@@ -118,7 +118,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
 
 
 def compared_metrics(folders: Sequence[ResultFolder]) -> list[str]:
-    """Return the metrics that every experiment compared; empty if none of them named any."""
+    """Return the metrics that every experiment compared, or nothing if no experiment named any."""
     named = [folder.compare.get("metrics", []) for folder in folders]
     lists = [[parse_metric(text, folders[0].convention) for text in texts] for texts in named if texts]
     return [str(metric) for metric in lists[0] if all(metric in metrics for metrics in lists)] if lists else []
@@ -165,7 +165,7 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
 
 
 def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
-    """Describe the queries in which two folders differ in ground truth; empty if they are the same."""
+    """Describe the queries in which two folders differ in ground truth, if any."""
     digests = [each.manifest.ground_truth[each.dataset] for each in (folder, other)]
     if digests[0] == digests[1]:
         return ""
@@ -253,7 +253,7 @@ AS_STORED = (
 
 
 def why_stored(table: Comparison) -> str:
-    """Return why a comparison contains only stored values; empty if it was measured again."""
+    """Return why a comparison contains only stored values, or an empty string if it was measured again."""
     return next((text.removeprefix(AS_STORED) for text in table.population if text.startswith(AS_STORED)), "")
 
 
@@ -311,7 +311,7 @@ def _evaluations(
 
 
 def _request(folder: ResultFolder, metrics: Sequence[str], scores: Mapping[str, Direction]) -> Request:
-    """Build the request used to measure the folder's runs; raise an error if files changed or user code is needed."""
+    """Build the request to measure the folder's runs, or raise an error if files changed or user code is needed."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
     lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)
@@ -372,7 +372,7 @@ CHANGE = ("change", "p", "note")
 
 
 def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
-    """Return one table per data set with one row per run, oldest first: the best system and its change.
+    """Return one table per data set, with each run's best system and its change, oldest run first.
 
     The metric defaults to the primary one. A change is tested (without correcting p) if the previous run used the same
     ground truth and policy; otherwise a note explains the difference. Raises `ConfigError` if no run has the metric.

@@ -21,7 +21,7 @@ TEXT_COLUMNS = ("dataset", "run", "qid")
 
 
 def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
-    """Return the file name and its columns, with metric values as numbers; raise `DataError`."""
+    """Return the file name and its columns, with metric values as numbers, or raise `DataError`."""
     for ending, read in ((".parquet", _of_parquet), (".csv", _of_csv)):
         file = folder / f"per_query{ending}"
         if file.is_file():

@@ -28,7 +28,7 @@ from groupgt.store.stamped import Writer, text_file, write_stamped
 
 
 def write_results(outcome: Outcome, parent: Path, presented: Mapping[str, Writer]) -> Path:
-    """Write `<parent>/<time>-<digest>/` atomically and return its path; `presented` adds files by name."""
+    """Write `<parent>/<time>-<digest>/` atomically and return its path. `presented` adds files by name."""
     formats = outcome.experiment.config.output.formats
     writers = {**presented, **_runs(outcome, all_of_them="runs" in formats)}
     if "csv" in formats:
