@@ -64,6 +64,6 @@ def check_harm(labeller: str, metrics: Mapping[str, Metric]) -> None:
     texts = [text for text, metric in metrics.items() if metric.definition.queries == "harmful"]
     if texts and labeller != "id":
         raise ConfigError(
-            f"{', '.join(texts)}: harmful_ids lists ids, but with the {labeller} labeller a harmful passage may be "
+            f"{', '.join(texts)}: harmful_ids contains ids, but with the {labeller} labeller a harmful passage may be "
             "returned under another id. Choose the id labeller, or omit these metrics"
         )
