@@ -300,4 +300,6 @@ def missing_columns(
     words = hint(names, missing, kind)
     if not words and any(map(is_number, names)):
         words = f"; is the header line missing? Expected one such as {expected.partition(' (')[0]}"
+    if not words and "retrieval_gt" in missing:
+        words = "; if a column with another name lists the relevant documents, add --columns retrieval_gt=NAME"
     return f"{what} missing: expected {expected}, found {shown_names(names)}{words}"

@@ -80,6 +80,11 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
         json.dumps(QUESTIONS).encode(),
         ("its lists contain texts, such as 'What is the capital of France?', not document ids",),
     ),
+    (
+        "truth",
+        b'{"id": "q1", "question": "When?", "needs": [["d1"], ["d2"]]}\n',
+        ("if a column with another name lists the relevant documents, add --columns retrieval_gt=NAME",),
+    ),
     ("truth", b'{"q1": [{"id": "d1"}, {"id": "d2"}]}', ("expected a group", "put it into a group")),
     ("run", b'{"q1": [{"id": "d1", "grade": 2}]}', ("this looks like ground truth", "swap TRUTH and RUN?")),
     ("truth", b'{"q1": ["d1", "d2"]}', ("expected groups (a list of lists), found the flat list", "flat_gt=and")),
