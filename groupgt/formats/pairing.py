@@ -20,7 +20,7 @@ NAMED = 3
 
 
 def matched(run: Run, truth: GroundTruth) -> Run:
-    """Return results with the query ids of the ground truth; raises `DataError` if texts do not identify queries."""
+    """Return results with the query ids of the ground truth, or raise `DataError` if texts do not identify queries."""
     if run.traces is not None:
         return _traces(run, truth)
     if not run.texts or truth.texts is None:
@@ -63,7 +63,7 @@ def _only(qids: list[str], what: str, run: Run, faults: Faults, hint: str = "") 
 
 
 def _refuse_other_numbers(run: Run, truth: GroundTruth) -> None:
-    """Raise `DataError` if both sides number their queries, and a number has another text on each side."""
+    """Raise `DataError` if both sides number their queries but use the same number for different texts."""
     faults = Faults()
     texts = dict(zip(truth.qids, truth.texts or ()))
     for qid, text in run.texts.items():
