@@ -62,7 +62,10 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plug-in. Entry points in `group` refer to a class `holds` or, without one, to modules that register."""
+    """A kind of plug-in. `holds` is the class that entry points in `group` refer to.
+
+    If `holds` is empty, the entry point's module registers its plug-ins itself.
+    """
 
     plural: str
     group: str = ""
@@ -82,21 +85,38 @@ KINDS = {
 OURS: dict[str, dict[str, str]] = {
     "labeller": {
         "id": "groupgt.labellers.ids:PLUGIN",
-        **{name: f"groupgt.labellers.{name}:PLUGIN" for name in ("parents", "spans", "text", "embedding", "code")},
+        "parents": "groupgt.labellers.parents:PLUGIN",
+        "spans": "groupgt.labellers.spans:PLUGIN",
+        "text": "groupgt.labellers.text:PLUGIN",
+        "embedding": "groupgt.labellers.embedding:PLUGIN",
+        "code": "groupgt.labellers.code:PLUGIN",
     },
     "retriever": {
-        **{name: f"groupgt.retrievers.{name}:PLUGIN" for name in ("bm25", "tfidf")},
+        "bm25": "groupgt.retrievers.bm25:PLUGIN",
+        "tfidf": "groupgt.retrievers.tfidf:PLUGIN",
         "lsa": "groupgt.retrievers.tfidf:LSA_PLUGIN",
         "dense": "groupgt.retrievers.vectors:PLUGIN",
         "ann": "groupgt.retrievers.vectors:ANN",
-        **{name: f"groupgt.retrievers.fusion:{name.upper()}" for name in ("rrf", "convex", "results")},
-        **{name: f"groupgt.retrievers.{name}:PLUGIN" for name in ("python", "http", "command", "mcp", "pgvector")},
+        "rrf": "groupgt.retrievers.fusion:RRF",
+        "convex": "groupgt.retrievers.fusion:CONVEX",
+        "results": "groupgt.retrievers.fusion:RESULTS",
+        "python": "groupgt.retrievers.python:PLUGIN",
+        "http": "groupgt.retrievers.http:PLUGIN",
+        "command": "groupgt.retrievers.command:PLUGIN",
+        "mcp": "groupgt.retrievers.mcp:PLUGIN",
+        "pgvector": "groupgt.retrievers.pgvector:PLUGIN",
     },
     "tokenizer": {
-        name: f"groupgt.formats.tokenizers:{name.upper()}"
-        for name in ("whitespace", "tiktoken", "tokenizers", "python")
+        "whitespace": "groupgt.formats.tokenizers:WHITESPACE",
+        "tiktoken": "groupgt.formats.tokenizers:TIKTOKEN",
+        "tokenizers": "groupgt.formats.tokenizers:TOKENIZERS",
+        "python": "groupgt.formats.tokenizers:PYTHON",
     },
-    "engine": {name: f"groupgt.engines.choice:{name.upper()}" for name in ("auto", "streaming", "spark")},
+    "engine": {
+        "auto": "groupgt.engines.choice:AUTO",
+        "streaming": "groupgt.engines.choice:STREAMING",
+        "spark": "groupgt.engines.choice:SPARK",
+    },
 }
 # Those that come in families have a table of their own.
 TABLES = {"metric": "groupgt.metrics.catalogue:CATALOGUE", "format": "groupgt.formats.known:BY_NAME"}

@@ -23,8 +23,8 @@ class Beside:
     """Systems paired with counterparts of the same name, with values for every metric.
 
     `now` and `before` contain values for the same queries, keyed by name and metric, each of shape (Q,), with NaN for
-    queries that do not count. Systems missing from `before` are not compared. The values of systems whose trials are
-    builds are also in `builds_now` and `builds_before`, for each build.
+    queries that do not count. Systems missing from `before` are not compared. For systems whose trials are builds,
+    `builds_now` and `builds_before` contain the values of each build.
     """
 
     metrics: Mapping[str, Metric]
@@ -39,7 +39,7 @@ class Beside:
     def contrasts(
         self, metric: str | None = None, among: Bools | None = None, only: str | None = None
     ) -> dict[str, Contrast]:
-        """Compare each system with its counterpart on one metric, over all or some queries, as one family of tests.
+        """Compare each system with its counterpart on one metric, over all or selected queries, as one family of tests.
 
         With `only`, the family is a single system.
         """
@@ -85,8 +85,8 @@ def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str,
 class Changes:
     """The queries in which two versions of a ground truth differ.
 
-    `reworded` lists queries whose text differs. `judged` lists other queries whose judgments differ: answerable or not,
-    groups, alternatives, grades or weights. `added` and `gone` list queries that only the first or only the second
+    `reworded` lists queries whose text differs. `judged` lists other queries that differ in groups, alternatives,
+    grades, weights, or in being answerable. `added` and `gone` list queries that only the first or only the second
     version has.
     """
 
@@ -125,7 +125,7 @@ def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], list[frozens
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One data set: query ids, query texts if any, and metric values by system and metric, also of single builds."""
+    """One data set with its query ids, its query texts (if any), and its metric values by system, metric and build."""
 
     qids: Sequence[str]
     texts: Mapping[str, str]
@@ -148,10 +148,10 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Across(Beside, Result):
-    """A comparison of systems across data sets, each system with its own result on the `baseline` data set.
+    """A comparison of each system's results on several data sets with its own results on the `baseline` data set.
 
-    `places` maps each name to its system and data set, `shared` maps each data set to the queries it shares with the
-    baseline, and `sizes` contains the mean chunk length of each data set in characters, if known.
+    `places` maps each name to its system and data set. `shared` maps each data set to the queries it shares with the
+    baseline. `sizes` contains the mean chunk length of each data set in characters, if known.
     """
 
     baseline: str
@@ -207,7 +207,7 @@ def across(
     primary: str | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Across:
-    """Compare each system's results on every data set with its results on the baseline, for some or all metrics.
+    """Compare each system's results on every data set with its results on the baseline, for all or selected metrics.
 
     Raises the same errors as `shared_queries`, and `ConfigError` for an unknown metric.
     """
@@ -247,7 +247,7 @@ def across(
 def _chosen(
     metrics: Mapping[str, Metric], requested: Sequence[str], primary: str | None, convention: str
 ) -> tuple[dict[str, Metric], str]:
-    """Return the requested metrics (default: all), plus the primary one, and its text; raise `ConfigError`."""
+    """Return the requested metrics (default: all) and the primary one with its text, or raise `ConfigError`."""
     texts = {metric: text for text, metric in metrics.items()}
 
     def text_of(name: str) -> str:

@@ -31,7 +31,7 @@ from groupgt.store.files import write_bytes
 
 
 class OfSystem(dict[str, Row]):
-    """Rows of one system, keyed by metric; any spelling of a metric works."""
+    """Rows of one system, keyed by metric. Any spelling of a metric works."""
 
     def __init__(self, rows: Mapping[str, Row], metrics: Mapping[str, Metric], convention: str) -> None:
         super().__init__(rows)
@@ -51,9 +51,9 @@ class OfSystem(dict[str, Row]):
 class Comparison(Systems, Result):
     """A query-by-query comparison of systems with a baseline.
 
-    `rows` contains a `Row` for each system and metric, also available as `table["dense"]["ndcg@10"]`; `per_query`
-    contains all values. `slices` shows where differences come from, `failures` shows which system covers which group,
-    `headroom` contains the scores that a perfect choice among systems would reach, and `pairs` compares all pairs of
+    `rows` contains a `Row` for each system and metric, also available as `table["dense"]["ndcg@10"]`. `per_query`
+    contains all values. `slices` shows where differences come from, and `failures` shows which system covers which
+    group. `headroom` contains the scores that a perfect choice among systems would reach. `pairs` compares all pairs of
     systems if `settings.pairs` is set. Use `print` to show everything. `evaluations` is empty if values were read from
     result folders.
     """
@@ -82,7 +82,7 @@ class Comparison(Systems, Result):
 
     @property
     def warnings(self) -> list[str]:
-        """Reasons for caution: few queries differ, or some queries count for only one system."""
+        """Warnings that few queries differ, or that some queries count for only one system."""
         return self._teller.warnings()
 
     @property
@@ -97,7 +97,7 @@ class Comparison(Systems, Result):
     def to_metrics(self) -> dict[str, float]:
         """Return the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
-        The names are defined in `groupgt.report.tracking`; undefined means are left out.
+        `groupgt.report.tracking` defines the names. Undefined means are left out.
         """
         return self._teller.metrics()
 
@@ -110,7 +110,7 @@ class Comparison(Systems, Result):
     ) -> None:
         """Write this comparison as a page, in a single HTML file.
 
-        `metric` decides which system is best (default: the first); `corpus` maps ids to texts.
+        `metric` decides which system is best (default: the first). `corpus` maps ids to texts.
         """
         write_bytes(Path(path), self._teller.page(metric=metric, corpus=corpus))
 
@@ -156,7 +156,7 @@ class Comparison(Systems, Result):
 
 
 def baseline_of(names: Sequence[str], baseline: str | None) -> str:
-    """Return the baseline, by default the first run; raise `ConfigError` if no run has this name."""
+    """Return the baseline (default: the first run), or raise `ConfigError` if no run has this name."""
     if baseline is None:
         return names[0]
     if baseline not in names:
@@ -172,9 +172,9 @@ def comparison_of(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Comparison:
-    """Compare evaluations on the same ground truth, for some or all of their metrics.
+    """Compare evaluations on the same ground truth, for all or selected metrics.
 
-    `primary` decides which system is best; if it is not among `metrics`, the first metric does.
+    `primary` decides which system is best. If it is not among `metrics`, the first metric decides.
     """
     first = next(iter(evaluations.values()))
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)

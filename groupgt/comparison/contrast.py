@@ -45,15 +45,15 @@ class Contrast:
     `delta` is the mean difference (system − other). `unpaired` is the number of queries that count for only one of the
     two systems, and `wins` is the number on which the system is better. `p_value` is corrected for its family,
     `raw_p_value` is not. `spread` is the standard deviation of the differences, and `effect_size` is Cohen's d_z, the
-    mean difference ÷ `spread`. Undefined values are NaN: the p-values if the test is undefined, the interval if there
-    is none. `differ` is the number of queries on which the systems differ. `size` is the mean size of the nonzero
-    differences, or 0; `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is
-    True if `p_value` is at most alpha; `confidence` is the level at which `delta_interval` agrees with `significant`.
-    `ranks` is the quantity that Wilcoxon's test compares, from −1 to 1: (ranks of positive differences − ranks of
-    negative ones) ÷ all ranks. `favors` is 1 if the tested mean (with Wilcoxon's test, the ranks) favors the system, −1
-    if it favors the other, otherwise 0.
+    mean difference ÷ `spread`. The p-values are NaN if the test is undefined, and the interval is NaN if there is none.
+    `differ` is the number of queries on which the systems differ. `size` is the mean size of the nonzero differences,
+    or 0. `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is True if
+    `p_value` is at most alpha. `confidence` is the level at which `delta_interval` agrees with `significant`. `ranks`
+    is the quantity that Wilcoxon's test compares, from −1 to 1: (ranks of positive differences − ranks of negative
+    ones) ÷ all ranks. `favors` is 1 if the tested mean (with Wilcoxon's test, the ranks) favors the system, −1 if it
+    favors the other, otherwise 0.
 
-    With an audit, `delta`, its interval and p are corrected; all other fields are based on the audited ground truth.
+    An audit corrects `delta`, its interval and p. All other fields are based on the audited ground truth.
 
     Every output takes its fields from this class. A field with a `column` is written to JSON, CSV, frames, the schema
     and the page. Fields whose column is None are internal.
@@ -83,12 +83,12 @@ class Contrast:
 
     @property
     def standing(self) -> Standing:
-        """The decision of the test about the system: `better`, `worse` or `not significant`."""
+        """The verdict of the test on the system, which is `better`, `worse` or `not significant`."""
         return "not significant" if not self.significant else "better" if self.favors > 0 else "worse"
 
     @property
     def turned(self) -> Contrast:
-        """The reversed contrast: the second system against the first."""
+        """The reversed contrast, which compares the second system with the first."""
         return replace(self, **{each.name: self._turned(each) for each in FIELDS.values() if "turned" in each.metadata})
 
     def _turned(self, each: Field[Any]) -> Any:
@@ -104,11 +104,11 @@ FIELDS = {each.name: each for each in fields(Contrast)}
 
 @dataclass(frozen=True)
 class Row:
-    """A table row for one system and metric: the mean with its CI over `queries`, and the contrast with the baseline.
+    """A table row for one system and metric, with the mean, its CI over `queries`, and the contrast with the baseline.
 
     `significant` is True if the system differs significantly from the baseline. All other fields of the contrast
     `against` the baseline can be read from the row, too: `row.delta`, `row.p_value`, `row.wins` … For the baseline
-    itself, `against` and these fields are None. With an audit, the mean and its CI are corrected.
+    itself, `against` and these fields are None. An audit corrects the mean and its CI.
     """
 
     system: str
@@ -142,7 +142,7 @@ NO_TRIALS: Values = {}
 
 
 def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
-    """Return the values of some metrics for the marked queries only."""
+    """Return the values of the given metrics for the marked queries only."""
     return {name: {text: columns[text][queries] for text in metrics} for name, columns in values.items()}
 
 
@@ -155,7 +155,7 @@ def rows_of(
     builds: Builds[str] = NO_BUILDS,
     in_trials: Values = NO_TRIALS,
 ) -> list[Row]:
-    """Compute a row for each system and metric; without `contrasts`, the comparisons on each metric form a family."""
+    """Compute a row for each system and metric. By default, the comparisons on each metric form a family."""
     if contrasts is None:
         twos = [(name, baseline) for name in values if name != baseline]
         contrasts = contrasts_of(values, metrics, twos, settings, builds=builds)
@@ -179,7 +179,7 @@ def mean_intervals(
 ) -> dict[tuple[str, str], Interval]:
     """Return the confidence interval for the mean of each system and metric.
 
-    The values in trials, shape (r, Q), show how much of each value is chance: no variance is smaller.
+    The values in trials, shape (r, Q), show how much of the variance is chance, which is the least variance assumed.
     """
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] for name, text in keys]
@@ -236,9 +236,9 @@ def contrasts_of(
     how: Decide = decide,
     builds: Builds[K] = NO_BUILDS,
 ) -> dict[tuple[K, K, str], Contrast]:
-    """Compare pairs of systems on some metrics, with the same random draws for all.
+    """Compare pairs of systems on the given metrics, with the same random draws for all.
 
-    The comparisons on one metric form a family; `how` decides all families. For systems whose trials are `builds`,
+    The comparisons on one metric form a family, and `how` decides all families. For systems whose trials are `builds`,
     p-values and intervals also cover other builds.
     """
     keys = [(first, second, text) for text in metrics for first, second in twos]
@@ -335,7 +335,7 @@ def _sign(value: float) -> int:
 
 
 def _spread(differences: Floats) -> float:
-    """Return the standard deviation (n − 1); NaN for fewer than two queries, 0 for a rounding error."""
+    """Return the standard deviation (n − 1), which is NaN for fewer than two queries and 0 for a rounding error."""
     if len(differences) < 2:
         return math.nan
     centred = differences - mean_of(differences)

@@ -1,4 +1,4 @@
-"""Correlate two orders of the same systems: under two ground truths, by two metrics, or in two result folders."""
+"""Correlate two orders of the same systems, from two ground truths, two metrics, or two result folders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIGITS = 12
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One order of systems: its `label`, and the values of one metric by system, shape (Q,) each."""
+    """One order of systems, with its `label` and the values of one metric by system, shape (Q,) each."""
 
     label: str
     metric: Metric
@@ -55,9 +55,9 @@ class Side:
 
 @dataclass(frozen=True)
 class Swap:
-    """Two systems that the two sides put in opposite orders, with the test of each side.
+    """Two systems that the two sides rank in opposite orders, with each side's test.
 
-    Deltas are `better` − `worse`, as the first side orders them; p-values are corrected over all pairs of a side.
+    Deltas are `better` − `worse`, as the first side orders them. p-values are corrected over all pairs of a side.
     """
 
     better: str
@@ -71,7 +71,7 @@ class Correlation(Result):
     """Rank correlation of systems between two sides.
 
     `tau` is Kendall's tau-b. `tau_ap` takes the first side as the reference, `tau_ap_reversed` the second. `ranges`
-    contains the central 95% of each coefficient over resampled queries; they are not confidence intervals. `swaps`
+    contains the central 95% of each coefficient over resampled queries, which is not a confidence interval. `swaps`
     lists the pairs of systems in opposite orders. `means` has one array per side, in the order of `systems`.
     """
 
@@ -155,9 +155,9 @@ def _coefficients(one: Floats, two: Floats) -> tuple[float, float, float]:
 
 
 def tau_b(first: Floats, second: Floats) -> float:
-    """Return Kendall's tau-b, (C − D) ÷ √((n₀ − n₁)(n₀ − n₂)); NaN if all values of a side are tied.
+    """Return Kendall's tau-b, (C − D) ÷ √((n₀ − n₁)(n₀ − n₂)), or NaN if all values of a side are tied.
 
-    C and D are the pairs in the same and in opposite orders, n₀ all pairs, n₁ and n₂ the pairs tied on each side.
+    C and D count the pairs in the same and in opposite orders, n₀ all pairs, n₁ and n₂ the pairs tied on each side.
 
     >>> tau_b(np.array([4.0, 3.0, 2.0, 1.0]), np.array([4.0, 2.0, 3.0, 1.0]))  # 5 pairs agree, 1 is swapped
     0.6666666666666666
@@ -169,7 +169,7 @@ def tau_b(first: Floats, second: Floats) -> float:
 def tau_ap(reference: Floats, values: Floats) -> float:
     """Return tau_AP of the order of `values` against the reference: (2 ÷ (n − 1)) Σ_{i>1} C(i) ÷ (i − 1) − 1.
 
-    C(i) counts the systems above rank i that the reference, too, puts above the system at rank i. Errors near the top
+    C(i) counts the systems above rank i that the reference also ranks above the system at rank i. Errors near the top
     count most. With ties, this is the mean over all orders of tied systems on either side.
 
     >>> tau_ap(np.array([4.0, 3.0, 2.0, 1.0]), np.array([4.0, 2.0, 3.0, 1.0]))  # 2/3 (1/1 + 1/2 + 3/3) − 1
@@ -210,7 +210,7 @@ def _swaps(
 
 
 def _tested(side: Side, names: Sequence[str], settings: Settings) -> dict[tuple[str, str], Contrast]:
-    """Test all pairs of systems on one side, as one family; return the contrast of each pair, in the order of names."""
+    """Test all pairs of systems on one side as one family, and return their contrasts in the order of names."""
     values = {name: {side.text: side.values[name]} for name in names}
     tested = contrasts_of_pairs(values, {side.text: side.metric}, list(combinations(names, 2)), settings)
     return {(one, other): contrast for (one, other, _), contrast in tested.items()}

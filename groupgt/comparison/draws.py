@@ -1,4 +1,4 @@
-"""Draw coins and resamples, and add values up exactly: both are bit-identical on every machine.
+"""Draw coins and resamples, and add up values exactly. Results are bit-identical on every machine.
 
 Tests and confidence intervals use the same draws.
 """
@@ -39,7 +39,7 @@ def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """Draw n of n queries with replacement, `count` times; yield draw counts per query, in blocks of rows."""
+    """Draw n of n queries with replacement, `count` times. Yield draw counts per query, in blocks of rows."""
     if n * count <= KEPT:
         yield _kept_counts(n, count, seed)
     else:
@@ -70,7 +70,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Draw rows of n signs (−1.0 or 1.0), in blocks; if n is small, yield all patterns but those that flip none or all.
+    """Draw rows of n signs (±1.0), in blocks. If n is small, yield all patterns except those that flip none or all.
 
     A pattern and its opposite have sums of the same size, so only one of the two is yielded.
     """
@@ -93,7 +93,7 @@ def _source(seed: int, purpose: int, n: int) -> np.random.PCG64:
 
 
 def _blocks(count: int, width: int) -> Iterator[int]:
-    """Yield the number of rows to draw at a time; block size does not affect the random words used for a row."""
+    """Yield the number of rows to draw at a time. Block size does not affect the random words used for a row."""
     size = max(1, AT_ONCE // max(width, 1))
     for start in range(0, count, size):
         yield min(size, count - start)
@@ -136,7 +136,7 @@ def zeroed(variance: Floats, noise: Floats) -> Floats:
 
 
 def in_errors(away: Floats | Ints, error: Floats, noise: Floats | float) -> Floats:
-    """Return |away| ÷ the standard error; infinite for a difference beyond the noise if the error is 0."""
+    """Return |away| ÷ the standard error. It is infinite for a difference beyond the noise if the error is 0."""
     size = np.abs(away)
     infinite = np.where(size > np.sqrt(noise), np.inf, 0.0)
     t: Floats = np.divide(size, error, out=infinite, where=error > 0)
@@ -144,7 +144,7 @@ def in_errors(away: Floats | Ints, error: Floats, noise: Floats | float) -> Floa
 
 
 def scipy_stats(what: str) -> ModuleType:
-    """Import `scipy.stats`; raise a `ConfigError` that explains how to install it."""
+    """Import `scipy.stats`, or raise a `ConfigError` that explains how to install it."""
     try:
         from scipy import stats
     except ImportError:

@@ -1,6 +1,6 @@
-"""Decide families of comparisons: their p-values, before and after correction, and intervals that agree with them.
+"""Decide families of comparisons by p-values, before and after correction, and intervals that agree with them.
 
-The pairs of systems compared on one metric are a family. `decide` tests each pair by itself, or takes its estimate, and
+The pairs of systems compared on one metric are a family. `decide` tests each pair by itself, or uses its estimate, and
 then corrects the p-values of each family. `groupgt.comparison.pairs` has the methods that decide a family together.
 """
 
@@ -23,9 +23,9 @@ from groupgt.model.hits import Bools, Floats
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """Columns of differences, shape (Q,) each, by family: the pairs of the first metric, those of the second …
+    """Columns of differences, shape (Q,) each, with the pairs of the first metric first, then those of the second …
 
-    A difference is NaN if its query does not count for both systems; for columns of more than one value per query, see
+    A difference is NaN if its query does not count for both systems. For columns of more than one value per query, see
     `estimates`. `bounds` has shape (C, 2), and `size` is the number of pairs in a family. `builds` are the differences
     over other builds, by index.
     """
@@ -43,7 +43,7 @@ class Families:
             yield metric, slice(place * self.size, (place + 1) * self.size)
 
     def alphas(self, raw: Floats, p_values: Floats, correction: str) -> Floats:
-        """Return the alpha that decides each raw p under a correction, shape (C,)."""
+        """Return the alpha for each raw p-value under a correction, shape (C,)."""
         alphas = np.full(len(raw), self.settings.alpha)
         for _, family in self:
             compared, rejected = int((~np.isnan(raw[family])).sum()), int(self.significant(p_values[family]).sum())
@@ -66,7 +66,7 @@ class Families:
 
 
 class Block(NamedTuple):
-    """Columns defined on the same queries, by index, their values, shape (n, C), and their test."""
+    """Columns defined on the same queries, with their indices, their values, shape (n, C), and their test."""
 
     places: list[int]
     values: Floats
@@ -74,7 +74,7 @@ class Block(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """The decision about each column: p before and after correction, alpha of its interval, and the interval's ends.
+    """The decision about each column, with p before and after correction, and the alpha and ends of its interval.
 
     `ranks` are those of Wilcoxon's test, NaN where it was not used.
     """
@@ -123,7 +123,7 @@ def decide(families: Families) -> Decided:
 def decided_together(families: Families, raw: Floats, p_values: Floats) -> Decided:
     """Return decisions with intervals from each pair's own test, at the alpha of Holm's correction.
 
-    Columns whose alpha no number of draws reaches have no interval, unless all patterns of signs are counted.
+    A column has no interval if its draws cannot reach its alpha, unless all patterns of signs are counted.
     """
     settings, blocks = families.settings, []
     alphas = families.alphas(raw, p_values, "holm")
@@ -146,7 +146,7 @@ def raw_p_values(columns: Sequence[Floats], settings: Settings) -> Floats:
 
 
 def by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
-    """Group columns defined on the same queries; return their indices and values, shape (n, C)."""
+    """Group columns defined on the same queries, and return their indices and values, shape (n, C)."""
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
         groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)

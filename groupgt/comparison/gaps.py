@@ -1,4 +1,4 @@
-"""What a test detects if all differences have one size: the gap between the numbers of wins and losses.
+"""Compute the gap between wins and losses that a test detects if all differences have one size.
 
 Each function takes the number of queries, the numbers of queries that differ, and alpha. `TESTS` names them, and power
 is computed from them. They need SciPy.
@@ -35,7 +35,7 @@ def least_by_signs(queries: int, differing: Ints, alpha: float) -> Ints:
 def least_by_ranks(queries: int, differing: Ints, alpha: float) -> Ints:
     """Return the least gap that Wilcoxon's test detects if all ranks are tied.
 
-    SciPy tries every sign of a few differences, and takes z = gap ÷ √m of more.
+    For few differences, SciPy tries every pattern of signs. For more, it uses z = gap ÷ √m.
     """
     by_z = _even_with(float(scipy_stats("power").norm.isf(alpha / 2)) * np.sqrt(differing), differing)
     return np.where(differing <= ALL_SIGNS, least_by_signs(queries, differing, alpha), by_z)
@@ -59,7 +59,7 @@ def _even_with(gaps: Floats, differing: Ints) -> Ints:
 def gaps_by_resamples(queries: int, differing: int, alpha: float) -> tuple[int, ...]:
     """Return all gaps that the bootstrap test detects for one number of differing queries.
 
-    Even the widest gap may be undetectable: with 11 wins and one tie, a third of all resamples have no variance, so
+    Even the widest gap may be undetectable. With 11 wins and one tie, a third of all resamples have no variance, so
     their t is infinite.
     """
     gaps = range(differing, 0, -2)

@@ -1,4 +1,4 @@
-"""Compute headroom: the scores of an oracle that picks the best system per query, and of all results together."""
+"""Compute the scores of an oracle that picks the best system for each query, and of all results together."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Headroom:
     `best` names the system with the best mean of `metric`, or all tied systems. `per_query` is the mean of the best
     value for each query, over the `queries` that count for all systems. `union_recall` and `union_complete` are
     recall.coverage and complete for the union of all results within the cutoff, which contains `union_size` distinct
-    results on average; `single_recall` is the best recall.coverage of a single system with the same number of results
+    results on average. `single_recall` is the best recall.coverage of a single system with the same number of results
     (rounded up). All are upper bounds that grow by chance as systems are added.
     """
 

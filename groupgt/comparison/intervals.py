@@ -1,13 +1,13 @@
 """Bootstrap confidence intervals for means, with near-nominal coverage even for few queries and 0/1 metrics.
 
-The percentile bootstrap undercovers: its coverage is 86 to 97% for 40 zeros and ones at a nominal 95%. Instead, this
+The percentile bootstrap undercovers. Its coverage is 86 to 97% for 40 zeros and ones at a nominal 95%. Instead, this
 module resamples the score statistic for a mean μ between two bounds, as in Wilson's interval for proportions:
 
     T(μ) = (m − μ) ÷ √(φ (μ − low)(high − μ) ÷ n),   φ = s² ÷ ((m − low)(high − m))
 
 where m and s² are the mean and variance of the n values, and φ is the variance as a share of its largest possible
 value, (μ − low)(high − μ). The quantile q of |T*| over resamples (at the observed mean, with the mean and φ of each
-resample) replaces the normal quantile. The interval contains every μ with |T(μ)| ≤ q; its ends are the two roots of a
+resample) replaces the normal quantile. The interval contains every μ with |T(μ)| ≤ q. Its ends are the two roots of a
 quadratic equation. Because few distinct values make |T*| lumpy, q is limited to the range from the normal quantile to
 1.25 times Student's t quantile. Without bounds, the statistic is the usual (m − μ) ÷ √(s² ÷ n).
 
@@ -50,7 +50,7 @@ def intervals(
 ) -> Floats:
     """Return the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
-    `bounds` is one pair for all columns, or one pair per column; they may be infinite. `added` is added to the variance
+    `bounds` is one pair for all columns, or one pair per column. They may be infinite. `added` is added to the variance
     of each column and of its resamples (see `unseen`). No variance is below `least`, nor below that of `unvaried` where
     all values are equal. Fewer than two values give NaN. The same seed and n resample the same queries in every column.
 
@@ -83,7 +83,7 @@ def intervals(
 
 
 def _largest(mean: Floats, ends: Ends) -> Floats:
-    """Return the largest possible variance for this mean, (mean − low)(high − mean); infinite without bounds."""
+    """Return the largest possible variance for this mean, (mean − low)(high − mean), or infinity without bounds."""
     largest: Floats = (mean - ends[0]) * (ends[1] - mean)
     return largest
 
@@ -172,8 +172,8 @@ def delta_intervals(
 ) -> Floats:
     """Return confidence intervals for the means of columns of differences, shape (C, 2), that agree with their test.
 
-    Each column has its own alpha; `rejected` marks the columns whose difference is significant. The interval contains
-    every mean that the test does not reject; a test that is not inverted has none (NaN). If p is exact, `intervals`
+    Each column has its own alpha. `rejected` marks the columns whose difference is significant. The interval contains
+    every mean that the test does not reject. A test that is not inverted has none (NaN). If p is exact, `intervals`
     computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. If all
     queries differ by the same amount, an inverted test has no width (see `unvaried`). An interval excludes 0 if and
     only if the difference is significant.
@@ -197,7 +197,7 @@ def delta_intervals(
 
 
 def within(ends: Floats, bounds: Floats) -> Floats:
-    """Replace ends that a test leaves open by the bounds of the metric; without bounds, there is no interval (NaN)."""
+    """Replace ends that a test leaves open by the bounds of the metric, or by NaN if the metric is unbounded."""
     closed = np.where(np.isinf(ends), bounds, ends)
     return np.where(np.isfinite(closed).all(axis=1, keepdims=True), closed, np.nan)
 

@@ -1,4 +1,4 @@
-"""Compare judged answers with retrieval: how often they are correct if it is complete, and if it is not.
+"""Compare how often judged answers are correct if retrieval is complete, and if it is not.
 
 All numbers are associations over queries. Several answers to a query are averaged, as is completeness over trials. With
 z = (part − p · whole) ÷ Σ whole for each query, a share p = Σ part ÷ Σ whole has Wilson's interval at
@@ -73,14 +73,14 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes(Result):
-    """Answers compared with retrieval, over the queries that have both; completeness is measured within `cutoff`.
+    """Answers compared with retrieval, over the queries that have both. Completeness is measured within `cutoff`.
 
     `shares` contains the share of correct answers if retrieval is `complete` and if it is `incomplete`, the
     `difference`, the share of wrong answers with incomplete retrieval (`wrong`) and, with an oracle run, the gain in
-    accuracy over the answers (`gold`). Shares of nothing are omitted. `left_out` counts queries and answers that are in
-    no share. `is_plain` is True if each query has one answer, which is correct or not, and one ranking. Over several
-    `trials`, a query counts as complete if it is complete in at least half of them, and shares weight it by the
-    fraction of trials. `failures` contains the groups of every query.
+    accuracy over the answers (`gold`). Shares with a denominator of 0 are omitted. `left_out` counts queries and
+    answers that are in no share. `is_plain` is True if each query has one answer, which is correct or not, and one
+    ranking. Over several `trials`, a query counts as complete if it is complete in at least half of them, and shares
+    weight it by the fraction of trials. `failures` contains the groups of every query.
     """
 
     run: str
@@ -111,7 +111,7 @@ def outcomes(
     confidence: Annotated[float, Doc("Confidence level.")] = 0.95,
     **options: Unpack[OneRunOptions],
 ) -> Outcomes:
-    """Compare judged answers with retrieval: how often they are correct if it is complete, and if it is not.
+    """Compare how often judged answers are correct if retrieval is complete, and if it is not.
 
     Raises `DataError` or `ConfigError`.
 
@@ -175,7 +175,7 @@ def outcomes_of(
 
 
 def completeness(evaluation: Evaluation, cutoff: int | Budget | None) -> Floats:
-    """Return 1 for each query with complete retrieval, otherwise 0, shape (Q,); the mean over several trials."""
+    """Return 1 for each query with complete retrieval, otherwise 0, averaged over trials, shape (Q,)."""
     metric = replace(parse_metric(COMPLETE), cutoff=cutoff)
     trials = evaluation.trials or (evaluation,)
     columns = [values_of({"": metric}, each.labelled.hits, each.labelled.present, each.policy)[""] for each in trials]
@@ -193,7 +193,7 @@ def _by_query(places: Ints, scores: Floats, size: int) -> tuple[Floats, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Everything but values that intervals depend on: confidence, answers per query, and whether all are 0 or 1."""
+    """The confidence level, the answers per query, and whether all are 0 or 1. Intervals depend on all three."""
 
     confidence: float
     answers: Ints
@@ -206,7 +206,7 @@ class Level:
 
 
 def _shares(score: Floats, complete: Floats, both: Floats, oracle: Floats | None, level: Level) -> dict[str, Share]:
-    """Return every share with a nonzero whole by name, from arrays of shape (Q,); `both` is score · complete."""
+    """Return every share with a nonzero whole by name, from arrays of shape (Q,). `both` is score · complete."""
     parts = {"complete": (both, complete), "incomplete": (score - both, 1 - complete)}
     parts["wrong"] = 1 - score - complete + both, 1 - score
     shares = {name: share_of(*part, level) for name, part in parts.items() if summed(part[1]) > 0}
@@ -256,7 +256,7 @@ def difference_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats], l
 
 
 def gold_of(score: Floats, oracle: Floats, confidence: float) -> Share:
-    """Return accuracy with gold context minus accuracy, over the queries that have both (an oracle of NaN has none).
+    """Return accuracy with gold context minus accuracy, over the queries with both (an oracle may be NaN).
 
     The interval comes from a randomization test, as for two systems.
 

@@ -44,7 +44,7 @@ DRAWS = 64
 
 @dataclass(frozen=True)
 class Pair:
-    """A comparison of two systems, `first` and `second`, on one metric; all pairs on a metric are decided together."""
+    """A comparison of systems `first` and `second` on one metric. All pairs on a metric are decided together."""
 
     first: str
     second: str
@@ -61,7 +61,7 @@ def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) 
 def contrasts_of_pairs(
     values: Values, metrics: Mapping[str, Metric], twos: Sequence[tuple[str, str]], settings: Settings
 ) -> dict[Key, Contrast]:
-    """Compare pairs of systems; the pairs on one metric are decided together."""
+    """Compare pairs of systems, deciding all pairs on one metric together."""
     names = list(dict.fromkeys(name for two in twos for name in two))
     tables = {text: np.stack([values[name][text] for name in names], axis=1) for text in metrics if names}
     is_estimated = any(table.ndim > 2 for table in tables.values())
@@ -79,7 +79,7 @@ def contrasts_of_pairs(
 
 
 def by_studentized_range(tables: Mapping[str, Floats], families: Families) -> Decided:
-    """Decide families by the studentized range; the tables have the values of all systems, shape (Q, S)."""
+    """Decide families by the studentized range. The tables have the values of all systems, shape (Q, S)."""
     settings, columns = families.settings, families.columns
     raw = raw_p_values(columns, settings)
     stepped, ends = np.full(len(columns), np.nan), np.full((len(columns), 2), np.nan)
@@ -93,7 +93,7 @@ def by_studentized_range(tables: Mapping[str, Floats], families: Families) -> De
 
 
 def by_step_down(tables: Mapping[str, Floats], places: Sequence[tuple[int, int]], families: Families) -> Decided:
-    """Decide families by the step-down maximum; `places` are the columns of each pair in the tables, shape (Q, S)."""
+    """Decide families by the step-down maximum. `places` are the columns of each pair in the tables, shape (Q, S)."""
     settings, columns = families.settings, families.columns
     first, second = np.array(places, dtype=np.int64).T
     raw, stepped = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
@@ -110,8 +110,8 @@ def by_step_down(tables: Mapping[str, Floats], places: Sequence[tuple[int, int]]
 class Pairwise:
     """The differences of many pairs, stored by system, so that a product with signs needs one column per system.
 
-    `systems` has shape (n, S), on a grid on which sums are exact; pair c is system `first[c]` − system `second[c]`. If
-    `second` is empty, the columns are differences already.
+    `systems` has shape (n, S), on a grid on which sums are exact. Pair c is system `first[c]` − system `second[c]`. If
+    `second` is empty, the columns are already differences.
     """
 
     systems: Floats
@@ -120,7 +120,7 @@ class Pairwise:
 
     @classmethod
     def of(cls, table: Floats, first: Ints, second: Ints) -> Pairwise:
-        """Put values on a grid; values of a query that differ only by rounding become equal."""
+        """Round values to a grid, so that values of a query that differ only by rounding become equal."""
         order = np.argsort(table, axis=1, kind="stable")
         ordered = np.take_along_axis(table, order, axis=1)
         begins = np.diff(ordered, axis=1, prepend=-np.inf) > SLACK

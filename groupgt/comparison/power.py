@@ -1,9 +1,9 @@
-"""Compute power: the differences that a set of queries can detect, and the queries needed to detect a difference.
+"""Compute the differences that a set of queries can detect, and the queries needed to detect a difference.
 
-If all differences have the same size (0/1 metrics), the power is computed for the test itself: a share of n queries
+If all differences have the same size (0/1 metrics), the power is computed for the test itself. A share of n queries
 differs, each of these is a win or a loss, and the test detects a difference if wins and losses are far enough apart.
-Otherwise the power of the paired t test is used, capped at the probability that enough queries differ for the test
-to detect anything. This module needs SciPy.
+Otherwise the power of the paired t test is used, capped at the probability that enough queries differ for the test to
+detect anything. This module needs SciPy.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ SIZES = (20, 50, 100, 200)
 
 @dataclass(frozen=True)
 class Power:
-    """The power of a comparison for one system and metric; `spread` is the standard deviation of the differences.
+    """The power of a comparison for one system and metric. `spread` is the standard deviation of the differences.
 
     `queries` is the number of pairs. `detectable` is the smallest difference that they detect with the target power, if
     the metric allows any. `needed` is the number of queries needed to detect `difference` (None: over 10^9, or no query
     differs), and `reached` is the power of the available queries. `exact` is True if the power was computed for the
-    test in use, not for the t test. `alpha` applies to each single comparison; `by` and `value` name the slice, if any.
+    test in use, not for the t test. `alpha` applies to each single comparison. `by` and `value` name the slice, if any.
     """
 
     system: str
@@ -93,9 +93,9 @@ def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -
 
 @dataclass(frozen=True)
 class Differences:
-    """A summary of the differences between two systems: the `share` of differing queries and their mean `size`.
+    """The differences between two systems, as the `share` of queries that differ and their mean `size`.
 
-    `alike` is True if all nonzero differences have this size; `spread` is the standard deviation, zeros included.
+    `alike` is True if all nonzero differences have this size. `spread` is the standard deviation, zeros included.
     """
 
     share: float
@@ -129,14 +129,14 @@ class Differences:
         return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), target, largest)
 
     def needed(self, difference: float, alpha: float, target: float, test: str) -> int | None:
-        """Return the number of queries needed to detect a difference with the target power; None if over 10^9."""
+        """Return the number of queries needed to detect a difference with the target power, or None if over 10^9."""
         if abs(difference) < SLACK or (self.alike and abs(difference) > self.size * (1 + SLACK)):
             return None
         return enough_queries(lambda queries: self.power(difference, queries, alpha, test), target)
 
 
 def smallest_difference(power_at: Callable[[float], float], target: float, largest: float = math.inf) -> float | None:
-    """Return the smallest difference, up to `largest`, that reaches the target power; None if there is none."""
+    """Return the smallest difference, up to `largest`, that reaches the target power, or None if there is none."""
     low, high = 0.0, min(1.0, largest)
     while power_at(high) < target:
         low, high = high, min(high * 2, largest)
@@ -149,10 +149,10 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
 
 
 def enough_queries(power_at: Callable[[int], float], target: float) -> int | None:
-    """Return the number of queries beyond which the power always reaches the target; None if 10^9 are not enough.
+    """Return the number of queries from which the power always reaches the target, or None if over 10^9.
 
     More queries may have less power. At alpha 0.05, 6, 7 or 8 differences must all have one sign, which gets less
-    likely with each, until 9 may have one exception. So the search continues beyond the first number that is enough.
+    likely with each. With 9, one exception is allowed. So the search continues beyond the first number that is enough.
     """
     low, high = 1, 2
     while power_at(high) < target:
@@ -171,8 +171,8 @@ def enough_queries(power_at: Callable[[int], float], target: float) -> int | Non
 def _power_of_counts(share: float, balance: float, queries: int, alpha: float, test: str) -> float:
     """Return the power for differences of one size: Σ_m P(m differ) · P(wins and losses are far enough apart).
 
-    The number m of differing queries is binomial: each of n queries differs with probability `share`. The number of
-    wins is binomial too: each differing query is a win with probability (1 + balance) ÷ 2.
+    The number m of differing queries is binomial, because each of n queries differs with probability `share`. So is the
+    number of wins, because each differing query is a win with probability (1 + balance) ÷ 2.
     """
     binom = scipy_stats("power").binom
     low, high = (int(end) for end in (binom.ppf(NEGLIGIBLE, queries, share), binom.isf(NEGLIGIBLE, queries, share)))
@@ -215,7 +215,7 @@ def power_of(
     by: str = "",
     value: str = "",
 ) -> list[Power]:
-    """Compute the power for each system; `difference` defaults to the observed difference.
+    """Compute the power for each system. `difference` defaults to the observed difference.
 
     If p-values are corrected, alpha is divided by the number of comparisons per metric. Raises `ConfigError`.
     """
@@ -286,7 +286,7 @@ class PowerAnalysis(ResultRows[Power]):
 
     @property
     def baseline(self) -> str:
-        """Name of the system that the others are compared with."""
+        """The name of the system that the others are compared with."""
         return self.systems.baseline
 
     def plot(self) -> Figure:
@@ -321,7 +321,7 @@ class AuditPower(Result):
 
     @classmethod
     def of(cls, systems: Systems) -> AuditPower:
-        """Compute the widths for audited systems; raise `ConfigError` without an audit."""
+        """Compute the widths for audited systems, or raise `ConfigError` without an audit."""
         if systems.audit is None:
             raise ConfigError("audit_power: expected systems with an audit (audit=HUMAN, or --audit)")
         level, rows = systems.settings.confidence, []

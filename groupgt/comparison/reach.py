@@ -17,7 +17,7 @@ K = TypeVar("K")
 
 
 def least_p(contrast: Contrast, settings: Settings) -> float:
-    """Return the smallest p-value that the test can give if this many queries differ; NaN if p is undefined.
+    """Return the smallest p-value that the test can give if this many queries differ, or NaN if p is undefined.
 
     If all m differing queries change in one direction, p is 2 ÷ 2^m over all sign patterns, and 1 ÷ (1 + resamples)
     over random ones.
@@ -50,7 +50,7 @@ def out_of_reach(contrasts: Mapping[K, Contrast], settings: Settings, correction
 
 
 def fewest_differing(alpha: float, comparisons: float = 1) -> int:
-    """Return the minimum number of differing queries, all changed in one direction, for a test of signs to reach alpha.
+    """Return how many queries must differ, all in one direction, for a test of signs to reach alpha.
 
     >>> fewest_differing(0.05), fewest_differing(0.05, comparisons=10)
     (6, 9)
@@ -59,5 +59,5 @@ def fewest_differing(alpha: float, comparisons: float = 1) -> int:
 
 
 def is_unreliable(contrast: Contrast, settings: Settings) -> bool:
-    """Return whether too few queries differ for any test but randomization, which is then exact."""
+    """Return whether too few queries differ for any test except randomization, which is then exact."""
     return not TESTS[settings.test].is_exact and 0 < contrast.differ < ENOUGH

@@ -1,4 +1,4 @@
-"""Define the settings for comparing systems in a single class; tables print them in their footer.
+"""Define the settings for comparing systems in a single class. Tables print them in their footer.
 
 Each field declares its type, range, description and default. The options of `groupgt compare`, the `compare` section
 of experiment files, their JSON Schemas, and the errors for invalid values are all derived from these fields.
@@ -21,7 +21,7 @@ OF_PAIRS = {"randomization": "step-down maximum", "t": "studentized range"}
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a comparison; raises `ConfigError` with all values that are out of range."""
+    """Settings of a comparison. Raises `ConfigError` with all values that are out of range."""
 
     test: Annotated[TestName, Doc("The paired test; t and wilcoxon need SciPy.")] = "randomization"
     correction: Annotated[
@@ -37,7 +37,7 @@ class Settings:
     seed: Annotated[int, Ge(0), Le(2**32 - 1), Doc("Random seed; the same seed gives identical results.")] = 0
     pairs: Annotated[bool, Doc("Also compare all pairs of systems.")] = False
     these_queries: Annotated[
-        bool, Doc("Intervals of means are for these queries and other trials, not for other queries as well.")
+        bool, Doc("Compute intervals of means for other trials of these queries, not also for other queries.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Settings:
         return self.correction or "holm"
 
     def of_pairs(self, *, is_estimated: bool = False) -> str:
-        """Return the method for testing all pairs together; estimates from an audit or annotators use a correction."""
+        """Return the method for testing all pairs together. Estimates from an audit or annotators use a correction."""
         methods = {} if is_estimated or self.correction is not None else OF_PAIRS
         return methods.get(self.test, self.corrects)
 

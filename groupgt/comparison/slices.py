@@ -20,7 +20,7 @@ MOST_SLICES = 200
 
 @dataclass(frozen=True)
 class Slice:
-    """The table rows for one slice: the queries with the same value in column `by`.
+    """The table rows for one slice, which has all queries with the same value in column `by`.
 
     `queries` is the number of queries in the slice with a value for any system. p-values are corrected over all systems
     and all values of the column, separately for each metric.
@@ -45,7 +45,7 @@ def slices_of(
     slicer: Slicer,
     in_trials: Values = NO_TRIALS,
 ) -> list[Slice]:
-    """Compare systems within every slice; for each metric, systems × values of a column form a family."""
+    """Compare systems within every slice. For each metric, systems × values of a column form a family."""
     slices: list[Slice] = []
     left_out = too_many(slicer)
     names = [name for name in values if name != baseline]
@@ -79,7 +79,7 @@ def too_many(slicer: Slicer) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Extreme:
-    """The slices of one column in which a system gains most and loses most, with its contrasts in them."""
+    """The slices of one column in which a system gains most and loses most, with the contrasts."""
 
     system: str
     overall: Contrast

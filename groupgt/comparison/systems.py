@@ -70,7 +70,7 @@ def shared(func: Callable[[Any], T]) -> cached_property[T]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Systems:
-    """Systems evaluated on one ground truth, in table order: `values[system][metric]`, shape (Q,).
+    """Systems evaluated on one ground truth, in table order. `values[system][metric]` has shape (Q,).
 
     `evaluations` is empty if only metric values are available. `policy` and `labeller` (empty if results were matched
     by id) then describe the measurement, and `means_of_builds` names systems whose values are means over builds. For
@@ -105,7 +105,7 @@ class Systems:
 
     @classmethod
     def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
-        """Build a table from evaluations on one ground truth; the primary metric defaults to the first."""
+        """Build a table from evaluations on one ground truth. The primary metric defaults to the first."""
         first = next(iter(evaluations.values()))
         check_aggregates(first.metrics, "a page or figure")
         return cls(
@@ -119,7 +119,7 @@ class Systems:
         )
 
     def by(self, metric: str | None = None, **more: Any) -> Self:
-        """Copy the table with all evaluated metrics and `metric` as the primary one; `more` sets other fields."""
+        """Copy the table with all evaluated metrics and `metric` as the primary one. `more` sets other fields."""
         requested = metric or self.primary
         if not self.evaluations:
             parsed = parse_metric(requested, self.convention)
@@ -138,7 +138,7 @@ class Systems:
         return other
 
     def only(self, names: Collection[str]) -> Self:
-        """Copy the table with the named systems and the baseline; raise `ConfigError` for unknown systems."""
+        """Copy the table with the named systems and the baseline, or raise `ConfigError` for unknown systems."""
         for name in names:
             if name not in self.values:
                 near = near_names(name, self.names)
@@ -236,7 +236,7 @@ class Systems:
 
     @cached_property
     def means(self) -> dict[str, dict[str, float | None]]:
-        """Means by system and metric, `means[system][metric]`; None if no query counts."""
+        """Means by system and metric, `means[system][metric]`, or None if no query counts."""
         return {
             name: {text: finite(mean_of(columns[text])) for text in self.metrics}
             for name, columns in self.tested.items()
@@ -282,7 +282,7 @@ class Systems:
 
     @cached_property
     def most_telling(self) -> Ints:
-        """Query indices, most informative first: by the spread between systems, then by the lowest performance."""
+        """Query indices, sorted by the largest spread between systems, then by the lowest performance."""
         table = np.stack([columns[self.primary] for columns in self.values.values()])
         there = ~np.isnan(table)
         low = np.where(there, table, np.inf).min(axis=0)
@@ -304,12 +304,12 @@ class Systems:
 
     @cached_property
     def in_trials(self) -> Values:
-        """The values of systems in each of their trials, shape (r, Q); empty if means have another basis."""
+        """The values of systems in each of their trials, shape (r, Q), or nothing if means have another basis."""
         return {} if self.basis else all_in_trials(self.evaluations)
 
     @cached_property
     def builds(self) -> dict[str, dict[str, list[Floats]]]:
-        """The values in trials of systems whose trials are builds, by metric."""
+        """The values in each trial, by metric, of systems whose trials are builds."""
         unknown = [np.full((1, len(self.qids)), math.nan)]
         means = {name: dict.fromkeys(self.metrics, unknown) for name in self.means_of_builds}
         return {**means, **all_builds(self.evaluations)}
@@ -337,7 +337,7 @@ class Systems:
 
     @cached_property
     def intervals(self) -> Mapping[tuple[str, str], Interval | None]:
-        """Confidence intervals for the means, keyed by system and metric; None if undefined."""
+        """Confidence intervals for the means, keyed by system and metric, or None if undefined."""
         intervals = {key: row.interval for key, row in self.row_of.items()}
         rest = {text: metric for text, metric in self.metrics.items() if text not in self._compared}
         if rest and self.baseline and self.settings.these_queries:
@@ -365,19 +365,19 @@ class Systems:
 
     @shared
     def pairs(self) -> list[Pair]:
-        """Comparisons of all pairs of systems; empty unless `settings.pairs` is set."""
+        """Comparisons of all pairs of systems, if `settings.pairs` is set."""
         return pairs_of(self.tested, self._compared, self.settings) if self.settings.pairs else []
 
     @cached_property
     def failures(self) -> Failures | None:
-        """Groups covered by each system within the primary metric's cutoff; None if only values are available."""
+        """Groups covered by each system within the primary metric's cutoff, or None if only values are available."""
         return failures_of(self.evaluations, self.cutoff) if self.evaluations else None
 
     @cached_property
     def headroom(self) -> list[Headroom]:
         """Scores that a perfect choice among the systems, or a union of their results, would reach for each metric.
 
-        None with trials, because their union grows with every trial.
+        It is None with trials, because their union grows with every trial.
         """
         if self.failures is None or self.basis or any(each.trials for each in self.every):
             return []
@@ -422,7 +422,7 @@ class Systems:
         return contrasts_of_pairs(self.tested, self._chosen(metrics), twos, self.settings)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """Yield slice indices with contrasts for the pairs in `others` on the primary metric; none if too many."""
+        """Yield slice indices with contrasts for the pairs in `others` on the primary metric, or none if too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]

@@ -1,6 +1,6 @@
 """Paired significance tests over queries that count for both systems, and corrections for multiple comparisons.
 
-An entry in `TESTS` has all that the rest of the package needs to know about a test.
+An entry in `TESTS` defines everything that the rest of the package needs to know about a test.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Inverse = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """Results of a paired test: the p-value of each column of differences, shape (C,), and the inverted test.
+    """Results of a paired test, with the p-value of each column of differences, shape (C,), and the inverted test.
 
-    p is NaN where the test is undefined. `inverse` returns the ends of the interval of every μ with p(μ) > alpha: NaN
-    if there is no such interval, infinite where no μ is rejected; alpha must not exceed the alpha of the test. It is
-    None for tests that are not inverted. `is_exact` marks p-values computed from all sign patterns, not from a sample.
+    p is NaN where the test is undefined. `inverse` returns the ends of the interval of every μ with p(μ) > alpha. They
+    are NaN without such an interval, and infinite where no μ is rejected. alpha must not exceed the test's. It is None
+    for tests that are not inverted. `is_exact` marks p-values computed from all sign patterns, not from a sample.
     `ranks` is the quantity that Wilcoxon's test compares: (positive ranks − negative ranks) ÷ all ranks, from −1 to 1.
     """
 
@@ -106,11 +106,11 @@ def _smallest(values: Floats, count: int) -> Floats:
 
 
 def randomization(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Run Fisher's randomization test, which flips signs at random; p is the share of sums at least as far from 0.
+    """Run Fisher's randomization test, which flips signs at random. p is the share of sums at least as far from 0.
 
-    With fewer than 15 differing queries m, all 2^m sign patterns are counted; otherwise, `resamples` patterns are drawn
-    at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth
-    2010.
+    If fewer than 15 queries differ, all 2^m sign patterns are counted (for m queries). Otherwise, `resamples` patterns
+    are drawn at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007;
+    Phipson & Smyth 2010.
 
     Inversion (if patterns are drawn): with μ subtracted from every difference, a pattern is as far as the observed mean
     m > μ if the mean over queries that keep their sign, or the mean over queries that change it, is at most μ. So p(μ)
@@ -157,7 +157,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Run the bootstrap test for a mean of 0; p is the share of centred resamples with t at least as far from 0.
+    """Run the bootstrap test for a mean of 0. p is the share of centered resamples with t at least as far from 0.
 
     More precisely, p = (1 + as far) ÷ (1 + resamples), undefined (NaN) if all differences are equal. Sources: Efron &
     Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
@@ -201,7 +201,7 @@ def around(middle: Floats, half: Floats) -> Floats:
 
 
 def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Run Student's paired t test with SciPy; p is undefined (NaN) if all differences are equal. Source: Student 1908.
+    """Run Student's paired t test with SciPy. p is undefined (NaN) if all differences are equal. Source: Student 1908.
 
     Inversion: the mean ± the quantile of Student's t × the standard error.
     """
@@ -268,7 +268,7 @@ TESTS: Mapping[str, PairedTest] = {
 
 
 def corrected(correction: str, values: Floats) -> Floats:
-    """Correct p-values for multiple comparisons; NaN values are not counted and stay NaN.
+    """Correct p-values for multiple comparisons. NaN values are not counted and stay NaN.
 
     >>> corrected("holm", np.array([0.01, 0.04, np.nan, 0.03])).tolist()
     [0.03, 0.06, nan, 0.06]
@@ -280,17 +280,17 @@ def corrected(correction: str, values: Floats) -> Floats:
 
 
 def holm(values: Floats) -> Floats:
-    """Apply Holm's 1979 correction: the i-th smallest p times (number − i + 1), never decreasing, at most 1."""
+    """Apply Holm's 1979 correction. Multiply the i-th smallest p by (number − i + 1), never decreasing, at most 1."""
     return _stepped(values, np.arange(len(values), 0, -1), np.maximum.accumulate)
 
 
 def bonferroni(values: Floats) -> Floats:
-    """Apply the Bonferroni correction: each p is multiplied by the number of p-values, up to 1."""
+    """Apply the Bonferroni correction. Multiply each p by the number of p-values, up to 1."""
     return np.minimum(values * len(values), 1.0)
 
 
 def benjamini_hochberg(values: Floats) -> Floats:
-    """Apply the 1995 correction by Benjamini and Hochberg: the i-th smallest p times number ÷ i, at most 1.
+    """Apply the 1995 correction by Benjamini and Hochberg. Multiply the i-th smallest p by number ÷ i, up to 1.
 
     No result exceeds the next larger one. The method controls the false discovery rate, the expected share of false
     positives among significant differences, rather than the probability of any false positive.
@@ -308,7 +308,7 @@ def _stepped(values: Floats, factors: Floats | Ints, monotonic: Callable[[Floats
 
 
 def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> float:
-    """Return the alpha that decides each raw p in a family, so that intervals agree with the decisions.
+    """Return the alpha for each raw p in a family, so that intervals agree with the decisions.
 
     For m comparisons with R rejections, it is alpha for `none`, alpha ÷ m for `bonferroni`, alpha ÷ (m − R) for `holm`
     (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A raw p is rejected if and only if it is at most this value.

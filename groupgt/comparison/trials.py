@@ -34,9 +34,9 @@ from groupgt.model.hits import Floats
 def noise_of_difference(
     sides: Sequence[tuple[Floats, bool]], level: float = 0.95, *, bounded: bool = True
 ) -> float | None:
-    """Return how much the means of two sides may differ through noise alone; None without trials.
+    """Return how much the means of two sides may differ through noise alone, or None without trials.
 
-    A side is its values, shape (r, n), and whether its trials are builds.
+    Each side is a pair of its values, shape (r, n), and whether its trials are builds.
 
     >>> two, one = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0]])
     >>> noise_of_difference([(two, False), (one, False)], bounded=False)
@@ -74,11 +74,11 @@ class OverBuilds:
 
 
 def over_builds(column: Floats, sides: Sequence[Floats], *, delta: bool = False) -> OverBuilds | None:
-    """Return the mean of a column over builds: `sides` are the values in trials, shape (r, Q) each.
+    """Return the mean of a column over builds. `sides` contains the values in trials, shape (r, Q) each.
 
-    The column has shape (Q,), or more values per query from an audit or annotators. Return None if nothing varies, or
-    if there are too few queries. The error is NaN if a side has a single row, because a mean over builds whose values
-    are unknown does not show how builds vary.
+    The column has shape (Q,), or has more values per query with an audit or annotators. Return None if nothing varies,
+    or if there are too few queries. The error is NaN if a side has a single row, because a mean over builds whose
+    values are unknown does not show how builds vary.
     """
     over_queries = _over_queries(column, delta=delta)
     if over_queries is None:
@@ -102,7 +102,7 @@ def over_builds(column: Floats, sides: Sequence[Floats], *, delta: bool = False)
 
 
 def _over_queries(column: Floats, *, delta: bool) -> tuple[float, float, int] | None:
-    """Return the mean of a column, its variance over other queries and the degrees of freedom; None for too few."""
+    """Return a column's mean, its variance over other queries and the degrees of freedom, or None if too few."""
     if column.ndim > 1:
         estimate = estimate_of(column, delta=delta)
         return None if estimate is None else (estimate.mean, estimate.error**2, estimate.degrees)
@@ -112,7 +112,7 @@ def _over_queries(column: Floats, *, delta: bool) -> tuple[float, float, int] | 
 
 
 def builds_of(evaluation: Evaluation, text: str) -> list[Floats]:
-    """Return the values of a metric in trials that are builds, shape (r, Q), in a list; empty for any other run."""
+    """Return a list with the values of a metric in trials that are builds, shape (r, Q), empty for any other run."""
     values = values_in_trials(evaluation, text) if evaluation.run.is_build else None
     return [] if values is None else [values]
 

@@ -1,4 +1,4 @@
-"""Counts what each search of a run adds: groups covered, calls that found nothing new, repeated queries."""
+"""Counts the groups that each search of a run covers, the searches that add nothing, and repeated queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CALLS = 100
 
 @dataclass(frozen=True)
 class Call:
-    """The searches with one call number: how many `queries` made one, and how many `groups` are `covered` after it.
+    """The searches with one call number, with how many `queries` made one and how many `groups` are then `covered`.
 
     `nothing_new` counts the searches that covered no further group, and `repeated` those with a query text that was
     searched for before; None if no query texts are known. Without traces, searches after the last result are unknown.
@@ -33,7 +33,7 @@ class Call:
 
 
 def calls_of_run(evaluation: Evaluation) -> list[Call]:
-    """Return the calls of a run in order, over the queries that count; empty if its results have no calls.
+    """Return the calls of a run in order, over the queries that count, or nothing if its results have no calls.
 
     >>> import groupgt
     >>> run = {"q": [{"id": "a", "call": 1}, {"id": "a", "call": 2}, {"id": "b", "call": 3}]}
@@ -65,7 +65,7 @@ def calls_of_run(evaluation: Evaluation) -> list[Call]:
 
 
 def _repeated(texts: Sequence[str | None]) -> Iterator[int]:
-    """Yield the number of each search for a text that was searched for before, whatever its case and white space.
+    """Yield the number of each search that repeats an earlier text, ignoring case and white space.
 
     >>> list(_repeated(["Vienna", "Danube", " danube", None, None]))
     [3]

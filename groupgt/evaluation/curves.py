@@ -22,7 +22,7 @@ def depths_of(evaluations: Iterable[Evaluation]) -> list[int]:
 
 
 def mean_at(evaluation: Evaluation, metric: Metric) -> float:
-    """Return the mean of a metric, which need not be among those evaluated; NaN if no query counts."""
+    """Return the mean of a metric, evaluated or not, or NaN if no query counts."""
     counts = evaluation.counting
     return float(evaluation.averaged(metric.values)[counts].mean()) if counts.any() else math.nan
 
@@ -55,7 +55,7 @@ def _first_ranks(hits: Hits) -> Ints:
 
 
 def cumulative(ranks: Ints, weights: Floats) -> list[tuple[int, float]]:
-    """Return the cumulative share of queries by rank; a rank of 0 means never.
+    """Return the cumulative share of queries by rank. A rank of 0 means never.
 
     >>> cumulative(np.array([2, 0, 2, 5]), np.ones(4))
     [(1, 0.0), (2, 0.5), (5, 0.75)]

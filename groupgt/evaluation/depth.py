@@ -34,9 +34,8 @@ class Depth:
 
     `depth` is the smallest k, or budget, at which at least that share is complete, or None if it never is. `interval`
     is the confidence interval for the depth; an end is None if these results do not bound it. `reached` is the share of
-    queries that are complete over the entire ranking. `undefined` counts queries without ground truth, `missing`
-    queries without results, and `unanswerable` queries declared unanswerable. `by` and `value` identify the slice, if
-    any.
+    queries that are complete over the entire ranking. `undefined` counts queries without ground truth, `missing` those
+    without results, and `unanswerable` those declared unanswerable. `by` and `value` identify the slice, if any.
     """
 
     run: str
@@ -55,7 +54,7 @@ class Depth:
 
 @dataclass(frozen=True)
 class Depths(ResultRows[Depth]):
-    """Depths for each run and share: first over all queries, then for each slice.
+    """Depths for each run and share, first over all queries, then for each slice.
 
     `confidence` is the confidence level of the intervals; `sliced` is True if there are slices.
     """
@@ -131,15 +130,16 @@ def _of_run(
         order = np.argsort(needed[inside], kind="stable")
         ordered, below = needed[inside][order], np.cumsum(weights[inside][order])
         reached = float(weights[inside & (needed < NEVER)].sum() / counted.sum()) if len(ordered) else math.nan
+        queries = int(counted.sum())
         for share in shares:
-            quantile, interval = _quantile(ordered, below, int(counted.sum()), share, confidence)
+            quantile, interval = _quantile(ordered, below, queries, share, confidence)
             yield Depth(
                 run=evaluation.name,
                 share=share,
                 unit=unit,
                 depth=quantile,
                 interval=interval,
-                queries=int(counted.sum()),
+                queries=queries,
                 reached=reached,
                 undefined=int((populations.undefined & mask).sum()),
                 missing=int((populations.missing & mask).sum()),
@@ -179,10 +179,7 @@ def check_depth(shares: Sequence[float], unit: str, confidence: float) -> None:
 def _quantile(
     ordered: Ints, below: Floats, count: int, share: float, confidence: float
 ) -> tuple[int | None, tuple[int | None, int | None]]:
-    """Return the quantile of the depths of all queries in all trials, and its interval, whose n is that of queries.
-
-    `below` are the weights of the depths up to each, in queries.
-    """
+    """Return a quantile of the sorted depths and its interval; `below` is the number of queries up to each depth."""
     if not count:
         return None, (None, None)
 
@@ -201,15 +198,7 @@ def _ranks(count: int, share: float, confidence: float) -> tuple[int, int]:
     if share == 1:
         return count, count + 1
     tail = (1 - confidence) / 2
-    logs = [
-        math.lgamma(count + 1)
-        - math.lgamma(k + 1)
-        - math.lgamma(count - k + 1)
-        + k * math.log(share)
-        + (count - k) * math.log1p(-share)
-        for k in range(count + 1)
-    ]
-    below = np.cumsum([math.exp(log) for log in logs])
-    low = int(np.searchsorted(below, tail, side="right"))
-    high = int(np.searchsorted(below, 1 - tail, side="left")) + 1
-    return low, high
+    ways = [math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) for k in range(count + 1)]
+    inside, outside = math.log(share), math.log1p(-share)
+    below = np.cumsum([math.exp(way + k * inside + (count - k) * outside) for k, way in enumerate(ways)])
+    return int(np.searchsorted(below, tail, side="right")), int(np.searchsorted(below, 1 - tail)) + 1

@@ -99,7 +99,7 @@ def student_within(t: float, degrees: int) -> float:
 
 
 def unvaried(mean: Floats | float, ends: tuple[Floats | float, Floats | float], count: int) -> Floats:
-    """Return a variance for n equal values, because the next value may differ; 0 without bounds.
+    """Return a variance for n equal values, because the next value may differ, or 0 without bounds.
 
     It assumes one more value at either bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
     """
@@ -114,7 +114,7 @@ SLACK = 1e-12
 
 @dataclass(frozen=True)
 class Averaged:
-    """Mean over annotators, with its standard error and the number of queries; `differing` counts nonzero values."""
+    """Mean over annotators, with its standard error and the number of queries. `differing` counts nonzero values."""
 
     mean: float
     error: float
@@ -135,7 +135,7 @@ class Averaged:
         return max(least, 1 - student_within(abs(self.mean) / self.error, self.degrees))
 
     def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
-        """Return the confidence interval, clipped to bounds; the interval for a difference agrees with the p-value."""
+        """Return the confidence interval, clipped to bounds. The interval for a difference agrees with the p-value."""
         error = self.error
         if error < SLACK:
             error = math.sqrt(float(unvaried(self.mean, bounds, self.queries)) / self.queries)
@@ -150,7 +150,7 @@ class Averaged:
 
 
 def averaged(column: Floats) -> Averaged | None:
-    """Average a column of shape (Q, 1, m); return None if fewer than two queries count for every annotator.
+    """Average a column of shape (Q, 1, m), or return None if fewer than two queries count for every annotator.
 
     >>> column = np.array([[[1.0, 0.5]], [[0.5, 0.5]], [[0.0, np.nan]]])
     >>> found = averaged(column)
@@ -215,11 +215,7 @@ class Corrected:
 
 
 def corrected(
-    judged: Floats,
-    audited: Floats,
-    is_audited: Bools,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    half: float = 0.5,
+    judged: Floats, audited: Floats, is_audited: Bools, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5
 ) -> Corrected:
     """Estimate the corrected mean of a metric within bounds, with its 95% interval.
 
@@ -299,13 +295,12 @@ Estimate = Corrected | Averaged
 
 
 def estimate_of(column: Floats, *, delta: bool = False) -> Estimate | None:
-    """Estimate a mean or a mean difference; return None if the column has too few values."""
+    """Estimate a mean or a mean difference, or return None if the column has too few values."""
     if column.ndim == 3:
         return averaged(column)
     return of_column(column, *OF_DELTAS) if delta else of_column(column)
 
 
 def plain_of(column: Floats) -> Floats:
-    """Return one value per query, shape (Q,): the value under the audited ground truth, or the mean over annotators."""
-    plain: Floats = column[:, 0, :].mean(axis=1) if column.ndim == 3 else column[:, 0] if column.ndim == 2 else column
-    return plain
+    """Return each query's value under the audited ground truth, or its mean over annotators, shape (Q,)."""
+    return column if column.ndim == 1 else column[:, 0].mean(axis=1) if column.ndim == 3 else column[:, 0]

@@ -1,11 +1,10 @@
-"""Evaluates runs from user data: `evaluate` returns an `Evaluation`, and `label` returns a hit vector."""
+"""Evaluates runs from user data. `evaluate` returns an `Evaluation`, and `label` returns a hit vector."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
@@ -18,7 +17,7 @@ from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import check_condensed, condensed
 from groupgt.engines.measure import measured
 from groupgt.engines.order import Scores
-from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
+from groupgt.errors import ConfigError, DataError, Faults, listed, near_names, refuse
 from groupgt.evaluation.estimates import FEWEST
 from groupgt.evaluation.options import EvaluateOptions, Metrics, Truth, takes_options
 from groupgt.evaluation.reading import refuse_swapped
@@ -67,15 +66,12 @@ def evaluate(
     with no_garbage_collection():
         request = Request.of(metrics, **options)
         refuse_swapped(truth, run)
-        if columns := request.options["run_columns"]:
-            from groupgt.formats.detect import require_columns
-
-            require_columns(columns, [run])
+        request.reading.require_columns([run])
         return evaluate_run(request, request.truth_of(truth), run)
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
-    """Evaluate one run as requested: label it, compute every metric, and warn about likely mistakes."""
+    """Label one run, compute every requested metric, and warn about likely mistakes."""
     request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
     if policy.unjudged == "drop":
@@ -100,10 +96,9 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     warn_of_mismatch(grouped, first.run, request, first.labelled)
     if request.audit is None and not request.annotators:
         return evaluation
-    # Every other query of the run has no audit, which is no mistake; what the corpus lacks was told.
-    audit_request = replace(
-        request, policy=replace(policy, extra="ignore", absent="ignore"), by=(), audit=None, annotators=()
-    )
+    # Queries without an audit are no mistake, and ids that the corpus lacks were already reported.
+    lenient = replace(policy, extra="ignore", absent="ignore")
+    audit_request = replace(request, policy=lenient, by=(), audit=None, annotators=())
 
     def by(other: GroundTruth) -> Evaluation:
         return evaluate_run(audit_request, replace(other, shape=truth.shape), run, evaluation.name)
@@ -117,7 +112,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
 
 
 def _evaluated(request: Request, truth: GroundTruth, grouped: GroundTruth, results: Run) -> Evaluation:
-    """Label the results of one trial and compute every metric; the labeller has read the `grouped` ground truth."""
+    """Label the results of one trial and compute every metric. The labeller has read the `grouped` ground truth."""
     labeller, policy = request.labeller, request.policy
     system = renamed(grouped, results, labeller, policy)
     texts = {**labeller.texts(), **request.sources.texts(None, "corpus")} if request.reads_texts else {}
@@ -148,7 +143,7 @@ def _evaluated(request: Request, truth: GroundTruth, grouped: GroundTruth, resul
 
 
 def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
-    """Select an annotator's queries that are also in the ground truth; raise `DataError` if there are none."""
+    """Select an annotator's queries that are also in the ground truth, or raise `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
         raise DataError("annotators: an annotator has judged none of the queries in the ground truth")
@@ -188,22 +183,16 @@ MOST_AT_ONCE = 8
 
 
 def evaluate_each(
-    request: Request,
-    truth: GroundTruth,
-    runs: Iterable[tuple[str, Any]],
-    finished: Callable[[], object] = lambda: None,
+    request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]], finished: Callable[[], object] = lambda: None
 ) -> list[Evaluation]:
-    """Evaluate each (name, run) in order; call `finished` after each.
+    """Evaluate each (name, run) in order, and call `finished` after each.
 
     Files are evaluated in parallel threads, because polars and NumPy release the GIL. Data in memory are evaluated one
     run at a time, because only one thread can read Python lists at a time. `groupgt.evaluation.names` names runs.
     """
     named = list(runs)
     check_directions(request.options["scores"], [name for name, _ in named])
-    if columns := request.options["run_columns"]:
-        from groupgt.formats.detect import require_columns
-
-        require_columns(columns, [run for _, run in named])
+    request.reading.require_columns([run for _, run in named])
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
         evaluation = evaluate_run(request, truth, pair[1], pair[0])
@@ -218,36 +207,20 @@ def evaluate_each(
 
     first = evaluated(named[0])
     with ThreadPoolExecutor(min(processors(), MOST_AT_ONCE)) as threads:
-        return [first, *_in_order(threads.map(evaluated, named[1:]), threads.shutdown)]
-
-
-def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:
-    """Yield finished evaluations in order; if one fails, cancel the evaluations that are still queued."""
-    try:
-        yield from finished
-    except BaseException:
-        shutdown(wait=False, cancel_futures=True)
-        raise
+        # If one fails, `map` cancels those that are still queued.
+        return [first, *threads.map(evaluated, named[1:])]
 
 
 def _size(path: Any) -> int:
-    """Return the file size; for a URL or many files, return a size large enough to justify threads."""
-    try:
-        size = Path(path).stat().st_size
-    except (OSError, ValueError):
-        return SMALL + 1
-    return size if Path(path).is_file() else SMALL + 1
+    """Return the file size. For a URL or many files, return a size large enough to justify threads."""
+    return os.path.getsize(path) if os.path.isfile(path) else SMALL + 1
 
 
 def check_directions(scores: Scores, names: Sequence[str]) -> None:
     """Raise `ConfigError` if a score direction is set for a run that does not exist."""
-    faults = Faults()
-    for name in scores if not isinstance(scores, str) else ():
-        if name not in names:
-            faults.add(
-                "scores", f"expected the name of a run, {listed(names)}, found {name!r}{near_names(name, names)}"
-            )
-    faults.stop(ConfigError)
+    unknown = [] if isinstance(scores, str) else [name for name in scores if name not in names]
+    found = (f"{listed(names)}, found {name!r}{near_names(name, names)}" for name in unknown)
+    refuse((("scores", f"expected the name of a run, {what}") for what in found), ConfigError)
 
 
 def label(
@@ -259,7 +232,7 @@ def label(
     labeller: Any = "id",
     corpus: Any = None,
 ) -> NDArray[np.uint8]:
-    """Return the hit vector of one ranking, shape (n,); with `groups`, return the hit matrix, shape (m, n).
+    """Return the hit vector of one ranking, shape (n,). With `groups`, return the hit matrix, shape (m, n).
 
     An entry is 1 if the result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
 

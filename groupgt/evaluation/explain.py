@@ -1,4 +1,4 @@
-"""Explains one query of an `Evaluation`: its groups, the hits at each rank, and each value with its formula."""
+"""Explains one query of an `Evaluation` by its groups, the hits at each rank, and each value with its formula."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groupgt.model.ground_truth import GroundTruth
 
 
 def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Return the explanation as plain Python: groups, results with the numbers of the groups they hit, and formulas."""
+    """Return the explanation as plain Python, with groups, results and the groups they hit, and formulas."""
     truth, hits = evaluation.truth, evaluation.labelled.hits
     query = number_of(truth, qid)
     groups_hit: dict[int, list[int]] = {}
@@ -49,7 +49,7 @@ def ids_of(evaluation: Evaluation, qid: str) -> list[str]:
 
 
 def call_numbers(evaluation: Evaluation, qid: str) -> list[int]:
-    """Return the call that returned each result; empty if results have no calls or some results were dropped."""
+    """Return the call that returned each result, or nothing if results have no calls or some were dropped."""
     run, policy = evaluation.run, evaluation.policy
     if (run.original is not None and policy.duplicates == "drop") or policy.unjudged == "drop":
         return []
@@ -58,7 +58,7 @@ def call_numbers(evaluation: Evaluation, qid: str) -> list[int]:
 
 
 def number_of(truth: GroundTruth, qid: str) -> int:
-    """Return the position of a query in the ground truth; raise `DataError` if it is not there."""
+    """Return the position of a query in the ground truth, or raise `DataError` if it is not there."""
     if qid not in truth.index:
         hint = near_names(qid, truth.qids) or f", which has {first_of(list(map(repr, truth.qids)), 3)}"
         raise DataError(f"query {qid!r} is not in the ground truth{hint}")
@@ -66,7 +66,7 @@ def number_of(truth: GroundTruth, qid: str) -> int:
 
 
 def values_explained(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
-    """Return the value of each metric for one query, with its formula and a worked example; NaN if undefined.
+    """Return each metric's value for one query (NaN if undefined), with its formula and a worked example.
 
     With trials, the value is over all of them, `trials` has the value in each, and the example is from the first.
     """

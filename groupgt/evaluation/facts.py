@@ -42,13 +42,11 @@ def queries_below_one(evaluation: Evaluation) -> dict[str, int]:
 
 
 def autorag_differs(evaluation: Evaluation) -> bool:
-    """Return True if AutoRAG's policy is known to change a mean; runs with many results are not relabelled for it."""
+    """Return True if AutoRAG's policy is known to change a mean. Runs with many results are not relabelled."""
     metrics, counts, policy = autorag_metrics(evaluation), evaluation.counts, evaluation.policy
     if counts["missing"] and policy.missing == "zero" and any(evaluation.means[text] > 0 for text in metrics):
         return True
-    depends = (counts["duplicates"] and policy.duplicates != POLICY.duplicates) or (
-        counts["ties"] and policy.ties != POLICY.ties
-    )
+    depends = any(counts[name] and getattr(policy, name) != getattr(POLICY, name) for name in ("duplicates", "ties"))
     few = int(evaluation.labelled.hits.length.sum()) <= FEW_RESULTS
     if not depends or not few or evaluation.run.is_remote or evaluation.labeller.name != "id":
         return False
@@ -85,8 +83,7 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
 def _fewest(judgments: Judgments) -> Ints:
     """Return an upper bound on the fewest results that cover every group, shape (Q,).
 
-    The bound counts the document that is in the most groups, plus one document for each remaining group; it is exact if
-    no groups overlap.
+    It takes the document in the most groups, and one for each remaining group; it is exact if no groups overlap.
     """
     chosen = judgments.alternative_group >= 0
     covered = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)

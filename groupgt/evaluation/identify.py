@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +68,7 @@ NEAREST = 3
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to compute a number: a metric, a policy, and the set of queries to average over.
+    """One way to compute a number, with a metric, a policy, and the set of queries to average over.
 
     `metric` is the text of a groupgt metric, or a description of a number that another tool computes. `also` lists
     other settings with the same values on this data.
@@ -86,7 +85,7 @@ class Setting:
 
 @dataclass(frozen=True, repr=False)
 class Identified(Result):
-    """Possible explanations for a number: settings that reproduce it, most common first, and settings that come close.
+    """Settings that reproduce a number, most common first, and settings that come close.
 
     The number before rounding is between `low` and `high`. `tried` is the number of settings with distinct values on
     this data; `chance` is the number of these settings expected in that range by chance.
@@ -110,7 +109,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
     """Identify the metric, convention, cutoff and policy that give a reported number on this data.
 
     Tries the default settings of common tools, and known deviations in other tools. A number with few digits has many
-    explanations, so pass all available digits.
+    explanations, so pass all available digits. Raises `ConfigError` if the number is invalid.
 
     Args:
         truth: The ground truth.
@@ -118,12 +117,6 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
         number: The number as reported, such as ``".6131"`` or ``"61.3%"``; its digits determine its precision.
         metrics: Names of metrics to try, with all conventions and cutoffs (default: all metrics).
         options: Further options for `Request.of`.
-
-    Returns:
-        An `Identified`.
-
-    Raises:
-        ConfigError: If the number is invalid.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"], ["d"]]}
     >>> run = {"q1": ["a", "x", "b"], "q2": ["x", "c", "y"]}
@@ -138,25 +131,22 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
-    """Identify a number with the data in a request; the metrics and the policy in the request are ignored."""
+    """Identify a number with the data in a request. The metrics and the policy in the request are ignored."""
     low, high = _bounds(number)
     names = {parse_metric(text, "trec").name for text in metrics}
     settings_of: dict[bytes, list[Setting]] = {}
     for setting in _settings(truth, run, request, names):
         settings_of.setdefault(np.float64(setting.value).tobytes(), []).append(setting)
-    settings = [_joined(same) for same in settings_of.values()]
-    settings.sort(key=lambda each: each.oddness)
+    settings = sorted(map(_joined, settings_of.values()), key=lambda each: each.oddness)
     matches = [each for each in settings if low <= each.value <= high]
-    others = sorted(
-        (each for each in settings if not low <= each.value <= high),
-        key=lambda each: (round(min(abs(each.value - low), abs(each.value - high)), 3), each.oddness),
-    )
+    others = [each for each in settings if not low <= each.value <= high]
+    # The sort keeps settings at the same distance in the order of their oddness.
+    others.sort(key=lambda each: round(min(abs(each.value - low), abs(each.value - high)), 3))
     # The expected number of accidental matches: those nearby, scaled by the width of the range.
     width = 50 * (high - low)
     about = sum(low - width <= each.value <= high + width for each in settings) - len(matches)
-    return Identified(
-        number, low, high, tuple(matches), tuple(others[:NEAREST]), len(settings), about * (high - low) / (2 * width)
-    )
+    chance = about * (high - low) / (2 * width)
+    return Identified(number, low, high, tuple(matches), tuple(others[:NEAREST]), len(settings), chance)
 
 
 def _bounds(number: str) -> tuple[float, float]:
@@ -177,9 +167,6 @@ def _joined(same: list[Setting]) -> Setting:
     first, *others = same
     also = [each.metric + (f" with {each.policy}" if each.policy else "") for each in others]
     return replace(first, also=[text for text in dict.fromkeys(also) if text != first.metric])
-
-
-# --- Settings to try.
 
 
 def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -> Iterator[Setting]:
@@ -220,7 +207,7 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
 
 
 class _Column(NamedTuple):
-    """Values of one metric, with a measure of its oddness; `aggregate`, if set, converts the mean."""
+    """Values of one metric, with a measure of how unusual it is. `aggregate`, if set, converts the mean."""
 
     values: Floats
     oddness: float
@@ -265,15 +252,12 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
                 oddness += 0.7 * (convention not in (None, usual)) + 0.5 * bool(parameters)
                 yield Metric(name, convention, parameters), oddness + (0.0 if name in WITHOUT_CUTOFF else 0.5)
                 if definition.takes_cutoff:
-                    for k, more in chain(CUTOFFS.items(), ODD.items()):
+                    for k, more in (CUTOFFS | ODD).items():
                         yield Metric(name, convention, parameters, k), oddness + more
 
 
-# --- Computed by other tools, but not by groupgt.
-
-
 def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Column]:
-    """Return columns for known deviations in other tools: different denominators, ideals and gains."""
+    """Return columns for known deviations in other tools, which use different denominators, ideals and gains."""
     columns: dict[str, _Column] = {}
     hits, requested = evaluation.labelled.hits, names or {"map", "recall", "ndcg", "rbp"}
     relevant = Metric("num_rel").values(hits)
@@ -282,19 +266,14 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
         columns["AP divided by the relevant results"] = _Column(Metric("map", "trec").values(hits) * share, 0.6)
     for k, more in CUTOFFS.items():
         share = relevant / np.maximum(np.minimum(relevant, k), 1)
-        if "map" in requested:
-            average = Metric("map", "trec", cutoff=k).values(hits)
-            columns[f"AP@{k} divided by min(k, relevant)"] = _Column(average * share, 0.6 + more)
-        if "recall" in requested:
-            recall = Metric("recall", "trec", cutoff=k).values(hits)
-            columns[f"recall@{k} divided by min(k, relevant)"] = _Column(recall * share, 0.6 + more)
+        for name, title in (("map", "AP"), ("recall", "recall")):
+            if name in requested:
+                values = Metric(name, "trec", cutoff=k).values(hits)
+                columns[f"{title}@{k} divided by min(k, relevant)"] = _Column(values * share, 0.6 + more)
         if "ndcg" in requested:
-            for ideal, words in (
-                ("binary", "with all grades 1"),
-                ("retrieved", "with an ideal of all retrieved documents"),
-                ("within", f"with an ideal of the first {k} results"),
-            ):
-                columns[f"ndcg@{k} {words}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
+            columns[f"ndcg@{k} with all grades 1"] = _Column(_ndcg(hits, k, "binary"), 0.7 + more)
+            for ideal, documents in (("retrieved", "all retrieved documents"), ("within", f"the first {k} results")):
+                columns[f"ndcg@{k} with an ideal of {documents}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
     if "rbp" in requested:
         rows = views.relevant_documents(hits)
         highest = np.zeros(hits.size)
@@ -325,15 +304,12 @@ def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
 
 def _of_means(evaluation: Evaluation, names: set[str]) -> Iterable[Setting]:
     """Yield F1 computed from mean precision and mean recall."""
-    if names and "f1" not in names:
+    counts, hits = evaluation.truth.judgments.groups > 0, evaluation.labelled.hits
+    if (names and "f1" not in names) or not counts.any():
         return
-    counts = evaluation.truth.judgments.groups > 0
-    hits = evaluation.labelled.hits
     for k, more in CUTOFFS.items():
-        precision, recall = (
-            float(Metric(name, "trec", cutoff=k).values(hits)[counts].mean()) if counts.any() else 0.0
-            for name in ("precision", "recall")
-        )
+        metrics = (Metric(name, "trec", cutoff=k) for name in ("precision", "recall"))
+        precision, recall = (float(metric.values(hits)[counts].mean()) for metric in metrics)
         if precision + recall:
             value = 2 * precision * recall / (precision + recall)
             words = f"F1 of the mean precision@{k} and the mean recall@{k}"

@@ -1,4 +1,4 @@
-"""Texts where lists of ids belong: refused if they certainly contain several ids, otherwise read as one id."""
+"""Handles text in place of a list of ids. It is refused if it certainly contains several, else read as one id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupgt.model.values import Unsplit
 
 
 def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
-    """Describe texts that are not known ids but have a known part, and how to split them; empty if there are none."""
+    """Describe texts that are not known ids but have a known part, if any, and how to split them."""
     parts = ((text, *pair) for text in unsplit if text not in known for pair in _parts(text))
     several = [(text, mark, part) for text, mark, part in parts if part in known]
     if not several:
@@ -38,7 +38,7 @@ def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
 
 
 def ids_of(truth: GroundTruth) -> set[str]:
-    """Return all ids that ground truth names: judged, excluded or harmful."""
+    """Return all ids that the ground truth names as judged, excluded or harmful."""
     return {*truth.ids, *chain.from_iterable(chain(truth.excluded or (), truth.harmful or ()))}
 
 

@@ -25,7 +25,7 @@ class Marks:
         return groups
 
     def of(self, query: int) -> list[tuple[int, int, list[int]]]:
-        """Return (rank, kind, group) of a query's judged results; groups are counted from 0 within the query."""
+        """Return (rank, kind, group) of a query's judged results. Groups are counted from 0 within the query."""
         rows = [hit for hit in self.hits.of_query(query) if not hit.part]
         marks: list[tuple[int, int, list[int]]] = []
         covered: set[int] = set()

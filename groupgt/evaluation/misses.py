@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from groupgt.errors import ConfigError, Faults, display
+from groupgt.errors import ConfigError, display, refuse
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut
 from groupgt.model.ground_truth import GroundTruth
@@ -23,10 +23,6 @@ Trial = tuple[Hits, Bools]
 
 class Measured(Protocol):
     """The parts of an `Evaluation` that misses are computed from."""
-
-    @property
-    def name(self) -> str:
-        """Name of the run."""
 
     @property
     def truth(self) -> GroundTruth:
@@ -252,9 +248,8 @@ def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None
         redundancy = np.full(len(truth), np.nan)
         if truth.judgments.alternative_set is None:  # undefined if alternatives are needed together
             redundancy = evaluation.averaged(lambda hits: sets.redundancy(hits, Cut.at(hits, cutoff)))
-        first, anywhere = middle_rank(np.where(covered, ranks, 0)), middle_rank(ranks)
-        solved = complete_within(evaluation, cutoff)
-        columns.append((first, anywhere, covered.sum(axis=0), completion, redundancy, solved))
+        first, solved = middle_rank(np.where(covered, ranks, 0)), complete_within(evaluation, cutoff)
+        columns.append((first, middle_rank(ranks), covered.sum(axis=0), completion, redundancy, solved))
     trials = [len(evaluation.hits_in_trials) for evaluation in evaluations.values()]
     stacked = (np.stack(column, axis=1) for column in zip(*columns))
     return Failures(list(evaluations), trials, cutoff, truth, counting, *stacked)
@@ -294,29 +289,20 @@ def complete_within(evaluation: Measured, cutoff: int | Budget | None) -> Floats
 def plain_group(group: PlacedGroup) -> dict[str, Any]:
     """Return a group of a single run as plain Python."""
     (place,) = group.places.values()
-    plain = {
-        "group": group.group,
-        "rank": place.rank,
-        "covered": place.is_covered,
-        "alternatives": group.alternatives,
-    }
+    plain = {"group": group.group, "rank": place.rank, "covered": place.is_covered, "alternatives": group.alternatives}
     return plain | ({"covered_trials": place.covered, "trials": place.trials} if place.trials > 1 else {})
 
 
 def check_misses(k: int, worst: int) -> None:
     """Raise `ConfigError` for invalid numbers."""
-    faults = Faults()
-    for option, value in (("k", k), ("worst", worst)):
-        if not is_integer(value) or value < 1:
-            faults.add(option, f"expected a whole number above 0, found {display(value)}")
-    faults.stop(ConfigError)
+    wrong = [(name, display(each)) for name, each in (("k", k), ("worst", worst)) if not is_integer(each) or each < 1]
+    refuse(((name, f"expected a whole number above 0, found {shown}") for name, shown in wrong), ConfigError)
 
 
 def worst_first(trials: Sequence[Trial], k: int) -> tuple[Ints, Floats]:
     """Return the queries that are not complete within k in every trial, and the coverage of every query.
 
-    The queries are sorted by covered weight, then by how late their groups are hit, both averaged over the trials in
-    which they count.
+    They are sorted by covered weight, then by how late their groups are hit, both averaged over trials that count.
     """
     judgments, size = trials[0][0].judgments, trials[0][0].size
     rank, covered = (np.stack(each) for each in zip(*((hits.first_ranks, hits.covered(k)) for hits, _ in trials)))

@@ -47,7 +47,11 @@ def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tupl
         by_name: dict[str, list[Any]] = {}
         for name, run in pairs:
             by_name.setdefault(name, []).append(run)
-        if len(by_name) == len(pairs) > 1:
+        if len(pairs) == 1:
+            raise ConfigError(
+                f"--trials: expected several runs of one system, found one ({pairs[0][0]}); remove --trials"
+            )
+        if len(by_name) == len(pairs):
             what = f"all runs have different names ({first_of(list(by_name), 5)}), so none are trials of one system"
             raise ConfigError(f"--trials: {what}; give all trials of a system the same name: NAME=PATH NAME=PATH")
         return [(name, Trials(of_name) if len(of_name) > 1 else of_name[0]) for name, of_name in by_name.items()]

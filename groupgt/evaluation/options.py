@@ -148,9 +148,7 @@ class RunOptions(TypedDict, total=False):
         Shell("Format of the runs (default: auto-detect)."),
     ]
     run_columns: Annotated[
-        Declared,
-        Default(NO_COLUMNS),
-        Doc('Column names of the results by role, such as `{"doc_id": "chunk"}`.'),
+        Declared, Default(NO_COLUMNS), Doc('Column names of the results by role, such as `{"doc_id": "chunk"}`.')
     ]
     scores: Annotated[
         Scores,
@@ -337,9 +335,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def takes_options(options: Any, settings: Any = None, **texts: str) -> Callable[[Function], Function]:
     """Return a decorator that lists unpacked options as keyword parameters, after a function's named parameters.
 
-    The docstring gets a line for each parameter, before its examples: the text in `texts`, the parameter's own `Doc`,
-    or that of the option or field of `settings` with its name. As in any function, an unknown keyword raises
-    `TypeError`.
+    Before its examples, the docstring gets a line for each parameter: the text in `texts`, the parameter's own `Doc`,
+    or that of the option or field of `settings` with its name. An unknown keyword raises `TypeError`.
     """
     shared = options_of(options)
     every = {**options_of(EvaluateOptions), **options_of(settings)}

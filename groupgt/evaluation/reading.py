@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Unpack
 
@@ -98,9 +98,15 @@ class Reading:
 
     def annotation(self, value: Any) -> GroundTruth:
         """Read another annotator's ground truth, in any format; a declared column may belong to other files."""
-        return self.but(truth_format=None, truth_columns=_there(self.options["truth_columns"], value)).whole_truth(
-            value
-        )
+        columns = _there(self.options["truth_columns"], value)
+        return self.but(truth_format=None, truth_columns=columns).whole_truth(value)
+
+    def require_columns(self, runs: Iterable[Any]) -> None:
+        """Raise `ConfigError` for an unknown role, and for a declared column that none of these runs has."""
+        if columns := self.options["run_columns"]:
+            from groupgt.formats.detect import require_columns
+
+            require_columns(columns, runs)
 
     def results(self, value: Any, qids: list[str] | None = None) -> Run:
         """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, or a `Run`.
@@ -141,18 +147,16 @@ class Reading:
         )
 
     def run(self, value: Any, truth: GroundTruth, name: str = "", qids: list[str] | None = None) -> Run:
-        """Read a run, match it to the ground truth, and put it in order; its name is `name`, or that of the options.
+        """Read a run, match it to the ground truth and sort it; its name is `name`, or else the one in the options.
 
-        Results of AutoRAG's nodes are matched in order to `qids`, or to the queries of the ground truth. Trials are
-        read one by one.
+        AutoRAG's node results have no query ids: they are in the order of `qids`, or else of the ground truth.
         """
         if isinstance(value, Trials):
             return Run.of_trials([self.run(each, truth, name, qids) for each in value])
         if are_several(value, truth):
-            raise ConfigError(
-                f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))}); pass "
-                "one of them, or all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
-            )
+            what = f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))})"
+            way = "pass one of them, or all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
+            raise ConfigError(f"{what}; {way}")
         run = self.results(value, truth.qids if qids is None else qids)
         name = name or self.options["name"] or run.name
         if run.trials:
@@ -226,10 +230,7 @@ def read_run(
         tool_spans=tool_spans,
         engine=Engine("streaming" if streamed else "auto", Streaming(ceiling or "")),
     )
-    if columns:
-        from groupgt.formats.detect import require_columns
-
-        require_columns(columns, path if isinstance(path, (list, tuple)) else [path])
+    reading.require_columns(path if isinstance(path, (list, tuple)) else [path])
     run = reading.results(path, qids)
     return run.loaded if run.in_memory else run
 
@@ -257,10 +258,8 @@ def refuse_swapped(truth: Any, run: Any) -> None:
         is_ranking = isinstance(ranking, (list, tuple)) and _is_result(ranking[0])
     are_groups = isinstance(groups, (list, tuple)) and isinstance(groups[0], (list, tuple, dict))
     if is_ranking and are_groups and not _is_result(groups[0]):  # type: ignore[index]  # a list, as was seen
-        raise DataError(
-            "the ground truth contains rankings, and the results contain groups; "
-            "swap them: evaluate(truth, run, metrics)"
-        )
+        what = "the ground truth contains rankings, and the results contain groups"
+        raise DataError(f"{what}; swap them: evaluate(truth, run, metrics)")
 
 
 def _is_result(cell: Any) -> bool:
@@ -285,6 +284,5 @@ def are_several(value: Any, truth: GroundTruth) -> bool:
     else:
         # Rankings may be series, which have no columns.
         has_columns = hasattr(type(first), "columns") or hasattr(type(first), "column_names")
-        is_frame = has_columns and frames.is_frame(first)
-        may_be = is_frame or isinstance(first, (str, os.PathLike, Run))
+        may_be = (has_columns and frames.is_frame(first)) or isinstance(first, (str, os.PathLike, Run))
     return may_be and str(next(iter(value))) not in truth.index

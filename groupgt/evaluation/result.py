@@ -235,10 +235,7 @@ class Evaluation(Result):
         ascending), and `contradicted_ranks` queries whose ranks and scores give different orders.
         """
         each = self.populations
-        declared = {
-            "unanswerable": int(each.unanswerable.sum()),
-            "without_row": int((each.unanswerable & each.absent).sum()),
-        }
+        unanswerable, without_row = int(each.unanswerable.sum()), int((each.unanswerable & each.absent).sum())
         cutoffs = {metric.cutoff for metric in self.metrics.values()}
         depths = [None if cutoff is None else Cut.at(self.labelled.hits, cutoff).k for cutoff in cutoffs]
         return {
@@ -254,7 +251,7 @@ class Evaluation(Result):
             "irrelevant_groups": self.truth.irrelevant_groups,
             **({"negative": self.truth.negative} if self.truth.negative else {}),
             **({"comments": self.comments} if self.comments else {}),
-            **(declared if each.unanswerable.any() else {}),
+            **({"unanswerable": unanswerable, "without_row": without_row} if unanswerable else {}),
             **({} if self.truth.excluded is None else {"excluded": self.run.excluded + self.labelled.excluded}),
             **{name: count for name, count in self._contradictions._asdict().items() if count},
         }
@@ -308,15 +305,11 @@ class Evaluation(Result):
     @cached_property
     def slices(self) -> list[dict[str, Any]]:
         """Slices for each `by` column, with the column, value, number of queries with a value, and deciding means."""
-        return [
-            {
-                "by": column,
-                "value": value,
-                "queries": int((mask & self.valued).sum()),
-                "means": self.deciding_among(mask),
-            }
-            for column, value, mask in self.slicer
-        ]
+        slices = []
+        for column, value, mask in self.slicer:
+            queries, means = int((mask & self.valued).sum()), self.deciding_among(mask)
+            slices.append({"by": column, "value": value, "queries": queries, "means": means})
+        return slices
 
     def label_of(self, text: str) -> str:
         """Return the metric name for tables, shortened if the convention is already in the heading."""
@@ -362,13 +355,11 @@ class Evaluation(Result):
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
         requested = [parse_metric(metric, self.convention) for metric in listed]
         check_aggregates({str(metric): metric for metric in requested}, "an explanation")
-        text: str = self._teller.explain(qid, requested or list(self.metrics.values()), corpus)
-        return text
+        return str(self._teller.explain(qid, requested or list(self.metrics.values()), corpus))
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
         """Return the explanation of one query as plain Python."""
-        plain: dict[str, Any] = nulls(self._teller.explain_dict(qid))
-        return plain
+        return dict(nulls(self._teller.explain_dict(qid)))
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Return the evaluation as plain Python, with None for undefined values; `--format json` prints the same."""

@@ -57,8 +57,8 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
     def __getitem__(self, name: str) -> Evaluation:
         if name not in self.by_name:
-            there = f"; the runs are {', '.join(self.by_name)}"
-            raise ConfigError(f"run {str(name)!r} was not evaluated{near_names(str(name), self.by_name)}{there}")
+            near = near_names(str(name), self.by_name)
+            raise ConfigError(f"run {str(name)!r} was not evaluated{near}; the runs are {', '.join(self.by_name)}")
         return self.by_name[name]
 
     def __contains__(self, name: object) -> bool:
@@ -186,9 +186,8 @@ def misses(
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     """Return (name, run) pairs from `{name: run}` or from paths; raise `ConfigError` for anything else.
 
-    A list of runs by name holds the trials of one system.
-    Runs from paths are named after their files. As in the shell, each file in a folder or a glob is a run. Raises
-    `DataError` if two runs have the same name.
+    A list of runs under one name holds the trials of a system. As in the shell, each file in a folder or a glob is a
+    run, named after the file. Raises `DataError` if two runs have the same name.
     """
     if isinstance(runs, (str, os.PathLike)):
         runs = [runs]
@@ -201,8 +200,7 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
         for run in runs:
             pairs += expanded(run, run_paths(run)) if _is_local(run) else [("", run)]
     if len(pairs) < least:
-        number = "at least one" if least == 1 else "at least two"
-        raise ConfigError(f"runs: expected {number}, found {len(pairs)}")
+        raise ConfigError(f"runs: expected at least {'one' if least == 1 else 'two'}, found {len(pairs)}")
     nameless = [run for name, run in pairs if not (name or is_in_files(run) or (isinstance(run, Run) and run.name))]
     if len(pairs) > 1 and nameless:
         raise ConfigError(f"runs: {len(nameless):,} of {len(pairs):,} have no name; pass {{name: run}}")

@@ -58,13 +58,7 @@ def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, s
     for text, metric in parsed.items():
         cutoff = MOST if metric.cutoff is None else metric.cutoff
         name = f"{metric.name}.{metric.convention}"
-        is_plain = (
-            name in PLAIN
-            and not metric.parameters
-            and not metric.judged_only
-            and metric.level is None
-            and not metric.passes
-        )
+        is_plain = name in PLAIN and metric == Metric(metric.name, metric.convention, cutoff=metric.cutoff)
         if not is_plain or not isinstance(cutoff, int) or cutoff > MOST:
             return None
         plan.append((text, metric.name, cutoff))
@@ -99,8 +93,7 @@ def _hits(groups: Any, ids: Any) -> list[tuple[int, int]] | None:
 def _value(name: str, cutoff: int, hits: list[tuple[int, int]], groups: list[list[str]], count: int) -> float:
     """Apply the formulas from `metrics.sets` and `metrics.gains` under the `autorag` convention; ranks start at 0.
 
-    These formulas stand here again because arrays of a single query cost several times as much; a property test
-    compares both.
+    Arrays of a single query would take several times as long; a property test compares both implementations.
     """
     if name == "ndcg":
         depth = min(sum(map(len, groups)), cutoff, count)

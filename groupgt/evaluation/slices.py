@@ -58,8 +58,7 @@ class Slicer:
 
     def _values(self, name: str) -> list[Any]:
         if name in COUNTS:
-            numbers: list[Any] = COUNTS[name](self.truth.judgments).tolist()
-            return numbers
+            return list(COUNTS[name](self.truth.judgments).tolist())
         return [
             value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
             for value in self.truth.columns[name]

@@ -69,19 +69,16 @@ class Sources:
 
     def chunks(self, source: Any, option: str) -> Chunks | None:
         """Return chunk spans from a table; if there is no source, return any spans in the default corpus."""
-        if not _is_absent(source):
-            if isinstance(source, Chunks):
-                return source
-            if isinstance(source, Mapping):
-                return Chunks.of(source)
-            from groupgt.formats.corpus import read_chunks
+        if isinstance(source, Chunks):
+            return source
+        if isinstance(source, Mapping):
+            return Chunks.of(source)
+        path = self.corpus if _is_absent(source) else self._path(source, option)
+        if not isinstance(path, (str, os.PathLike)):
+            return None
+        from groupgt.formats.corpus import read_chunks
 
-            return read_chunks(self._path(source, option))
-        if isinstance(self.corpus, (str, os.PathLike)):
-            from groupgt.formats.corpus import read_chunks
-
-            return read_chunks(self.corpus, optional=True)
-        return None
+        return read_chunks(path, optional=_is_absent(source))
 
     def parents(self, source: Any, column: str) -> Mapping[str, str]:
         """Return `{id: parent}` from a file or a mapping."""

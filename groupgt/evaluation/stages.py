@@ -100,12 +100,9 @@ def stages(
     request = Request.of(METRIC, by=by, **options)
     parts: list[tuple[str, Any, int | None]] = []
     for name, run in runs.items() if isinstance(runs, Mapping) else [("", run) for run in runs]:
-        if isinstance(run, (str, os.PathLike)):
-            path, cutoff = cut_of(str(run))
-            parts.append((name, path, cutoff))
-        else:
-            stage, cutoff = cut_of(name)
-            parts.append((stage or f"stage {len(parts) + 1}", run, cutoff))
+        is_path = isinstance(run, (str, os.PathLike))
+        uncut, cutoff = cut_of(str(run) if is_path else name)
+        parts.append((name, uncut, cutoff) if is_path else (uncut or f"stage {len(parts) + 1}", run, cutoff))
     return stages_of(request, request.truth_of(truth), parts)
 
 
@@ -159,17 +156,9 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
         for column, value, mask in first.slicer
         if mask[query].any()
     ]
-    all_stages = over_trials(np.ones(len(query), dtype=np.bool_))
-    return Stages(
-        all_stages,
-        groups,
-        len(np.unique(query)),
-        all_stages[-1].covered,
-        slices,
-        tuple(evaluations),
-        len(query),
-        len(trials),
-    )
+    found_stages, queries = over_trials(np.ones(len(query), dtype=np.bool_)), len(np.unique(query))
+    kept = found_stages[-1].covered
+    return Stages(found_stages, groups, queries, kept, slices, tuple(evaluations), len(query), len(trials))
 
 
 def _trials(evaluations: Sequence[Evaluation]) -> list[tuple[Evaluation, ...]]:
@@ -184,7 +173,7 @@ def _trials(evaluations: Sequence[Evaluation]) -> list[tuple[Evaluation, ...]]:
 
 def _covered(evaluations: Sequence[Evaluation], cutoffs: Sequence[int | None]) -> Bools:
     """Return which groups each stage covers, shape (stages, groups)."""
-    hits = [each.labelled.hits for each in evaluations]
+    hits = (each.labelled.hits for each in evaluations)
     return np.stack([each.covered(each.length if cut is None else cut) for each, cut in zip(hits, cutoffs)])
 
 
@@ -204,18 +193,11 @@ def lost_at(covered: Bools) -> Ints:
     >>> lost_at(np.array([[True, True, False], [False, True, False], [True, False, False]])).tolist()
     [3, 2, 0]
     """
-    count = len(covered)
-    last = count - 1 - covered[::-1].argmax(axis=0)
-    lost: Ints = np.where(covered.any(axis=0), last + 1, 0)
-    return lost
+    return np.where(covered.any(axis=0), len(covered) - covered[::-1].argmax(axis=0), 0)
 
 
 def _stages(
-    evaluations: Sequence[Evaluation],
-    cutoffs: Sequence[int | None],
-    covered: Bools,
-    query: Ints,
-    chosen: Bools,
+    evaluations: Sequence[Evaluation], cutoffs: Sequence[int | None], covered: Bools, query: Ints, chosen: Bools
 ) -> tuple[Stage, ...]:
     stages, lost = [], lost_at(covered)
     of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)

@@ -35,8 +35,7 @@ class Threshold:
     """Effect of returning only results with a score of at least `threshold`, or with a distance of at most (None: all).
 
     `abstains` is the share of unanswerable queries without results, `recall` the mean recall.coverage over answerable
-    queries, and `answered` the share of answerable queries with a result. `asked` is True if the user requested the
-    share.
+    queries, `answered` the share of these that have a result. `asked` is True if the user requested the share.
     """
 
     run: str
@@ -98,10 +97,8 @@ def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) ->
     """Compute thresholds for runs that are already labelled."""
     truth = evaluations[0].truth
     if not truth.unanswerable.any():
-        raise ConfigError(
-            "thresholds on scores: no query is declared unanswerable; declare some with retrieval_gt [] and "
-            "answerable false"
-        )
+        way = "declare some with retrieval_gt [] and answerable false"
+        raise ConfigError(f"thresholds on scores: no query is declared unanswerable; {way}")
     thresholds: list[Threshold] = []
     curves: list[Threshold] = []
     for evaluation in evaluations:
@@ -112,10 +109,8 @@ def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) ->
         scores = np.unique(curve.scores)
         places = np.unique(np.linspace(0, len(scores) - 1, min(POINTS, len(scores))).round().astype(np.int64))
         curves += map(curve.at, scores[places].tolist())
-    counted = evaluations[0].counts
-    return Thresholds(
-        tuple(thresholds), counted["evaluated"], counted["unanswerable"], tuple(curves), tuple(evaluations)
-    )
+    answerable, unanswerable = map(evaluations[0].counts.__getitem__, ("evaluated", "unanswerable"))
+    return Thresholds(tuple(thresholds), answerable, unanswerable, tuple(curves), tuple(evaluations))
 
 
 def between(below: float, above: float) -> float:

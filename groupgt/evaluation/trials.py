@@ -44,27 +44,18 @@ def check_trials(metrics: Iterable[Metric], trials: int) -> None:
     """Raise `MetricError` for metrics that count over more trials than there are."""
     for metric in metrics:
         if metric.passes is not None and (not trials or metric.passes[1] > trials):
-            found = f"{trials}" if trials else "a single run"
-            raise MetricError(
-                f"metric {str(metric)!r}: expected at least {max(metric.passes[1], 2)} trials, found {found}"
-            )
+            expected = f"expected at least {max(metric.passes[1], 2)} trials"
+            raise MetricError(f"metric {str(metric)!r}: {expected}, found {trials or 'a single run'}")
 
 
 def over_trials(evaluations: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> Evaluation:
     """Combine the evaluations of all trials of a system into one."""
-    first = evaluations[0]
-    present = np.any([each.labelled.present for each in evaluations], axis=0)
-    return replace(
-        first,
-        run=replace(first.run, trials=tuple(each.run for each in evaluations)),
-        metrics=dict(metrics),
-        values={
-            text: combined(metric, np.stack([each.values[text] for each in evaluations]))
-            for text, metric in metrics.items()
-        },
-        labelled=replace(first.labelled, present=present),
-        trials=tuple(evaluations),
-    )
+    first, trials = evaluations[0], tuple(evaluations)
+    run = replace(first.run, trials=tuple(each.run for each in trials))
+    columns = {text: np.stack([each.values[text] for each in trials]) for text in metrics}
+    values = {text: combined(metric, columns[text]) for text, metric in metrics.items()}
+    labelled = replace(first.labelled, present=np.any([each.labelled.present for each in trials], axis=0))
+    return replace(first, run=run, metrics=dict(metrics), values=values, labelled=labelled, trials=trials)
 
 
 def combined(metric: Metric, values: Floats) -> Floats:
@@ -83,9 +74,6 @@ def combined(metric: Metric, values: Floats) -> Floats:
         share = comb(int(chosen[query]), k) / comb(int(counts[query]), k)
         column[query] = share if name == "pass_all" else 1 - share
     return column
-
-
-# --- How much is chance.
 
 
 @dataclass(frozen=True)
@@ -125,7 +113,9 @@ def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, 
     mean, trials = mean_of(means_over_trials(values)), len(values)
     t = student_quantile(confidence, spread.degrees)
     reach, floor = t * math.sqrt(spread.of_mean) / queries, t * math.sqrt(2 * spread.of_run) / queries
-    interval = (max(mean - reach, 0.0), min(mean + reach, 1.0)) if bounded else (mean - reach, mean + reach)
+    interval = mean - reach, mean + reach
+    if bounded:
+        interval, floor = (max(mean - reach, 0.0), min(mean + reach, 1.0)), min(floor, 1.0)
     if spread.is_binary:
         share = mean * (1 - mean)
         interval = wilson(mean, share * queries**2 / spread.of_mean if share else trials * queries, confidence)
@@ -134,7 +124,7 @@ def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, 
         queries=queries,
         mean=mean,
         interval=interval,
-        floor=min(floor, 1.0) if bounded else floor,
+        floor=floor,
         changing=changing_queries(values),
         whole_p_value=p_of_f([values]),
     )

@@ -73,14 +73,12 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     if not unknown or not (all_unknown or labeller.unknown_is_fault):
         return False
     some = ", ".join(map(display, unknown[:3])) + (" …" if len(unknown) > 3 else "")
+    who = f"{_title(run)}the labeller {labeller}"
     if all_unknown and labeller.unknown_is_fault:
-        what = f"the labeller {labeller} has no entry for any result: {some}. Does its table belong to this run?"
-        raise DataError(f"{_title(run)}{what}")
-    if all_unknown:
-        what = f"the labeller {labeller} matches no results, so ids stay unchanged: {some}"
-    else:
-        what = f"the labeller {labeller} does not recognize {len(unknown):,} of {len(documents):,} results: {some}"
-    warn(f"{_title(run)}{what}", "unknown ids")
+        raise DataError(f"{who} has no entry for any result: {some}. Does its table belong to this run?")
+    some_unknown = f"does not recognize {len(unknown):,} of {len(documents):,} results"
+    what = "matches no results, so ids stay unchanged" if all_unknown else some_unknown
+    warn(f"{who} {what}: {some}", "unknown ids")
     return True
 
 
@@ -130,9 +128,8 @@ def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labell
             return f"{finding}, but {near}"
         for whose, names in (("ground truth", truth.ids[:LOOKED_AT]), ("results", _documents(run))):
             if are_texts(names):
-                return (
-                    f"{finding}: the {whose} may contain texts instead of ids, such as {display(names[0])}{TEXTS_WAY}"
-                )
+                what = f"the {whose} may contain texts instead of ids, such as {display(names[0])}"
+                return f"{finding}: {what}{TEXTS_WAY}"
     else:
         finding, question = f"the labeller {labeller} finds no hits", "is the run from the same documents?"
     enough = np.count_nonzero(truth.judgments.defined & labelled.present) >= SEVERAL
@@ -174,7 +171,7 @@ def _form(name: str) -> str:
 def fault_of_queries(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     """Describe a run that shares no query with the ground truth; return an empty string for any other run.
 
-    A run without results is no mistake, nor is one for queries that are all declared unanswerable.
+    A run without results is no mistake, nor is one whose queries are all declared unanswerable.
     """
     if labelled.present.any() or not labelled.extra or truth.unanswerable.all():
         return ""
@@ -265,6 +262,9 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
     No search finds the former, and no keyword search the latter. Raises `DataError` under the policy absent=error.
     """
     absent, passages = absent_ids(truth, request), request.passages
+    if request.policy.absent == "error" and request.labeller.name == "id" and not passages:
+        what = f"{title}the policy absent=error compares ids with a corpus, and there is none"
+        raise DataError(f"{what}; name one (--corpus, or `corpus` in Python and experiments), or use absent=warn")
     some = first_of(list(map(display, absent)), 3)
     if absent and request.policy.absent != "ignore":
         count = counted(len(absent), "ground truth id is", "ground truth ids are")

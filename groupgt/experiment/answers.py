@@ -27,7 +27,7 @@ from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
 from groupgt.store.verdicts import VerdictStore
 
 NONE_LEFT = (
-    "--resume: no killed or failed run of this file with the same options, --set, --only, queries and corpora left "
+    "--resume: no interrupted run of this file, with the same options, --set, --only, queries and corpora, has stored "
     "answers from code, services or labellers. Run without --resume"
 )
 
@@ -39,7 +39,7 @@ class Progress(Protocol):
         """Report the beginning of a step other than retrieval."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Report, before retrieval, the numbers of systems, retrievals, cached retrievals and queries to run."""
+        """Report, before retrieval, how many systems, retrievals, cached retrievals and queries there are."""
 
     def started(self, task: str) -> None:
         """Report the start of a retrieval."""
@@ -51,7 +51,7 @@ class Progress(Protocol):
         """Report that retrieval has finished or was aborted."""
 
     def left(self, left: Left) -> None:
-        """Report, before retrieval, that an interrupted run left answers that this run does not use."""
+        """Report, before retrieval, that this run does not use the answers of an interrupted run."""
 
 
 class Silence:
@@ -65,7 +65,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """Results that one system reused from an earlier run, described by `earlier`."""
+    """Results that one system reused from an earlier run. `earlier` describes that run."""
 
     dataset: str
     system: str
@@ -75,7 +75,7 @@ class KeptAnswers:
 
 @dataclass(frozen=True)
 class Kept:
-    """Data that a run reused: retrievals, results from external code and services, and verdicts.
+    """The retrievals, results from external code and services, and verdicts that a run reused.
 
     `seconds` is the time spent on each system that is queried on every run.
     """

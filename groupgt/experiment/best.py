@@ -18,7 +18,7 @@ from groupgt.runtime import pl
 
 @dataclass(frozen=True, eq=False)
 class BestRule:
-    """How the best system is chosen: a strategy applied to `metrics`, with an optional latency limit.
+    """A rule that selects the best system by applying a strategy to `metrics`, with an optional latency limit.
 
     `texts` lists the metrics as written in the file.
     """
@@ -78,14 +78,14 @@ def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metr
         rule = BestRule.of(section, metrics, convention)
         lower = [text for text, metric in zip(rule.texts, rule.metrics) if not metric.higher_is_better]
         if lower:
-            what = f"adds metrics where higher is better, but lower is better for {', '.join(lower)}; name the others"
+            what = f"needs metrics where higher is better, but lower is better for {', '.join(lower)}; list only others"
             document.fault((*path, "metrics"), f"{best.strategy} {what}")
 
 
 def best_systems(
     rule: BestRule, evaluations: Mapping[str, Mapping[str, Evaluation]], timings: Mapping[tuple[str, str], Timing]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the best systems per data set and overall (by macro mean), with all systems of a tie."""
+    """Return the best systems per data set and overall (by macro mean), including all ties."""
     best: dict[str, list[str]] = {}
     means_everywhere: dict[str, list[list[float]]] = {}
     for dataset, by_system in evaluations.items():

@@ -208,7 +208,7 @@ def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ThisRun:
-    """The identity of a run in the records of interrupted runs, and whether it continues one of them."""
+    """Identifies a run in the records of interrupted runs, and says whether it continues one of them."""
 
     key: str = ""
     is_resumed: bool = False
@@ -280,7 +280,7 @@ class AnswerCache:
             self.cache.write(task.key, task.about | about, rows_of(done.answers))
 
     def discard(self, task: Task) -> None:
-        """Remove partial results that an earlier run of this process left and this run does not continue."""
+        """Remove partial results that an earlier run in this process left, unless this run continues them."""
         if self.cache is not None:
             self.cache.discard(task.part_key, self.writer)
 
@@ -317,7 +317,7 @@ def rows_of(answers: Answers) -> list[Any]:
 
 
 def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
-    """Convert cache rows to results, or raise various errors if they do not match the queries."""
+    """Convert cache rows to results, or raise an error of any kind if they do not match the queries."""
     ids = {qid: names for qid, names, *_ in rows}
     scores = {qid: values for qid, _, values, *_ in rows if values is not None}
     texts = {row[0]: row[3] for row in rows if row[3:] and row[3] is not None}

@@ -302,7 +302,7 @@ class Checks:
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
         if gate.slice or gate.is_relative:
-            self.fault(path, f"{gate.metric} takes min or max, but no slice")
+            self.fault(path, f"{gate.metric} supports min or max, but no slice")
         if gate.metric not in COSTS and matched and not any(self._is_timed(name) for name in matched):
             self.fault((*path, "system"), "results read from files have no latency")
         names = [below for name in matched for below in combined(self.families.systems, name)]

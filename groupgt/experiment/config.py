@@ -1,4 +1,4 @@
-"""Defines an experiment file as dataclasses: the sections, their keys, and the type and meaning of each key.
+"""Defines the sections and keys of an experiment file as dataclasses, with the type and meaning of each key.
 
 `experiment` parses files into a `Config`, `checks` checks it, and each section is used by the module of its name.
 """
@@ -78,7 +78,7 @@ class Dataset:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The options of ground truth by name."""
+        """The options for reading the ground truth, by name."""
         return {option.name: getattr(self, key) for key, option in OF_TRUTH.items()}
 
 
@@ -108,7 +108,7 @@ class TrialsConfig:
     n: Annotated[int, Ge(1), Le(1000), Doc("Number of times to run every query, without the cache.")] = 1
     of: Annotated[
         Literal["runs", "builds"],
-        Doc("runs queries one build several times; builds makes a new build with the next seed for each trial."),
+        Doc("With runs, query one build several times. With builds, build anew with the next seed for each trial."),
     ] = "runs"
 
 
@@ -153,7 +153,7 @@ class SystemConfig:
         Doc("Judged answers from its results. The report shows how often they are correct when it is complete."),
     ] = None
     on_error: Annotated[
-        Literal["fail", "skip"], Doc("fail stops the run; skip reports the system as failed, but never scores it as 0.")
+        Literal["fail", "skip"], Doc("fail: stop the run. skip: report the system as failed, but never score it as 0.")
     ] = "fail"
 
     def serves(self, dataset: str) -> bool:
@@ -186,7 +186,7 @@ class LabellerConfig:
 
 @dataclass(frozen=True)
 class Best:
-    """How the best system is chosen: by the primary metric or several metrics, optionally within a latency limit."""
+    """How the best system is chosen, by one or several metrics, optionally within a latency limit."""
 
     strategy: Annotated[
         Literal["primary", "mean", "rank", "normalized_mean"],
@@ -244,7 +244,7 @@ class Evaluate:
         return self.timed if self.timed is not None else TIMED if kind.cheap else 0
 
     def __post_init__(self) -> None:
-        """Split metrics that were given on one line: `metrics: recall, mrr`."""
+        """Split metrics that are written on one line, such as `metrics: recall, mrr`."""
         names = [name for text in self.metrics for name in split_names(text) or [text]]
         object.__setattr__(self, "metrics", names)
 
@@ -321,7 +321,7 @@ class Gate:
     def reads_test(self, *, is_beyond: bool) -> bool:
         """Return True if the verdict depends on the significance test.
 
-        Regardless of the test, a gate on gains fails beyond its bound, and a gate on drops passes within it.
+        Regardless of the test, a gate on gains fails below its bound, and a gate on drops passes within its bound.
         """
         return is_beyond if self.unless == "not_significant" else bool(self.must) and not is_beyond
 
@@ -367,7 +367,7 @@ class Config:
     plugins: Annotated[
         Texts,
         Doc(
-            "Modules next to the file that register metrics, labellers or retrievers, and are imported first; needs "
+            "Modules next to the file that register metrics, labellers or retrievers. They are imported first and need "
             "--allow-code."
         ),
     ] = field(default_factory=list)

@@ -31,12 +31,12 @@ class DataChecks(Result):
 
     @property
     def fails(self) -> dict[str, dict[str, int]]:
-        """For each data set whose check fails, the number of problems of each kind that make numbers wrong."""
+        """For each data set whose check fails, the number of problems of each kind that make scores wrong."""
         return {name: check.fails for name, check in self.checks.items() if check.fails}
 
 
 def check_experiment(path: Path, *, allow_code: bool = False) -> DataChecks:
-    """Check every file of ground truth, corpora, results and answers, and raise the errors in all of them together."""
+    """Check all files of ground truth, corpora, results and answers, and raise all errors together."""
     with shared_process() as secrets:
         experiment = load(path, allow_code=allow_code, dry=True, files_only=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=False, reuse=False)
@@ -63,7 +63,7 @@ def check_experiment(path: Path, *, allow_code: bool = False) -> DataChecks:
 
 
 def _runs(answers: SystemAnswers, dataset: str, faults: Faults, unchecked: list[str]) -> dict[str, Any]:
-    """Return the results of a data set that are in files, by system, or by system and stage."""
+    """Return a data set's results that are stored in files, by system, or by system and stage."""
     experiment, data = answers.experiment, answers.data[dataset]
     runs: dict[str, Any] = {}
     for name, system in experiment.systems.items():

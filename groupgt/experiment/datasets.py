@@ -39,7 +39,7 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RetrievalInputs:
-    """The part of a data set that affects retrieval: ground truth filtered by `where`, corpus, and corpus digest.
+    """The part of a data set that affects retrieval (ground truth filtered by `where`, corpus, and corpus digest).
 
     `qids` lists all query ids of the data set in order, before filtering.
     """
@@ -70,7 +70,7 @@ class RetrievalInputs:
 class Data(RetrievalInputs):
     """One data set with its queries and the `request` that defines how results are measured.
 
-    `warnings` collects warnings that change the meaning of its numbers, while it is read, retrieved and evaluated.
+    `warnings` collects warnings that change the meaning of its scores, from reading, retrieval and evaluation.
     """
 
     request: Request
@@ -83,12 +83,12 @@ class Data(RetrievalInputs):
 
     @cached_property
     def absent(self) -> list[str]:
-        """Ground truth ids missing from the corpus, or none unless results are matched by id."""
+        """The ground truth ids that are missing from the corpus, if results are matched by id."""
         return absent_ids(self.truth, self.request)
 
 
 def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict[str, Data]:
-    """Read every data set, compare its ground truth with its corpus, and report the errors in all of them together.
+    """Read every data set, compare its ground truth with its corpus, and report all errors together.
 
     `judged` caches labeller verdicts.
     """
@@ -304,8 +304,8 @@ def _all_absent(dataset: str, data: Data) -> str:
     count, there = counted(len(data.absent), "id"), shown(min(data.corpus_ids or ("",)))
     return (
         f"dataset {dataset!r}: none of the {count} in the ground truth is in the corpus: "
-        f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If the corpus has another "
-        "chunking, map the ground truth to it with groupgt rechunk, or match by spans, text or parents "
+        f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If the corpus is chunked "
+        "differently, map the ground truth to it with groupgt rechunk, or match by spans, text or parents "
         "(evaluate.labeller)"
     )
 

@@ -29,7 +29,7 @@ STEPS = 10
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest mean changes that a gate detects in `CHANCE` of all runs over `queries` with the mean `mean`.
+    """The smallest changes of a `mean` over `queries` queries that a gate detects in `CHANCE` of all runs.
 
     `one_way` applies if queries only drop (or only gain), `both_ways` if a `share` of them also changes in both
     directions without net effect. Either is None if the gate detects no change.
@@ -43,7 +43,7 @@ class Detectable:
 
 
 def has_limits(metric: Metric, *, is_gain: bool) -> bool:
-    """Return True if it is known how far a query can still drop or gain: to 0, or to 1 with a bounded metric."""
+    """Return True if a query's drop or gain has a known limit, which is 0, or 1 for gains of a bounded metric."""
     return metric.definition.bounded or metric.higher_is_better != is_gain
 
 
@@ -67,8 +67,8 @@ def detectable(
 ) -> Detectable:
     """Simulate a gate on a drop or a gain on values of an earlier run, shape (n,), without NaN.
 
-    In each simulated run, n queries are drawn with replacement. A drop of X takes a query's entire value with
-    probability X ÷ mean (a gain raises it to the best value), and a `share` of the queries changes up or down by its
+    In each simulated run, n queries are drawn with replacement. For a drop of X, a query loses its entire value with
+    probability X ÷ mean (a gain raises it to the best value). A `share` of the queries also changes up or down by its
     value. The gate itself decides, with a corrected p-value multiplied by the number of `comparisons`.
     """
     count, is_gain = len(values), gate.min_gain is not None
@@ -104,7 +104,7 @@ def detectable(
 
 
 def _passed(gate: Gate, lost: Floats, settings: Settings, factor: int) -> Bools:
-    """Decide a gate for each column of losses, shape (n, C). The test is computed only where it matters."""
+    """Decide a gate for each column of losses, shape (n, C). The test runs only where it affects the decision."""
     means = lost.mean(axis=0)
     is_beyond, passed = decided(gate, means, np.zeros(len(means), dtype=np.bool_))
     tested = np.flatnonzero([gate.reads_test(is_beyond=each) for each in is_beyond.tolist()])

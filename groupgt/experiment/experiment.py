@@ -142,11 +142,11 @@ def load(
 ) -> Experiment:
     """Read and check an experiment file, or raise `ConfigError` with the line and column of every error.
 
-    `changes` are settings such as `evaluate.k=[5]`, `only` lists patterns for the systems to report. User code requires
-    `allow_code`; otherwise it is an error, or is skipped with `dry`. Plug-ins are never skipped, because the file may
-    use what they register. They require `allow_plugins` (default: `allow_code`). With `files_only`, errors of systems
-    that retrieve are ignored, because their modules and programs may be on another machine. Adds environment
-    variable values to `secrets`.
+    `changes` contains settings such as `evaluate.k=[5]`, and `only` lists patterns for the systems to report. User code
+    requires `allow_code`. Without it, user code is an error, or is skipped with `dry`. Plug-ins are never skipped,
+    because the file may use what they register. They require `allow_plugins` (default: `allow_code`). With
+    `files_only`, errors of systems that retrieve are ignored, because their modules and programs may be on another
+    machine. Values of environment variables are added to `secrets`.
     """
     document = read_yaml(path, secrets)
     for setting in changes:

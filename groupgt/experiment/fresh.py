@@ -1,4 +1,4 @@
-"""Runs retrievers: user code in a separate process (`Fresh`), all other retrievers in this one (`Here`).
+"""Runs user code in a separate process (`Fresh`), and all other retrievers in this one (`Here`).
 
 In a new process, results do not depend on what ran before. `shared_process` restores this process after user code, such
 as labellers and metrics, has run in it.
@@ -120,8 +120,8 @@ class Fresh:
 def starting() -> Iterator[None]:
     """Prepare to start processes that leave Ctrl-C to this one.
 
-    They do not run the user's script a second time. They find no modules in the current folder before user code may
-    run.
+    They do not run the user's script a second time. They cannot import modules from the current folder until user code
+    may run.
     """
     main, safe = sys.modules["__main__"], os.environ.get(SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")

@@ -140,8 +140,8 @@ def _relative(
 ) -> GateResult:
     """Check the bound on a drop or a gain for the first contrast in a family.
 
-    `other` is the evaluation to compare with, if more than its values is known. `is_unknown` is True if it has builds
-    of which only the mean is known.
+    `other` is the evaluation to compare with, unless only its values are known. `is_unknown` is True if it has builds
+    but only their mean is known.
     """
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
@@ -163,7 +163,7 @@ def _relative(
 
 
 def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | None:
-    """Return how much two evaluations may differ by noise over the queries of a gate, or None without trials."""
+    """Return how much two evaluations may differ by noise on the queries of a gate, or None without trials."""
     inside = members(gate, evaluation.truth)
     qids = [qid for place, qid in enumerate(evaluation.truth.qids) if inside[place] and qid in other.truth.index]
     text = evaluation.text_of(gate.metric)
@@ -172,7 +172,7 @@ def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | Non
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
-    """Return how many queries must differ for the first contrast of a family, or None if enough or none of them do."""
+    """Return how many queries must differ for a family's first contrast, or None if enough queries or none differ."""
     least = out_of_reach(dict(enumerate(family)), settings).get(0)
     if least is not None and counts_signs(family[0], settings):
         return fewest_differing(settings.alpha, least / least_p(family[0], settings))
@@ -180,7 +180,7 @@ def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
 
 
 def decided(gate: Gate, lost: Floats, is_sure: Bools) -> tuple[Bools, Bools]:
-    """Return whether each comparison is beyond the bound of a gate on a drop or a gain, and whether it passes.
+    """Return whether each comparison violates the bound of a gate on a drop or a gain, and whether it passes.
 
     `is_sure` marks the comparisons in which the gate's test finds the drop or the gain significant.
     """

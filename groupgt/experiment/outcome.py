@@ -61,7 +61,7 @@ class Drop:
 
 @dataclass(frozen=True)
 class GateResult(Result):
-    """The result of one gate (numbered from 1) for one system and data set, with the numbers behind it.
+    """The result of one gate (numbered from 1) for one system and data set, with the numbers that explain it.
 
     `asks` is the gate itself. If there is no `value`, `problem` is the reason and `detail` gives specifics. `drop` is
     the comparison behind a gate on a drop or a gain.
@@ -89,7 +89,7 @@ class GateResult(Result):
 
     @property
     def skipped(self) -> bool:
-        """Return True if there was nothing to check: no previous run, none of this system, or it was left out."""
+        """Return True if there was nothing to check, because the system was left out or has no previous result."""
         return self.passed and self.problem is not None
 
     @property
@@ -105,10 +105,10 @@ class Against(Beside):
     `qids` lists the queries. `before` is NaN for queries that are new or have new text. `refused` maps a system and
     metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
     stored values are used. All other results are measured again. `added` lists systems that are new in this run, and
-    `gone` lists systems no longer run. `lost` and `gained` map a system to the queries that are complete within the
-    cutoff of the primary metric in only the previous run, or only in this one, if its results were measured `again`.
-    `changed` lists queries with new ground truth, and `reworded` lists queries with
-    new text. `queries_only_now` and `queries_only_then` count the queries that occur in only one of the two runs.
+    `gone` lists systems no longer run. `lost` and `gained` map a system measured `again` to the queries that are
+    complete within the primary metric's cutoff only in the previous run, or only in this run. `changed` lists queries
+    with new ground truth, and `reworded` lists queries with new text. `queries_only_now` and `queries_only_then` count
+    the queries that occur in only one of the two runs.
     """
 
     qids: Sequence[str]
@@ -135,9 +135,9 @@ class Outcome(Result):
     skipped system has no results. `absent[dataset]` lists ground truth ids missing from the corpus, if results are
     matched by id. `warnings[dataset]` lists the warnings that change the meaning of numbers. `kept` describes results
     that were reused. `previous` is the name of the previous run (empty if there was none, None if no comparison was
-    requested), and `against[dataset]` compares every system with its results in that run.
-    `across` compares the data sets with each other, if the file requests it. `stages[dataset][system]` shows at which
-    stage a system loses groups, and `answered[dataset][system]` its answers beside its results.
+    requested), and `against[dataset]` compares every system with its results in that run. `across` compares the data
+    sets with each other, if the file requests it. `stages[dataset][system]` shows at which stage a system loses groups.
+    `answered[dataset][system]` compares its answers with its results.
     """
 
     experiment: Experiment

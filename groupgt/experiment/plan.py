@@ -1,4 +1,4 @@
-"""Plans a run without retrieving anything. Runs all possible checks, and lists each system and labeller."""
+"""Plans a run without retrieval. Makes all possible checks, and lists each system and labeller."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _row(
 
 
 def _check_stored(answers: SystemAnswers, dataset: str, name: str, faults: Faults) -> None:
-    """Evaluate stored results, so that a dry run reports what the run would refuse."""
+    """Evaluate stored results, so that a dry run reports all errors that the run would."""
     experiment, data = answers.experiment, answers.data[dataset]
     try:
         run = answers.run_of(dataset, name)

@@ -103,7 +103,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
 
 
 def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:
-    """Return the queries with a fall above 0, largest first. A fall is a share of trials.
+    """Return the queries with a drop above 0, largest first. A drop is a fraction of trials.
 
     >>> _largest_first(["p", "q", "r"], np.array([0.2, 0.0, 0.8]))
     ['r', 'p']
@@ -112,7 +112,7 @@ def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:
 
 
 def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
-    """Return why previous ids may refer to different passages (a changed corpus or labeller input)."""
+    """Return why previous ids may refer to different passages, such as a changed corpus or labeller input."""
     experiment = outcome.experiment
     if data.corpus_digest != corpus:
         return "the corpus has changed"

@@ -1,4 +1,4 @@
-"""Runs a retriever: builds it, queries it in batches, measures times, and stores results as they arrive.
+"""Builds a retriever, queries it in batches, measures times, and stores results as they arrive.
 
 Any later run continues partial results of built-in retrievers and of systems with a version. Partial results of
 external code and services are continued only by a run that resumes the interrupted run, or reuses all answers.
@@ -26,7 +26,7 @@ from groupgt.store.verdicts import VerdictStore, scores_in
 
 
 def asked_together(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Group the tasks that one build answers: all trials of a system if they are runs, otherwise a single task."""
+    """Group the tasks that one build answers, which are all trials of a system if they are runs, otherwise one."""
     groups: dict[Task, list[Task]] = {}
     for task in tasks:
         of_builds = task.system.config.trials.of == "builds"
@@ -39,7 +39,7 @@ def retrieve(
 ) -> list[Done]:
     """Build a system and run all queries, once for each task. Raise `RetrieverError` if anything fails.
 
-    Partial results are stored even if the run does not finish. If storing fails, a warning is issued. `answered` is
+    Partial results are stored even if the run does not finish. A failure to store them is only a warning. `answered` is
     called with the number of newly finished queries.
     """
     task, finished = tasks[0], []
@@ -218,7 +218,7 @@ def left_behind(keeper: AnswerCache, task: Task) -> int:
 
 @dataclass(frozen=True)
 class Left:
-    """The answers (by data set and system) and verdicts that the newest interrupted run left, with its last time.
+    """The answers (by data set and system) and verdicts of the newest interrupted run, and when it last wrote any.
 
     `owner` is the process that ran it.
     """

@@ -1,4 +1,4 @@
-"""Turns an experiment file into an `Outcome`: reads data, retrieves, evaluates, compares and checks gates."""
+"""Turns an experiment file into an `Outcome` by reading data, retrieving, evaluating, comparing and checking gates."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _stored_timing(dataset: str, name: str, run: Run) -> Timing | None:
 
 
 def _run_of(name: str, answers: Answers) -> Run:
-    """Return live results in the order of their rankings, with the scores that they came with."""
+    """Return retrieved results in ranked order, with the scores that the retriever gave them."""
     columns: dict[str, Any] = {SCORE: answers.scores}
     if (texts := answers.texts) is not None:
         columns[TEXT] = {qid: texts.get(qid, []) for qid in answers.ids}
@@ -207,16 +207,16 @@ def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) 
 def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluation:
     """Evaluate a system on a data set, or raise `RetrieverError` if it returned no results at all.
 
-    Values of zero would hide the problem.
+    Scores of 0 would hide the problem.
     """
     evaluation = evaluate_run(data.request, data.truth, run)
     judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
             f"dataset {dataset!r}: system {name!r} returned no results for any of "
-            f"{counted(judged, 'query', 'queries')} that have ground truth; check that its index is filled and that "
-            "query ids are the same, and check its language, tokenizer, thresholds and filters (`on_error: skip` "
-            "continues without it)"
+            f"{counted(judged, 'query', 'queries')} that have ground truth. Check that its index is filled and that "
+            "query ids are the same, and check its language, tokenizer, thresholds and filters. To continue without "
+            "it, set `on_error: skip`"
         )
     return evaluation
 

@@ -110,8 +110,9 @@ def stages_of(config: SystemConfig, systems: Collection[str], dataset: str) -> I
 
 def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtError]) -> GroupgtError:
     """Return an error of the given kind whose messages begin with the data set and the system."""
-    start = f"system {system!r}: "
-    texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
+    start = f"dataset {dataset!r}: "
+    place = f"{start}system {system!r}: "
+    texts = (place + text.removeprefix(start).removeprefix(f"system {system!r}: ") for text in error.faults)
     return kind(*texts, total=error.total)
 
 

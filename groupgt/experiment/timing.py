@@ -55,7 +55,7 @@ def _quantile(values: list[float], share: float) -> float | None:
 
 
 def _quantile_of(times: str, share: float, meaning: str) -> property:
-    """Build a property: a quantile of one of the lists of a `Timing`."""
+    """Build a property that returns a quantile of one of a `Timing`'s lists."""
     return property(lambda timing: _quantile(getattr(timing, times), share), doc=meaning)
 
 
@@ -78,7 +78,7 @@ class Timing:
 
     @classmethod
     def over(cls, trials: Sequence[Timing | None]) -> Timing | None:
-        """Combine the timings of all trials of a system: the first build, and the times and costs of every query."""
+        """Combine a system's timings over trials, with the first build, and the times and costs of every query."""
         timings = [timing for timing in trials if timing is not None]
         if len(timings) < 2:
             return timings[0] if timings else None

@@ -1,4 +1,4 @@
-"""YAML with locations: plain values, their types, the line and column of each value, and changes from `--set`.
+"""Reads YAML with the type, line and column of each value, and applies changes from `--set`.
 
 `experiment` reads a file into a `Document`, and each check of the file adds its errors to that document.
 """
@@ -64,8 +64,8 @@ class Document:
     """The values in a file, with the location (file:line:column) of each key path. `faults` collects errors.
 
     `written` contains the original text of values that use environment variables, which is safe to show. `secrets` maps
-    values of environment variables to their text in the file, where any text is accepted: a name of a metric or system
-    is no secret. `partial` lists paths at which an invalid value was removed or replaced.
+    values of environment variables to their text in the file, where any text is accepted. A name of a metric or system
+    is not secret. `partial` lists paths at which an invalid value was removed or replaced.
     """
 
     path: Path
@@ -93,7 +93,7 @@ class Document:
             return Path(joined)
 
     def require(self, path: KeyPath, text: str, dataset: str = "") -> bool:
-        """Check that a file named at a path exists for a data set, and add an error if it does not."""
+        """Add an error if the file named at a path does not exist for a data set."""
         file = self.resolved(text.replace("{dataset}", dataset))
         if not (is_there := exists(file)):
             self.fault(path, f"file not found: {file}{neighbors(file)}")
@@ -120,7 +120,7 @@ class Document:
         self.faults.add(place, what)
 
     def drop(self, above: Collection[KeyPath]) -> None:
-        """Drop the errors at or below these paths of two keys."""
+        """Drop the errors at or below any of these paths, which have two keys."""
         self.faults = Faults()
         for path, place, what in self.found:
             if path[:2] not in above:

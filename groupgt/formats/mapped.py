@@ -53,6 +53,8 @@ def look_mapped(source: Source) -> str | None:
         roles = roles_in(list(first_keys(inner)), "run") if inner.startswith("{") else {}
         if "doc_id" in roles and {"score", "rank"} & roles.keys():
             return "run"
+        if "doc_id" in roles and "grade" not in roles_in(list(first_keys(inner)), "truth"):
+            return "either"  # results, or groups that lack their inner lists
         return "truth" if inner.startswith(("[", "{")) else "either"
     if name.decode("utf-8", "replace") in NAMES["truth"]["retrieval_gt"]:
         return "truth"

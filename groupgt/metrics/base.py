@@ -1,4 +1,4 @@
-"""Building blocks of a metric: definition, formula, parameters and cutoff."""
+"""Building blocks of a metric, which are its definition, formula, parameters and cutoff."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Cut:
     """A metric's cutoff as an array with one length per query, whichever notation was used.
 
     `top` is the number of results considered, shape (Q,), and `k` is the value of k in formulas, shape (Q,). `ideal` is
-    the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut; they are cached under `key`.
-    With a budget, ideal rankings are never cut, even if a formula cuts them at the length of the list (`no_cut`);
-    otherwise one long result would score like a full answer.
+    the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut. They are cached under `key`.
+    With a budget, ideal rankings are never cut, even if a formula cuts them at the length of the list (`no_cut`).
+    Otherwise, one long result would score like a full answer.
     """
 
     top: Ints
@@ -61,9 +61,9 @@ Function = Callable[..., Floats]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A metric parameter: its default, its valid range as text and as a test, and `choices` if it takes a word.
+    """A metric parameter, with its default, its valid range as text and as a test, and `choices` if it takes a word.
 
-    If it `reads_all`, any other value than the default reads the ground truth of all queries.
+    If it `reads_all`, every value except the default uses the ground truth of all queries.
     """
 
     name: str
@@ -76,11 +76,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Formula:
-    """One variant of a metric: its function, a text version of the formula, and a function for worked examples.
+    """One variant of a metric, with its function, its formula as text, and a function for worked examples.
 
-    `explanation(sheet, **parameters)` returns the arithmetic for one query as an expression, such as `2 / 4`; all
+    `explanation(sheet, **parameters)` returns the arithmetic for one query as an expression, such as `2 / 4`. All
     built-in metrics have one. `takes_sets` is True if the metric supports sets of alternatives that are needed
-    together, `takes_level` if its value depends on the grade from which documents are relevant.
+    together. `takes_level` is True if its value depends on the lowest relevant grade.
     """
 
     function: Function
@@ -103,8 +103,8 @@ class Definition:
 
     `formulas` has one entry per convention, or the single key None if the convention does not matter. A metric that
     `reads_texts` uses `Hits.contents`. An `aggregate` metric is computed from the mean over all queries and has no
-    per-query values. `queries` says for which queries it is defined. A metric that `takes_passes` is 0 or 1, and can be
-    counted over the trials of a system.
+    per-query values. `queries` says for which queries it is defined. A metric that `takes_passes` is 0 or 1 and can be
+    counted over a system's trials.
     """
 
     name: str
@@ -132,7 +132,7 @@ def one_meaning(
     takes_level: bool = True,
     **facts: Any,
 ) -> Definition:
-    """Define a metric that is the same under every convention; `facts` sets other fields of the definition."""
+    """Define a metric that is the same under every convention. `facts` sets other fields of the definition."""
     formula = Formula(function, text, explanation, source, parameters, takes_sets, takes_level)
     return Definition(name, summary, {None: formula}, **facts)
 

@@ -56,7 +56,7 @@ MEANT: dict[str, str] = {
 # Names in other tools that stand for no metric of groupgt: the reason, and what to use instead.
 ABSENT: dict[str, str] = dict.fromkeys(
     ("recall_micro", "micro_recall"),
-    "a micro-average pools the documents of all queries, so no query has a value to test or slice; write "
+    "a micro-average pools the documents of all queries, so no query has a value to test or slice. Write "
     "recall.trec{at} for a mean over queries, or divide the mean of hits{at} by the mean of num_rel for the "
     "micro-average",
 )

@@ -1,6 +1,6 @@
-"""Ideal rankings under `coverage`: the largest gain that any ranking of a query can reach.
+"""Computes ideal rankings under `coverage`, which reach the largest gain that any ranking of a query can.
 
-The ideal depends only on the ground truth; `mrr.coverage` and `ndcg.coverage` divide by it. If no document belongs to
+The ideal depends only on the ground truth. `mrr.coverage` and `ndcg.coverage` divide by it. If no document belongs to
 several groups, the sum has a closed form. Otherwise, finding it is a maximum coverage problem, which is solved exactly
 if the number of reachable states is small, and greedily otherwise.
 """
@@ -40,7 +40,7 @@ Document = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """Input for computing the ideal ranking of one query: group weights and documents.
+    """The group weights and documents of one query, from which its ideal ranking is computed.
 
     Documents that belong to several groups are in byte order of their ids.
     """
@@ -65,7 +65,7 @@ class Solution:
 def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, cut: Cut) -> Floats:
     """Return the largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
 
-    If `gain` is None, each group counts once with its weight (`mrr`); with `linear` or `exp`, it counts weight × gain
+    If `gain` is None, each group counts once with its weight (`mrr`). With `linear` or `exp`, it counts weight × gain
     of the grade, with upgrades (`ndcg`). If groups share no document, the ideal ranking is the best alternative of each
     group, largest gain first.
     """
@@ -124,7 +124,7 @@ def explain_share_of_best(
     discount: Discount,
     share: Callable[[int, float], str],
 ) -> str:
-    """Format the sum of discounted (rank, gain) `terms` as a share of the ideal, formatted by `share` the same way."""
+    """Format the sum of discounted (rank, gain) `terms` as a share of the ideal. `share` formats each term."""
     ideal = best_ranking(sheet.judgments, sheet.query, gain, discount).gains(sheet.ideal)
     both = terms, [(rank, value * sheet.scale) for rank, value in enumerate(ideal, 1)]
     text = over(*(plus(share(rank, value) for rank, value in gains) for gains in both))
@@ -153,7 +153,7 @@ def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tupl
 
 
 def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Document, ...]:
-    """Return the gains of each document, using plain Python, which is faster for few documents."""
+    """Return the gains of each document in plain Python, which is faster for few documents."""
     documents: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for group, gain, *place in zip(groups.tolist(), gains.tolist(), *(column.tolist() for column in places)):
         if group >= 0:
@@ -162,7 +162,7 @@ def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Docume
 
 
 def solve(problem: Problem, discount: Discount) -> Solution:
-    """Find the best ranking at every depth: exactly up to 4,096 states, greedily beyond."""
+    """Find the best ranking at every depth, exactly for up to 4,096 states and greedily beyond."""
     levels: list[set[float]] = [set() for _ in problem.weights]
     for group, gain in set(chain.from_iterable(problem.documents)):
         levels[group].add(gain)
@@ -304,7 +304,7 @@ def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Seq
 
 
 def _greedy(problem: Problem, discount: Discount) -> Solution:
-    """Solve the problem by always taking the largest new gain; ties go to the smallest id."""
+    """Solve the problem by always taking the largest new gain. Ties go to the smallest id."""
     state = [0.0] * len(problem.weights)
     # New gains only shrink, so an entry that is unchanged when it reaches the top is the largest.
     documents = problem.documents

@@ -1,4 +1,4 @@
-"""Diversity metrics from ndeval: groups are subtopics, and each hit of a group earns (1 − α) times the one before."""
+"""Diversity metrics from ndeval. Groups are subtopics, and each hit of a group earns (1 − α) times the one before."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def err_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
 
 @dataclass(frozen=True)
 class _Persistence:
-    """The discount β^(rank − 1); instances with equal β compare equal, so cached ideals are reused."""
+    """The discount β^(rank − 1). Instances with equal β compare equal, so cached ideals are reused."""
 
     beta: float
 
@@ -121,7 +121,7 @@ def _greedy(judgments: Judgments, alpha: float, weight: Floats | None) -> IdealG
 
 
 def _joined(parts: Sequence[IdealGains]) -> IdealGains:
-    """Join gains and sort them by query; each query's ranks must be in order."""
+    """Join gains and sort them by query. Each query's ranks must be in order."""
     query = np.concatenate([part.query for part in parts])
     order = np.argsort(query, kind="stable")
     rank, gain = np.concatenate([part.rank for part in parts]), np.concatenate([part.gain for part in parts])
@@ -143,7 +143,7 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None
 def _step_by_step(
     judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool
 ) -> Iterator[IdealGains]:
-    """Compute gains if groups share documents, where the best document depends on the previous ones.
+    """Compute gains if groups share documents, so that the best document depends on the previous ones.
 
     Gains with weights other than 1 are summed exactly, so that equal gains compare equal whatever the group order.
     """
@@ -204,7 +204,7 @@ def _greedy_all(
 
 
 def _exact_totals(key: Ints, terms: Floats) -> Floats:
-    """Sum the terms of each key with a single rounding; rows are sorted by key, and no key is missing."""
+    """Sum the terms of each key with a single rounding. Rows are sorted by key, and no key is missing."""
     starts = np.flatnonzero(np.diff(key, prepend=-1)).tolist()
     listed = terms.tolist()
     return np.array([fsum(listed[low:high]) for low, high in pairwise([*starts, len(listed)])])
@@ -213,8 +213,8 @@ def _exact_totals(key: Ints, terms: Floats) -> Floats:
 class _Crowd:
     """A solver for one query with very many documents. Gains only fall, so an earlier gain is an upper bound.
 
-    Documents in the same groups form a set: they have the same gain, and the greatest remaining document represents
-    the set. Positions are in descending document order, so that the first of several equal gains is taken.
+    Documents in the same groups have the same gain and form a set, which its greatest remaining document represents.
+    Positions are in descending document order, so that the first of several equal gains is taken.
     """
 
     def __init__(self, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> None:
@@ -297,7 +297,7 @@ Share = Callable[[int, float], str]
 
 
 def _terms(sheet: Sheet, alpha: float, share: Share, *, weighted: bool = False) -> str:
-    """Format the gain of each hit of each group, in rank order: a power of (1 − α), times the weight if `weighted`."""
+    """Format the gain of each hit in rank order, as a power of (1 − α), times the weight if `weighted`."""
     hits = sorted((hit.rank, hit.nth, group.weight) for group in sheet.groups for hit in group.hits)
     return plus(share(rank, (1 - alpha) ** (nth - 1) * (weight if weighted else 1.0)) for rank, nth, weight in hits)
 

@@ -1,4 +1,4 @@
-"""Computes rank discounts and the gains of ideal rankings, for normalization; the cost does not grow with k."""
+"""Computes rank discounts and the gains of ideal rankings for normalization, at a cost that does not grow with k."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def power(base: float, exponent: Ints) -> Floats:
 def geometric_sum(base: float, discount: Callable[[Ints], Floats], k: Ints) -> Floats:
     """Return Σ_{r=1..k} base^(r−1) · discount(r) for each k, shape (Q,); 0 ≤ base ≤ 1.
 
-    `discount` is `log2` or `inverse`. Terms up to r = 65,536 are added one by one; the Euler–Maclaurin formula covers
+    `discount` is `log2` or `inverse`. Terms up to r = 65,536 are added one by one. The Euler–Maclaurin formula covers
     the rest, so that k = 10^12 costs no more than k = 10^5 and memory does not depend on k.
     """
     distinct, where = np.unique(k, return_inverse=True)
@@ -103,7 +103,7 @@ Discount = Callable[[Ints], Floats]
 
 @dataclass(frozen=True, eq=False)
 class IdealGains:
-    """The gains of each query's ideal ranking by rank; rows are sorted by query and rank."""
+    """The gains of each query's ideal ranking by rank. Rows are sorted by query and rank."""
 
     query: Ints
     rank: Ints
@@ -138,14 +138,14 @@ def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
 
 
 def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
-    """Return each grade's gain, the grade (`linear`) or 2^grade − 1 (`exp`); raise `MetricError` if too high."""
+    """Return each grade's gain, the grade (`linear`) or 2^grade − 1 (`exp`), or raise `MetricError` if too high."""
     if gain == "linear":
         return grade
     highest = judgments.once("highest grade", lambda: float(judgments.alternative_grade.max(initial=0.0)))
     if highest > HIGHEST_EXPONENT:
         at = int(np.argmax(judgments.alternative_grade))
         qid = judgments.qid(int(judgments.alternative_query[at]))
-        what = f"the gain 2^grade - 1 takes grades up to {HIGHEST_EXPONENT:g}, found {highest:g}"
+        what = f"the gain 2^grade - 1 supports grades up to {HIGHEST_EXPONENT:g}, found {highest:g}"
         raise MetricError(f"query {qid!r}: {what}; use gain=linear, or smaller grades")
     # There are few distinct grades, and Python's power is identical on every processor.
     distinct, where = np.unique(grade, return_inverse=True)
@@ -158,7 +158,7 @@ def exponential(grade: float) -> float:
 
 
 def share_of(reached: Floats, ideal: Floats) -> Floats:
-    """Compute reached ÷ ideal, capped at 1; a ranking within rounding error of the ideal gets exactly 1."""
+    """Compute reached ÷ ideal, capped at 1. A ranking within rounding error of the ideal gets exactly 1."""
     share = ratio(reached, ideal)
     share[(ideal > 0) & (reached >= ideal * (1 - 1e-15))] = 1.0
     return share

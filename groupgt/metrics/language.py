@@ -1,4 +1,4 @@
-"""The metric language, parsed to `Metric` objects: `name[.convention][(parameter=value, …)][@cutoff]`."""
+"""Parses metrics such as `name[.convention][(parameter=value, …)][@cutoff]` to `Metric` objects."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with its convention, parameters and cutoff; `str` returns canonical text that can be parsed again.
+    """A metric with its convention, parameters and cutoff. `str` returns canonical text that can be parsed again.
 
-    `parameters` contains only values that differ from their defaults, sorted by name. `level` is the grade from which
-    documents are relevant for this metric; without it, the policy decides. `judged_only` is how ir_measures spells the
-    unjudged=drop policy, which applies to all metrics in a request. `passes` is `pass_at` or `pass_all`, and a number
-    of trials: the value is the probability that one of them succeeds, or all.
+    `parameters` contains only values that differ from their defaults, sorted by name. `level` is the lowest relevant
+    grade for this metric. Without it, the policy decides. `judged_only` is how ir_measures spells the unjudged=drop
+    policy, which applies to all metrics in a request. `passes` is `pass_at` or `pass_all`, and a number of trials. The
+    value is the probability that one of them succeeds, or all.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -67,7 +67,7 @@ class Metric:
 
     @property
     def definition(self) -> Definition:
-        """The catalogue entry; raises `MetricError` if the metric is not registered in this process."""
+        """The catalogue entry. Raises `MetricError` if the metric is not registered in this process."""
         definition = definition_of(self.name)
         if definition is None:
             raise not_registered(self.name)
@@ -89,7 +89,7 @@ class Metric:
         return any(self.formula.by_name[name].reads_all for name, _ in self.parameters)
 
     def worth(self, mean: float) -> float:
-        """Return a sort key for means: higher is better, and undefined is lowest."""
+        """Return a sort key for means, where higher is better and undefined is lowest."""
         return -math.inf if math.isnan(mean) else mean if self.higher_is_better else -mean
 
     def valued(self, populations: Populations) -> Bools:
@@ -116,7 +116,7 @@ class Metric:
         return f"{self.name}{shown}{f'({values})' if values else ''}{cutoff}"
 
     def label(self, text: str, convention: str | None) -> str:
-        """Return the name used in tables: the name as requested if it is an alias, otherwise `short`.
+        """Return the name used in tables, which is the name as requested if it is an alias, otherwise `short`.
 
         >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
         ('AP', 'ndcg@10')
@@ -124,7 +124,7 @@ class Metric:
         return self.short(convention) if re.match(rf"{self.name}(?![A-Za-z0-9_-])", text) or not text else text
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
-        """Return one value per query, shape (Q,); callers mask the values of queries without groups."""
+        """Return one value per query, shape (Q,). Callers mask the values of queries without groups."""
         if self.passes is not None:
             what = f"metric {str(self)!r}: expected at least {max(self.passes[1], 2)} trials, found a single run"
             raise MetricError(what)
@@ -152,7 +152,7 @@ def not_registered(name: str) -> MetricError:
 
 
 def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str | None]:
-    """Return a worked example for each metric; metrics with the same cutoff and level share a sheet."""
+    """Return a worked example for each metric. Metrics with the same cutoff and level share a sheet."""
     sheets: dict[tuple[int | Budget | None, float | None], Sheet] = {}
     texts: list[str | None] = []
     for metric in metrics:
@@ -170,13 +170,13 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
     refused = [str(metric) for metric in metrics if not metric.formula.takes_sets]
     raise MetricError(
         f"{', '.join(refused)}: not defined for ground truth with sets of passages needed together "
-        '({"all": [...]}), because a set takes up several ranks, which ideal rankings and counts of relevant '
-        f"documents do not allow for; use {_defined_with_sets()}"
+        '({"all": [...]}), because a set takes up several ranks, and ideal rankings and counts of relevant '
+        f"documents do not support that. Use {_defined_with_sets()}"
     )
 
 
 def _defined_with_sets() -> str:
-    """List the metrics that support sets: those with several conventions first, then by name length."""
+    """List the metrics that support sets, those with several conventions first, then by name length."""
     several: dict[str, list[str]] = {}
     others: list[str] = []
     for definition in sorted(CATALOGUE.values(), key=lambda definition: (len(definition.name), definition.name)):
@@ -194,7 +194,7 @@ def _series(texts: Sequence[str]) -> str:
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
-    """Parse a metric; a name without a convention gets the current one.
+    """Parse a metric. A name without a convention gets the current one.
 
     Raises `MetricError`, with the expected syntax and similar names, if the text is invalid.
 
@@ -219,7 +219,7 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 
 
 def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[int] = ()) -> dict[str, Metric]:
-    """Parse metrics, keyed by text; metrics without a cutoff get one entry per k. Reports all errors together."""
+    """Parse metrics, keyed by text. Metrics without a cutoff get one entry per k. All errors are reported together."""
     faults = Faults()
     if isinstance(ks, str):
         raise MetricError(f"k: expected a whole number or a list of them, found {shown(ks)}{_as_list(ks)}")
@@ -243,7 +243,7 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
 
 
 def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
-    """Return each metric under each convention, without duplicates; see `parse_metrics` for cutoffs."""
+    """Return each metric under each convention, without duplicates. See `parse_metrics` for cutoffs."""
     metrics: dict[Metric, None] = {}
     for convention in conventions:
         metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
@@ -259,12 +259,12 @@ def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Seq
 
 
 def _takes_k(text: str, metric: Metric) -> bool:
-    """Return whether the common cutoffs apply to a metric: it accepts a cutoff and has none of its own."""
+    """Return whether the common cutoffs apply to a metric, because it accepts a cutoff and has none."""
     return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in ALIASES.get(text.lower(), text)
 
 
 def split_names(text: str) -> list[str]:
-    """Split `recall@5,err(max_grade=3),ndcg` at commas outside brackets; bare numbers continue trec_eval's `P.5`.
+    """Split `recall@5,err(max_grade=3),ndcg` at commas outside brackets. Bare numbers continue trec_eval's `P.5`.
 
     >>> split_names("recall@5, nrbp(alpha=0.1, beta=0.2), P.5,10")
     ['recall@5', 'nrbp(alpha=0.1, beta=0.2)', 'P.5', 'P.10']
@@ -304,7 +304,7 @@ def _number_text(value: float | str) -> str:
 
 
 def _common(in_brackets: str) -> tuple[dict[str, str], str | None]:
-    """Split what no formula takes (such as `level`, which ir_measures calls `rel`) from a metric's parameters."""
+    """Separate options that no formula takes (such as `level`, ir_measures' `rel`) from a metric's parameters."""
     common: dict[str, str] = {}
     others: list[str] = []
     for part in in_brackets.split(","):
@@ -323,7 +323,7 @@ def _lacks(metric: str, parameter: str, parameters: Collection[str]) -> str:
 
 
 class _Parser:
-    """A parser for one metric text; every error quotes the full text."""
+    """A parser for one metric text. Every error quotes the full text."""
 
     def __init__(self, text: str, convention: str) -> None:
         self.text = text
@@ -368,7 +368,7 @@ class _Parser:
         return near_names(name, candidates) or "; `groupgt list metrics` lists them all"
 
     def expand(self, text: str) -> str:
-        """Resolve aliases regardless of case; a part that the alias already sets must not be repeated."""
+        """Resolve aliases regardless of case. A part that the alias already sets must not be repeated."""
         trec_eval, ranx, iprec = (pattern.fullmatch(text) for pattern in (IN_TREC_EVAL, _IN_RANX, _IPREC))
         if trec_eval:
             return f"{TREC_EVAL[trec_eval['name'].lower()]}@{trec_eval['k']}"
@@ -417,7 +417,7 @@ class _Parser:
         return chosen
 
     def read_pairs(self, definition: Definition, in_brackets: str | None) -> dict[str, str]:
-        """Split the brackets at commas; raise `MetricError` for a parameter that the metric has in no convention."""
+        """Split the brackets at commas, or raise `MetricError` for a parameter that the metric has in no convention."""
         if in_brackets is not None and not in_brackets.strip():
             raise self.fail("expected parameter=value within the brackets, or no brackets")
         pairs: dict[str, str] = {}
@@ -435,7 +435,7 @@ class _Parser:
         return pairs
 
     def refusal(self, metric: str, name: str, text: str, parameters: Sequence[str]) -> str:
-        """Say that a metric lacks a parameter, and how groupgt writes what the parameter means in ir_measures."""
+        """Say that a metric has no such parameter, and how to write in groupgt what it means in ir_measures."""
         what = _lacks(metric, name, parameters)
         bare = re.sub(r"\s*\([^()]*\)", "", self.text)
         if name == "dcg" and "gain" in parameters:

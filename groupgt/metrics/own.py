@@ -43,11 +43,11 @@ def metric(
     """Register a function over `Hits` as a metric, which can then be used wherever a metric can be named.
 
     The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It sees only
-    the results within the cutoff; `hits.length` counts them. `groupgt.metrics.views` provides tables: `covered_groups`,
-    `relevant_results`, `novel_results`, `group_hits`, `judged_results`; `hits.judgments` is the ground truth. If the
-    function also takes `cut`, it gets k (`cut.k`, one number per query) and the depth at which ideal rankings are cut
-    (`cut.ideal`). Other parameters become parameters of the metric, as in `half_life(h=3)`: each needs a default, its
-    annotation defines the valid values, and numbers are passed as floats.
+    the results within the cutoff, and `hits.length` counts them. `groupgt.metrics.views` provides the tables
+    `covered_groups`, `relevant_results`, `novel_results`, `group_hits` and `judged_results`. `hits.judgments` is the
+    ground truth. If the function also takes `cut`, it gets k (`cut.k`, one number per query) and the depth at which
+    ideal rankings are cut (`cut.ideal`). Other parameters become parameters of the metric, as in `half_life(h=3)`. Each
+    needs a default, its annotation defines the valid values, and numbers are passed as floats.
 
     >>> import numpy as np
     >>> import groupgt
@@ -148,7 +148,7 @@ class Custom:
     takes_cut: bool
 
     def __call__(self, hits: Hits, cut: Cut, **parameters: float | str) -> Floats:
-        """Return metric values, shape (Q,); raise `MetricError` if the function fails or its values are invalid."""
+        """Return metric values, shape (Q,), or raise `MetricError` if the function fails or its values are invalid."""
         keywords: dict[str, Any] = {**parameters, "cut": _fixed(cut)} if self.takes_cut else parameters
         try:
             with users_code():
@@ -222,7 +222,7 @@ def _fixed(table: Table) -> Table:
 
 
 def _facts(definition: Definition) -> tuple[Any, ...]:
-    """Return the properties that must match if a metric is registered again: its texts, and its function or code."""
+    """Return the texts and the function or code of a metric, which must match if it is registered again."""
     formula = definition.formulas[None]
     parameters = [(each.name, each.default, each.expected, each.choices) for each in formula.parameters]
     rest = dataclasses.replace(definition, formulas={})
@@ -230,7 +230,7 @@ def _facts(definition: Definition) -> tuple[Any, ...]:
 
 
 def _code_of(function: Any) -> Any:
-    """Return a key for a function's behavior: its code, defaults and closure, or else the function itself."""
+    """Return a key for a function's behavior, made of its code, defaults and closure, or else the function itself."""
     function = function.function if isinstance(function, Custom) else function
     code = getattr(function, "__code__", None)
     if code is None:

@@ -90,7 +90,7 @@ def redundancy(hits: Hits, cut: Cut) -> Floats:
 
 
 def _share_of_top(count: Ints, cut: Cut) -> Floats:
-    """Return the fraction of the results in top; NaN for an empty ranking."""
+    """Return the fraction of the results in top, or NaN for an empty ranking."""
     share = ratio(count, cut.top)
     share[cut.top == 0] = np.nan
     return share

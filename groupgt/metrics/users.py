@@ -87,7 +87,7 @@ def compat(hits: Hits, cut: Cut, p: float = 0.95, normalize: str = "True") -> Fl
 
 
 def _biased(hits: Hits, cut: Cut, p: float, rows: views.GainRows, highest: float | None = None) -> Floats:
-    """Return (1−p) Σ p^(rank−1), shape (Q,); each term counts grade ÷ `highest` times, if that is given."""
+    """Return (1−p) Σ p^(rank−1), shape (Q,). If `highest` is given, each term is multiplied by grade ÷ `highest`."""
     rows = rows.within(cut)
     terms = ideals.power(p, rows.rank - 1)
     return (1 - p) * total(rows.query, terms if highest is None else rows.gain / highest * terms, hits.size)

@@ -15,7 +15,7 @@ from groupgt.model.populations import Populations
 
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
-    """Return one column per metric, shape (Q,); NaN where a query is undefined or skipped.
+    """Return one column per metric, shape (Q,), with NaN where a query is undefined or skipped.
 
     If lower values are better, queries without results are NaN too. `present` marks queries with results, shape (Q,).
     """
@@ -60,10 +60,10 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
 
 
 def check_harm(labeller: str, metrics: Mapping[str, Metric]) -> None:
-    """Raise `ConfigError` for metrics of harm if results are matched by anything but their ids."""
+    """Raise `ConfigError` for harm metrics unless results are matched by their ids."""
     texts = [text for text, metric in metrics.items() if metric.definition.queries == "harmful"]
     if texts and labeller != "id":
         raise ConfigError(
-            f"{', '.join(texts)}: harmful_ids are ids, but with the {labeller} labeller a harmful passage may come "
-            "back under another id; choose the id labeller, or omit these metrics"
+            f"{', '.join(texts)}: harmful_ids contains ids, but with the {labeller} labeller a harmful passage may be "
+            "returned under another id. Choose the id labeller, or omit these metrics"
         )

@@ -1,4 +1,4 @@
-"""Tables for metrics, made from a run's `Hits`: by result, by group, and by both; each is computed once per `Hits`."""
+"""Tables for metrics, by result, by group, or by both. Each is computed once from a run's `Hits`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class HitRows(Rows):
 
 @dataclass(frozen=True, eq=False)
 class GainRows(Rows):
-    """One row per counted result: `nth` is its number within the query, `gain` its highest grade."""
+    """One row per counted result. `nth` is its number within the query, and `gain` is its highest grade."""
 
     nth: Ints
     gain: Floats
@@ -70,9 +70,9 @@ class GainRows(Rows):
 
 @dataclass(frozen=True, eq=False)
 class CoveredGroups(Rows):
-    """One row per covered group: the rank and grade of its first hit, and the number of the result.
+    """One row per covered group, with the rank and grade of its first hit, and the number of the result.
 
-    `result` numbers the results that cover a new group across the run, from 0; `nth` numbers them per query, from 1.
+    `result` numbers the results that cover a new group across the run, from 0. `nth` numbers them per query, from 1.
     """
 
     group: Ints
@@ -83,7 +83,7 @@ class CoveredGroups(Rows):
 
 @_once
 def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
-    """Return hits of relevant alternatives; with `repeats`, include repeated hits if the policy keeps them."""
+    """Return hits of relevant alternatives. With `repeats`, include repeated hits if the policy keeps them."""
     if repeats and not hits.keep:
         return relevant_hits(hits)
     return _hit_rows(hits, hits.relevant if repeats else hits.relevant & ~hits.repeat)
@@ -104,7 +104,7 @@ def relevant_documents(hits: Hits) -> HitRows:
 
 @_once
 def relevant_results(hits: Hits) -> GainRows:
-    """Return the relevant results, which are the first to hit some relevant alternative."""
+    """Return the relevant results, each of which is the first to hit a relevant alternative."""
     return _results(hits, relevant_hits(hits))
 
 
@@ -127,7 +127,7 @@ def counted_results(hits: Hits) -> GainRows:
 
 @_once
 def judged_results(hits: Hits) -> GainRows:
-    """Return results that are first to hit a judged alternative; `gain`, the highest grade, may be 0 or less."""
+    """Return results that are first to hit a judged alternative. `gain`, the highest grade, may be 0 or negative."""
     return _results(hits, _hit_rows(hits, ~hits.repeat))
 
 
@@ -155,7 +155,7 @@ def covered_groups(hits: Hits) -> CoveredGroups:
 
 @_once
 def novel_results(hits: Hits) -> GainRows:
-    """Return the results that cover a new group; `gain` is the highest grade among the newly covered groups."""
+    """Return the results that cover a new group. `gain` is the highest grade among the newly covered groups."""
     rows = covered_groups(hits)
     starts = np.flatnonzero(changes(rows.query, rows.rank))
     return GainRows(rows.query[starts], rows.rank[starts], rows.nth[starts], np.maximum.reduceat(rows.grade, starts))
@@ -184,7 +184,7 @@ def _results(hits: Hits, rows: HitRows) -> GainRows:
 
 
 def relevant_counts(judgments: Judgments) -> Ints:
-    """Count the relevant alternatives of each query, shape (Q,); a document in two groups counts twice."""
+    """Count the relevant alternatives of each query, shape (Q,). A document in two groups counts twice."""
     return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)
 
 
@@ -194,7 +194,7 @@ def part_of(queries: Ints, query: int) -> slice:
 
 
 def query_key(hits: Hits, query: int) -> Hashable:
-    """Return a key that is equal for runs on the same judgments whose metrics are all the same for a query."""
+    """Return a key for one query. Runs on the same judgments with equal keys have the same metric values for it."""
     part, contents = part_of(hits.query, query), hits.contents
     columns: list[Ints | Floats | Bools] = [hits.rank[part], hits.alternative[part], hits.repeat[part]]
     if contents is not None:
@@ -214,7 +214,7 @@ def changes(column: NDArray[Any], *others: NDArray[Any]) -> Bools:
 
 
 def _first_row(key: Ints, size: int) -> Ints:
-    """Return, for each row, the first row with the same key; keys are below `size`."""
+    """Return, for each row, the first row with the same key. Keys are below `size`."""
     # Assigning backwards leaves the first row of each.
     rows = np.arange(len(key))
     first = np.empty(size, dtype=np.int64)

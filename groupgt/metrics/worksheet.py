@@ -19,7 +19,7 @@ from groupgt.model.hits import Contents, Hits, Judgments
 
 @dataclass(frozen=True)
 class Hit:
-    """A hit of a group: the rank of the result, the hit's number within the group, and the alternative's grade."""
+    """A hit of a group, with the result's rank, the hit's number within the group, and the alternative's grade."""
 
     rank: int
     nth: int
@@ -28,7 +28,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Group:
-    """A group: its weight, the grades of its relevant alternatives, and its hits within the cutoff."""
+    """A group with its weight, the grades of its relevant alternatives, and its hits within the cutoff."""
 
     weight: float
     grades: tuple[float, ...]
@@ -41,7 +41,7 @@ class Group:
 
 
 def _table(view: Callable[[Hits], views.GainRows]) -> cached_property[tuple[tuple[int, float], ...]]:
-    """Build a property for `Sheet`: (rank, grade) for each of the query's results in a view, within the cutoff."""
+    """Build a property for `Sheet` that lists (rank, grade) of the query's results in a view, within the cutoff."""
 
     def pairs(sheet: Sheet) -> tuple[tuple[int, float], ...]:
         table = view(sheet.hits)
@@ -53,9 +53,9 @@ def _table(view: Callable[[Hits], views.GainRows]) -> cached_property[tuple[tupl
 
 @dataclass(frozen=True)
 class Sheet:
-    """The data of one query, cut at `top` results; `k` is the value of k in formulas.
+    """The data of one query, cut at `top` results. `k` is the value of k in formulas.
 
-    `ideal` is the depth at which ideal rankings are cut, or None if they are not; with `no_cut`, they are not even cut
+    `ideal` is the depth at which ideal rankings are cut, or None if they are not. With `no_cut`, they are not even cut
     at the length of the list. Result tables contain (rank, grade) pairs. Values are computed only when used.
     """
 
@@ -97,13 +97,13 @@ class Sheet:
 
     @cached_property
     def documents(self) -> int:
-        """The number of distinct relevant documents hit; a single result may hit several."""
+        """The number of distinct relevant documents hit. A single result may hit several."""
         rows = views.relevant_hits(self.hits)
         return len(np.unique(rows.document[(rows.query == self.query) & (rows.rank <= self.top)]))
 
     @cached_property
     def contents(self) -> Mapping[str, Sequence[float]]:
-        """The text scores of the results, by measure; available only to metrics that use texts."""
+        """The text scores of the results, by measure. They are available only to metrics that use texts."""
         contents = cast(Contents, self.hits.contents)
         chosen = (contents.query == self.query) & (contents.rank <= self.top)
         return {name: column[chosen].tolist() for name, column in contents.scores.items()}
@@ -151,7 +151,7 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
 
 
 def number(value: float | str) -> str:
-    """Format a number with up to 12 digits; text stays as it is.
+    """Format a number with up to 12 digits. Text stays as it is.
 
     >>> number(2.0), number(0.1), number(-0.5)
     ('2', '0.1', '(-0.5)')

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from groupgt.comparison.systems import Systems
-from groupgt.evaluation.misses import Failures
+from groupgt.evaluation.misses import Failures, Place
 from groupgt.experiment.outcome import Against
 from groupgt.metrics import views
 from groupgt.render.document import Folded, Foot
@@ -85,11 +85,9 @@ def _missing(
     for group in failures.groups_of(query):
         if subject is not None:
             place = group.places[subject]
-            former = group.places[than].rank if than else 0
             if place.is_covered:
                 continue
-            where = f"rank {place.rank:,}" if place.rank else "not retrieved"
-            where += f", was {former:,}" if former else ""
+            where = _where(place, group.places[than] if than else None)
         else:
             if any(place.is_covered for place in group.places.values()):
                 continue
@@ -99,6 +97,15 @@ def _missing(
             where = f"best rank {min(ranks):,}{of}" if ranks else nowhere
         some, more = group.alternatives[:2], " or …" if len(group.alternatives) > 2 else ""
         yield " or ".join(_named(systems, name) for name in some) + more, where
+
+
+def _where(place: Place, former: Place | None) -> str:
+    """Describe where a system covers a group, and where it did before."""
+    if place.trials > 1:
+        was = "" if former is None else f", was {former.covered:,} of {former.trials:,}"
+        return f"covered in {place.covered:,} of {place.trials:,} trials{was}"
+    was = "" if former is None or not former.rank else f", was {former.rank:,}"
+    return (f"rank {place.rank:,}" if place.rank else "not retrieved") + was
 
 
 def _named(systems: Systems, name: str) -> str:

@@ -26,6 +26,8 @@ from groupgt.model.validity import number_of
 from groupgt.runtime import pl
 from groupgt.store.files import write_text
 
+# AutoRAG sums in a different order, so means may differ by a few bits.
+SLACK = 1e-9
 METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
 # Ground truth that AutoRAG's policy refuses, and the note to print if it must be allowed.
 ALLOWANCES = {
@@ -96,7 +98,7 @@ def experiment_text(contents: Project, beside: Path) -> str:
 
 
 def stored_means(contents: Project) -> dict[str, dict[str, float]]:
-    """Return the means stored by AutoRAG; raise `DataError` if a table contradicts its summary.csv."""
+    """Return the means stored by AutoRAG, or raise `DataError` if a table contradicts its summary.csv."""
     faults = Faults()
     means: dict[str, dict[str, float]] = {}
     for system, table in contents.tables.items():
@@ -110,7 +112,7 @@ def stored_means(contents: Project) -> dict[str, dict[str, float]]:
 
 
 def survey(project: Path) -> Project:
-    """Read all relevant files of a project; raise `ConfigError` or `DataError` with all errors."""
+    """Read all relevant files of a project, or raise `ConfigError` or `DataError` with all errors."""
     folder, faults, left = project.resolve(), Faults(), list[str]()
     file = Path("data", "qa.parquet")
     if not (folder / file).is_file():
@@ -118,10 +120,8 @@ def survey(project: Path) -> Project:
         way = f"its project is {near}" if near else "name the folder that was AutoRAG's --project_dir"
         raise ConfigError(f"{project}: expected an AutoRAG project, found no {file.as_posix()} in it; {way}")
     truth, rules = GroundTruth.of({}), dict[str, str]()
-    try:
+    with faults.merging():
         truth, rules = _read_truth(folder / file)
-    except DataError as error:
-        faults.merge(error)
     tables = _tables(folder, truth.qids, left, faults)
     faults.stop(DataError)
     if not tables:
@@ -136,7 +136,7 @@ def survey(project: Path) -> Project:
 
 
 def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
-    """Read ground truth under AutoRAG's policy; also return any rules needed besides that policy."""
+    """Read ground truth under AutoRAG's policy, and return any rules needed besides that policy."""
     reading = Reading.of(truth_format="autorag", policy="autorag")
     try:
         return reading.truth(path), {}
@@ -146,25 +146,23 @@ def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
 
 
 def _tables(folder: Path, qids: list[str], left: list[str], faults: Faults) -> list[_Table]:
-    """Read the tables with retrieved ids, in numeric order; the copy of a node's best table is skipped."""
+    """Read the tables with retrieved ids, in numeric order, and skip the copy of a node's best table."""
     tables: list[_Table] = []
     paths = [path for path in folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
         where, rows = path.relative_to(folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
-        try:
+        with faults.merging():
             if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
                 left.append(f"{where}: a copy of the best table of another node")
             elif set(NESTED) & set(parquet.names_of(Source.at(path))):
                 tables.append(_table(path, rows.get(path.name, {}), qids))
             else:
                 left.append(f"{where}: it contains no retrieved ids")
-        except DataError as error:
-            faults.merge(error)
     return tables
 
 
 def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
-    """Read a node's summary.csv into rows by file name; empty if a trial was stopped before writing it."""
+    """Read a node's summary.csv into rows by file name, or return nothing if a trial stopped before writing it."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return {row["filename"]: row for row in csv.DictReader(file, restkey="", restval="")}
@@ -198,7 +196,7 @@ def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
 
 
 def _params(text: str) -> dict[str, str]:
-    """Parse module parameters without executing them; dates and other calls are reduced to their arguments."""
+    """Parse module parameters without executing them. Dates and other calls are reduced to their arguments."""
     for plain in (text, re.sub(r"\b[\w.]+\(([^()]*)\)", r"'\1'", text)):
         with contextlib.suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             return {str(key): str(value) for key, value in dict(ast.literal_eval(plain)).items()}
@@ -251,10 +249,6 @@ def _quoted(text: str) -> str:
 def _comment(text: str) -> str:
     plain = "".join(char if char.isprintable() else " " for char in text)
     return f"# {textwrap.shorten(plain, 400, placeholder=' …')}"
-
-
-# AutoRAG sums in a different order, so means may differ by a few bits.
-SLACK = 1e-9
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Unpack
 
 from typing_extensions import Doc
 
-from groupgt.comparison.correlation import FEWEST, Correlation, Side, correlation_of, side_of
+from groupgt.comparison.correlation import FEWEST, Correlation, correlation_of, side_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError
@@ -63,11 +63,14 @@ def correlate(
             whose = "two metrics of one ground truth" if second is None else "one metric for both ground truths"
             raise ConfigError(f"metrics: expected {whose}, found {len(texts)}")
         sides = _measured(first, second, runs, texts, options)
-    return correlation_of(*sides, settings)
+    one, two = (side_of(*side) for side in sides)
+    return correlation_of(one, two, settings)
 
 
-def _measured(first: Any, second: Any, runs: Any, texts: Sequence[str | Metric], options: Any) -> tuple[Side, Side]:
-    """Evaluate the runs under one or both ground truths."""
+def _measured(
+    first: Any, second: Any, runs: Any, texts: Sequence[str | Metric], options: Any
+) -> list[tuple[Systems, str, str]]:
+    """Evaluate the runs under one or both ground truths; return the table, the metric and the title of each side."""
     request = Request.of(texts, **options)
     named = named_runs(runs, least=FEWEST)
     tables = [
@@ -76,19 +79,17 @@ def _measured(first: Any, second: Any, runs: Any, texts: Sequence[str | Metric],
         if truth is not None
     ]
     if second is None:
-        first_text, second_text = tables[0].metrics
-        return side_of(tables[0], first_text, first_text), side_of(tables[0], second_text, second_text)
+        return [(tables[0], text, text) for text in tables[0].metrics]
     names = [Path(each).name if isinstance(each, (str, os.PathLike)) else "" for each in (first, second)]
     if not all(names) or names[0] == names[1]:
         names = ["first", "second"]
-    one, two = (side_of(table, table.primary, name) for table, name in zip(tables, names))
-    return one, two
+    return [(table, table.primary, name) for table, name in zip(tables, names)]
 
 
 def _stored(
     first: Any, second: Any, texts: Sequence[str | Metric], dataset: str | None, options: Mapping[str, Any]
-) -> tuple[Side, Side]:
-    """Return the sides of one or two result folders or comparisons."""
+) -> list[tuple[Systems, str, str]]:
+    """Return the table, the metric and the title of each side, from one or two result folders or comparisons."""
     if options:
         raise ConfigError(f"{', '.join(options)}: needs ground truth and runs, because stored values cannot be changed")
     tables = [_table(each, dataset) for each in ((first,) if second is None else (first, second))]
@@ -96,17 +97,14 @@ def _stored(
         if len(texts) != 2:
             raise ConfigError(f"metrics: expected two metrics of {tables[0][0]}, found {len(texts)}")
         (_, table) = tables[0]
-        names = [_text_in(table, str(text)) for text in texts]
-        one, two = (side_of(table, name, name) for name in names)
-        return one, two
+        return [(table, name, name) for name in (_text_in(table, str(text)) for text in texts)]
     if len(texts) > 1:
         raise ConfigError(f"metrics: expected one metric for both sides, found {len(texts)}")
     chosen = [_text_in(table, str(texts[0])) if texts else table.primary for _, table in tables]
     labels = [label for label, _ in tables]
     if labels[0] == labels[1] and not isinstance(first, Systems):
         labels = [str(first), str(second)]
-    one, two = (side_of(table, text, label) for label, (_, table), text in zip(labels, tables, chosen))
-    return one, two
+    return [(table, text, label) for label, (_, table), text in zip(labels, tables, chosen)]
 
 
 def _table(source: Any, dataset: str | None) -> tuple[str, Systems]:

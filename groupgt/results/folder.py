@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.engines.order import Direction
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names, refuse
 from groupgt.evaluation.reading import Reading, read_run
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
@@ -43,7 +43,7 @@ AGAIN = "run the experiment again with this version"
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Metric values for one system; `values[text]` has shape (Q,) and is NaN for queries that are not evaluated.
+    """Metric values for one system. `values[text]` has shape (Q,) and is NaN for queries that are not evaluated.
 
     `origin` is the result folder and the system's name in that folder.
     """
@@ -59,8 +59,7 @@ class ResultFolder:
     """A result folder with its manifest, metric values, ground truth and runs.
 
     `dataset` and `chosen` are the data set and systems to measure again. Files stored elsewhere (a corpus or labeller
-    files) are looked up next to the experiment file, in `home` or at the path recorded in the folder. They are used
-    only if unchanged.
+    files) are used only if unchanged; they are next to the experiment file, in `home` or at the recorded path.
     """
 
     path: Path
@@ -71,14 +70,14 @@ class ResultFolder:
 
     @classmethod
     def read(cls, path: Path) -> ResultFolder:
-        """Read a folder and its metric values; raise `DataError`."""
+        """Read a folder and its metric values, or raise `DataError`."""
         folder = cls(path, Manifest.at(path))
         _ = folder.systems
         return folder
 
     @classmethod
     def opened(cls, path: Path, dataset: str | None = None, systems: Sequence[str] = ()) -> ResultFolder:
-        """Open one data set, and some or all of its systems, in the newest result folder at a path.
+        """Open one data set, with all or selected systems, in the newest result folder at a path.
 
         Raises `DataError` or `ConfigError`.
         """
@@ -92,15 +91,9 @@ class ResultFolder:
             near = near_names(name, datasets)
             raise ConfigError(f"--dataset: expected {' or '.join(datasets)}, found {name!r}{near}")
         there = list(manifest.counts[name])
-        faults = Faults()
-        for system in systems:
-            if system not in there:
-                near = near_names(system, there)
-                faults.add("--system", f"{system!r} is not in {folder}{near}; it has {', '.join(there)}")
-        faults.stop(ConfigError)
+        unknown = [f"{each!r} is not in {folder}{near_names(each, there)}" for each in systems if each not in there]
+        refuse((("--system", f"{what}; it has {', '.join(there)}") for what in unknown), ConfigError)
         return cls(folder, manifest, name, list(systems) or there)
-
-    # --- Contents of its manifest.
 
     @property
     def stamp(self) -> str:
@@ -135,8 +128,7 @@ class ResultFolder:
     @property
     def primary(self) -> str | None:
         """The metric used to sort tables and to choose the best system."""
-        primary: str | None = self.config["evaluate"].get("primary")
-        return primary
+        return cast("str | None", self.config["evaluate"].get("primary"))
 
     @property
     def compare(self) -> dict[str, Any]:
@@ -169,8 +161,7 @@ class ResultFolder:
     @property
     def tokenizer(self) -> str | None:
         """The tokenizer of the run."""
-        tokenizer: str | None = self.config["evaluate"].get("tokenizer")
-        return tokenizer
+        return cast("str | None", self.config["evaluate"].get("tokenizer"))
 
     def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
         """Return the median latencies of systems on a data set, all of the same kind; raise `DataError`."""
@@ -187,8 +178,6 @@ class ResultFolder:
     def _from_timings(self, key: str) -> Any:
         return json.loads((self.path / "timings.json").read_text(encoding="utf-8"))[key]
 
-    # --- Its values.
-
     @cached_property
     def metrics(self) -> dict[str, Metric]:
         """The metrics of the run by name."""
@@ -196,7 +185,7 @@ class ResultFolder:
 
     @cached_property
     def systems(self) -> dict[str, dict[str, Scored]]:
-        """Metric values by data set and system, in table order; raises `DataError`."""
+        """Metric values by data set and system, in table order. Raises `DataError`."""
         try:
             _, metrics = self.policy, self.metrics
         except GroupgtError as error:
@@ -242,25 +231,23 @@ class ResultFolder:
 
     @cached_property
     def paths(self) -> list[Path]:
-        """The paths of the results of all chosen systems; raises `DataError` if any were not saved."""
+        """The paths of the results of all chosen systems. Raises `DataError` if any were not saved."""
         faults = Faults()
         paths = []
         for name in self.chosen:
-            try:
+            with faults.merging():
                 paths.append(self.path_of(name))
-            except DataError as error:
-                faults.merge(error)
         faults.stop()
         return paths
 
     @property
     def runs(self) -> list[tuple[str, Any]]:
-        """The (name, run) pairs of all chosen systems; raises `DataError` if any of their results were not saved."""
+        """The (name, run) pairs of all chosen systems. Raises `DataError` if any of their results were not saved."""
         _ = self.paths
         return [(name, self.run_of(name)) for name in self.chosen]
 
     def path_of(self, system: str) -> Path:
-        """Return the path of a system's results; raise `DataError` if they were not saved."""
+        """Return the path of a system's results, or raise `DataError` if they were not saved."""
         path = self.kept_run(system) or self.original_run(system)
         if path is None:
             raise DataError(f"{self.path}: does not contain the run of {system!r}; {AGAIN}")
@@ -315,7 +302,7 @@ class ResultFolder:
         return None if written is None else self._unchanged(written)
 
     def labeller(self, *, allow_code: bool) -> Labeller:
-        """Return the labeller of the run; raise `DataError` if one of its files is missing or has changed.
+        """Return the labeller of the run, or raise `DataError` if one of its files is missing or has changed.
 
         Only verdicts that are not in the cache are computed again.
         """
@@ -327,23 +314,20 @@ class ResultFolder:
         faults = Faults()
         for name in paths_of(find("labeller", spec["use"]).options, options):
             if self._unchanged(options[name]) is None:
-                faults.add(
-                    str(self.path),
-                    f"the {spec['use']} labeller read {options[name]}, which is missing or has changed; name it "
-                    "and its files with --labeller and --with, or run the experiment again",
-                )
+                what = f"the {spec['use']} labeller read {options[name]}, which is missing or has changed"
+                way = "name it and its files with --labeller and --with, or run the experiment again"
+                faults.add(str(self.path), f"{what}; {way}")
         faults.stop()
         if spec.get("version"):
             options["version"] = spec["version"]
-        cache = self.config.get("cache")
-        judged = None
+        cache, judged = self.config.get("cache"), None
         if self._home is not None and isinstance(cache, str):
             judged = VerdictStore(self._home / cache / "verdicts", reuse=True)
         sources = Sources(self.corpus, self._home or Path(), allow_code=allow_code, judged=judged)
         return labeller_of({"use": spec["use"], "with": options}, sources)
 
     def _unchanged(self, written: str) -> Path | None:
-        """Return the path of a file named in the experiment file; None if it is missing or has changed."""
+        """Return the path of a file named in the experiment file, or None if it is missing or has changed."""
         digest = self.manifest.files.get(written)
         if self._home is None or digest is None:
             return None
@@ -362,14 +346,10 @@ class ResultFolder:
         return (self.path / experiment).parent.resolve() if isinstance(experiment, str) else None
 
 
-# --- Finding folders.
-
-
 def folders_of(paths: Sequence[Path]) -> list[Path]:
     """Find result folders: each path may be a result folder or an experiment's folder (all runs, oldest first).
 
-    A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path contains no result
-    folder.
+    A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path leads to none.
     """
     faults = Faults()
     folders: list[Path] = []
@@ -409,13 +389,11 @@ def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[
 
 
 def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
-    """Read result folders; raise `DataError` with the errors in all of them."""
+    """Read result folders, or raise `DataError` with the errors in all of them."""
     faults = Faults()
     folders: list[ResultFolder] = []
     for path in paths:
-        try:
+        with faults.merging():
             folders.append(ResultFolder.read(path))
-        except GroupgtError as error:
-            faults.merge(error)
     faults.stop()
     return folders

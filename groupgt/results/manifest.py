@@ -16,11 +16,7 @@ from groupgt.store.stamped import LAST
 
 @dataclass(frozen=True)
 class Manifest:
-    """Contents of manifest.json, which records everything that affects the results.
-
-    They include versions, file digests, the seed, ground truth digests, the resolved configuration and systems, and the
-    counts for each data set and system.
-    """
+    """Contents of manifest.json: everything that affects the results, and counts for each data set and system."""
 
     groupgt: str
     python: str
@@ -44,7 +40,7 @@ class Manifest:
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:
-        """Read the manifest of a result folder; raise `DataError` if it is invalid."""
+        """Read the manifest of a result folder, or raise `DataError` if it is invalid."""
         file = folder / LAST
         try:
             written = json.loads(file.read_text(encoding="utf-8"))

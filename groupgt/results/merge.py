@@ -1,4 +1,4 @@
-"""Compare results in folders: several folders, the data sets of one, or the history of an experiment."""
+"""Compare results in several folders, the data sets of one folder, or the history of an experiment."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ from groupgt.render.tables import Grid, counted, shortlist
 from groupgt.results.folder import ResultFolder, Scored, order_of
 from groupgt.store.stamped import age_of, has_stamp
 
-# --- Several folders as one comparison.
-
 # Maximum number of queries in an error.
 NAMED = 3
 OTHER_QUERIES = "its queries differ from the queries of the first folder, although the ground truth is the same"
@@ -49,11 +47,10 @@ def merged(
 ) -> dict[str, Comparison]:
     """Return one comparison per data set over the systems in all folders, using the given metrics or all common ones.
 
-    Systems are compared on all of these metrics, or only on those in `compared`.
-    Results are measured again, so that a comparison has everything that the run had. If that is not possible, it has
-    the stored values, and its population says what is missing. A system that occurs in several folders is marked with
-    the folder name, unless its values are identical. Raises `DataError` if ground truth, convention, labeller or policy
-    differ, since values are then not comparable.
+    Systems are compared on all of these metrics, or only on those in `compared`. Results are measured again; if that is
+    not possible, the comparison has the stored values, and its population says what is missing. A system with other
+    values in another folder is marked with the folder name. Raises `DataError` if ground truth, convention, labeller or
+    policy differ, since values are then not comparable.
     """
     _check(folders)
     comparisons: dict[str, Comparison] = {}
@@ -75,10 +72,8 @@ def merged(
             raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near}")
         if chosen not in names:
             chosen = versions.get(chosen, "")
-        footer = [
-            f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
-            for folder in holders
-        ]
+        held = ((folder.path, counted(len(folder.systems[dataset]), "system")) for folder in holders)
+        footer = [f"dataset {dataset}: {path} ({count})" for path, count in held]
         footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {first.convention}")
         footer.append(f"policy {manifest.policy}")
         warned = [text for folder in holders for text in (folder.manifest.warnings or {}).get(dataset, ())]
@@ -108,7 +103,7 @@ def merged(
 
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
-    """Return the comparison settings of the experiments; if they differ, warn and use the first value."""
+    """Return the comparison settings of the experiments. If they differ, warn and use the first value."""
     compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
@@ -123,7 +118,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
 
 
 def compared_metrics(folders: Sequence[ResultFolder]) -> list[str]:
-    """Return the metrics that every experiment compared; empty if none of them named any."""
+    """Return the metrics that every experiment compared, or nothing if no experiment named any."""
     named = [folder.compare.get("metrics", []) for folder in folders]
     lists = [[parse_metric(text, folders[0].convention) for text in texts] for texts in named if texts]
     return [str(metric) for metric in lists[0] if all(metric in metrics for metrics in lists)] if lists else []
@@ -160,10 +155,8 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
                 yield what, f"the {what} is {mine}, but {theirs} in {other.path}; {way}"
         return
     if changes := _changed_truth(replace(folder, dataset=dataset), replace(other, dataset=dataset)):
-        yield (
-            "ground truth",
-            f"the ground truth of data set {dataset!r} differs from that in {other.path} {changes}; {same}",
-        )
+        what = f"the ground truth of data set {dataset!r} differs from that in {other.path} {changes}"
+        yield "ground truth", f"{what}; {same}"
     (_, files), (_, other_files) = _labeller_of(folder, dataset), _labeller_of(other, dataset)
     for name, (path, digest) in files.items():
         if name in other_files and digest != other_files[name][1]:
@@ -172,7 +165,7 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
 
 
 def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
-    """Describe the queries in which two folders differ in ground truth; empty if they are the same."""
+    """Describe the queries in which two folders differ in ground truth, if any."""
     digests = [each.manifest.ground_truth[each.dataset] for each in (folder, other)]
     if digests[0] == digests[1]:
         return ""
@@ -181,12 +174,8 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
     except GroupgtError:
         return f"(digest {digests[0][:12]}, there {digests[1][:12]})"
     changes = Changes.of(truth, other_truth)
-    kinds = {
-        "with different text": changes.reworded,
-        "with different judgments": changes.judged,
-        "added": changes.added,
-        "left out": changes.gone,
-    }
+    kinds = {"with different text": changes.reworded, "with different judgments": changes.judged}
+    kinds |= {"added": changes.added, "left out": changes.gone}
     parts = [f"{len(qids):,} {kind} ({shortlist(qids, NAMED)})" for kind, qids in kinds.items() if qids]
     count, total = sum(map(len, kinds.values())), len(truth) + len(changes.gone)
     return f"in {count:,} of {counted(total, 'query')}: {', '.join(parts)}" if parts else ""
@@ -199,9 +188,8 @@ def _apart(policy: str, other: str) -> tuple[str, str]:
     ('missing=zero', 'missing=skip')
     """
     mine, theirs = policy.split(", "), other.split(", ")
-    return ", ".join(each for each in mine if each not in theirs), ", ".join(
-        each for each in theirs if each not in mine
-    )
+    one, two = ([each for each in mine if each not in theirs], [each for each in theirs if each not in mine])
+    return ", ".join(one), ", ".join(two)
 
 
 def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str, tuple[str, str]]]:
@@ -265,7 +253,7 @@ AS_STORED = (
 
 
 def why_stored(table: Comparison) -> str:
-    """Return why a comparison contains only stored values; empty if it was measured again."""
+    """Return why a comparison contains only stored values, or an empty string if it was measured again."""
     return next((text.removeprefix(AS_STORED) for text in table.population if text.startswith(AS_STORED)), "")
 
 
@@ -281,8 +269,9 @@ def _measured_again(
     runs = {name: (folders[each.origin[0]], each.origin[1]) for name, each in scored.items()}
     try:
         evaluations = _evaluations(metrics, first, runs)
-        text_of = {metric: text for text, metric in next(iter(evaluations.values())).metrics.items()}
-        order = order_of(next(iter(evaluations.values())).truth.qids, table.qids, f"{first.path}: {OTHER_QUERIES}")
+        one = next(iter(evaluations.values()))
+        text_of = {metric: text for text, metric in one.metrics.items()}
+        order = order_of(one.truth.qids, table.qids, f"{first.path}: {OTHER_QUERIES}")
         for name, evaluation in evaluations.items():
             for text, column in table.values[name].items():
                 again = evaluation.values[text_of[table.metrics[text]]][order]
@@ -322,7 +311,7 @@ def _evaluations(
 
 
 def _request(folder: ResultFolder, metrics: Sequence[str], scores: Mapping[str, Direction]) -> Request:
-    """Build the request used to measure the folder's runs; raise an error if files changed or user code is needed."""
+    """Build the request to measure the folder's runs, or raise an error if files changed or user code is needed."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
     lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)
@@ -338,9 +327,6 @@ def _request(folder: ResultFolder, metrics: Sequence[str], scores: Mapping[str, 
         corpus=lengths.texts or None,
         scores=scores,
     )
-
-
-# --- The data sets of one folder against each other.
 
 
 def across_in(
@@ -381,24 +367,20 @@ def across_in(
     )
 
 
-# --- One experiment's history.
-
 HEADERS = ("run", "groupgt", "systems", "queries", "best")
 CHANGE = ("change", "p", "note")
 
 
 def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
-    """Return one table per data set with one row per run, oldest first: the best system and its change.
+    """Return one table per data set, with each run's best system and its change, oldest run first.
 
     The metric defaults to the primary one. A change is tested (without correcting p) if the previous run used the same
     ground truth and policy; otherwise a note explains the difference. Raises `ConfigError` if no run has the metric.
     """
     for folder in folders:
         if not has_stamp(folder.path):
-            raise ConfigError(
-                f"{folder.path}: expected the original folder name, which is its time; "
-                "its position in the history is unknown"
-            )
+            what = "expected the original folder name, which is its time"
+            raise ConfigError(f"{folder.path}: {what}; its position in the history is unknown")
     by_age = sorted(folders, key=lambda folder: age_of(folder.path))
     return {dataset: _history(by_age, dataset, settings, metric) for dataset in _datasets(folders)}
 
@@ -431,10 +413,7 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, r
 
 
 def _change(
-    before: tuple[ResultFolder, Floats],
-    after: tuple[ResultFolder, Floats],
-    dataset: str,
-    settings: Settings,
+    before: tuple[ResultFolder, Floats], after: tuple[ResultFolder, Floats], dataset: str, settings: Settings
 ) -> list[Any]:
     """Return the change since the previous run, its p-value, and a reason if the runs are not comparable."""
     (folder_before, values_before), (folder_after, values_after) = before, after
@@ -443,7 +422,6 @@ def _change(
             return [None, None, f"other {what}"]
     # Skip CIs for a thousand runs, which are slow and not shown.
     difference = values_after - values_before
-    deltas = difference[~np.isnan(difference)]
-    delta = mean_of(difference)
+    deltas, delta = difference[~np.isnan(difference)], mean_of(difference)
     p_value = p_values(settings.test, deltas[:, np.newaxis], settings.resamples, settings.seed)[0]
     return [0.0 if math.fabs(delta) < SLACK else delta, float(p_value), ""]

@@ -21,17 +21,15 @@ TEXT_COLUMNS = ("dataset", "run", "qid")
 
 
 def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
-    """Return the file name and its columns, with metric values as numbers; raise `DataError`."""
+    """Return the file name and its columns, with metric values as numbers, or raise `DataError`."""
     for ending, read in ((".parquet", _of_parquet), (".csv", _of_csv)):
         file = folder / f"per_query{ending}"
         if file.is_file():
             columns = read(Source.at(file), list(metrics))
             break
     else:
-        raise DataError(
-            f"{folder}: expected per_query.csv or per_query.parquet, found neither; "
-            "add csv or parquet to output.formats of the experiment"
-        )
+        expected = "expected per_query.csv or per_query.parquet, found neither"
+        raise DataError(f"{folder}: {expected}; add csv or parquet to output.formats of the experiment")
     title, faults = str(file), Faults()
     # Values that no evaluation can have written.
     for name in TEXT_COLUMNS:
@@ -67,8 +65,7 @@ def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
 def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
     frame = read_table(source)
     names = [*TEXT_COLUMNS, *metrics]
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
+    if missing := [name for name in names if name not in frame.columns]:
         raise DataError(f"{source.path}: expected the columns {', '.join(missing)}, found {', '.join(frame.columns)}")
     for name in names:
         kind, expected = frame.schema[name], "numbers" if name in metrics else "text"

@@ -67,7 +67,7 @@ def former_of(folder: ResultFolder, dataset: str, experiment: Experiment) -> For
 
 
 def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
-    """Explain how the previous policy, labeller or tokenizer differs from the current one; empty if they match."""
+    """Explain how the previous policy, labeller or tokenizer differs from the current one, if it does."""
     evaluate = experiment.as_written["evaluate"]
     for what, now, then in (
         ("policy", str(experiment.policy), folder.manifest.policy),

@@ -28,7 +28,7 @@ from groupgt.store.stamped import Writer, text_file, write_stamped
 
 
 def write_results(outcome: Outcome, parent: Path, presented: Mapping[str, Writer]) -> Path:
-    """Write `<parent>/<time>-<digest>/` atomically and return its path; `presented` adds files by name."""
+    """Write `<parent>/<time>-<digest>/` atomically and return its path. `presented` adds files by name."""
     formats = outcome.experiment.config.output.formats
     writers = {**presented, **_runs(outcome, all_of_them="runs" in formats)}
     if "csv" in formats:
@@ -97,8 +97,7 @@ def per_query_grid(outcome: Outcome) -> Grid:
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
     """Return writers for all results and ground truth, so that `folder` can measure them again.
 
-    Results that are streamed, or that contain more than ids and scores, are saved only if `all_of_them` is set. So are
-    qrels, which are for other tools.
+    Streamed results, results with more than ids and scores, and qrels are saved only if `all_of_them` is set.
     """
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
@@ -121,7 +120,7 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     """Return a writer for a run, in TREC format if possible and in JSON Lines otherwise.
 
-    TREC format cannot store unusual ids or search call numbers, and would sort a list by its scores; results without
+    TREC format cannot store unusual ids or search call numbers, and would sort a list by its scores. Results without
     any scores get scores from their ranks.
     """
     evaluation = outcome.evaluations[dataset][system]

@@ -1,4 +1,4 @@
-"""Base classes for retrievers: the interface, its inputs, and validation of rankings."""
+"""Defines the interface of retrievers and its inputs, and validates rankings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Timeout = Annotated[float, Called("seconds"), Gt(0), Le(86_400), Doc("Seconds to
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """The documents that a retriever searches: ids and texts, in corpus order."""
+    """The ids and texts of the documents that a retriever searches, in corpus order."""
 
     ids: list[str]
     texts: list[str]
@@ -53,7 +53,7 @@ class Corpus:
         return len(self.ids)
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """Return the cached result of `make`, so that systems can share, for example, the words of the corpus."""
+        """Return the cached result of `make`, such as the words of the corpus, which systems can share."""
         if key not in self.made:
             self.made[key] = make()
         value: T = self.made[key]
@@ -124,7 +124,7 @@ def as_json(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed.
+    """The inputs of a retriever, which are the corpus, the ids of all queries in file order, and the random seed.
 
     `folder` is the folder of the experiment file. Lower scores are better if they are `ascending` (distances).
     """
@@ -171,12 +171,12 @@ class Options:
 
 
 class Retriever(Protocol):
-    """The interface of retrievers: one method that returns a ranking per query, best result first.
+    """The interface of retrievers. Its one method returns a ranking per query, best result first.
 
     A ranking contains `(id, score)` pairs, mappings with these keys, or only ids. Results without ids are mappings with
-    the key `text`. `{"results": ranking, "cost": 0.002}` also states the cost of a query, in any unit. A retriever that
-    makes several calls per batch may set `spent` to the duration of each call in the last batch, in milliseconds. If it
-    has a `close` method, groupgt calls it at the end. If its options have a field `send: Send`, `queries.columns`
+    the key `text`. `{"results": ranking, "cost": 0.002}` also reports the cost of a query, in any unit. A retriever
+    that makes several calls per batch may set `spent` to the duration of each call in the last batch, in milliseconds.
+    If it has a `close` method, groupgt calls it at the end. If its options have a field `send: Send`, `queries.columns`
     contains these columns, with one value per query.
     """
 
@@ -222,7 +222,7 @@ class Answers:
     """The results of one system for every query, best first, with scores if all results have one.
 
     `excluded` counts results that were removed because the ground truth excludes them. Results without ids have
-    `texts`, and ids that only number them. `costs` has the cost of each query that has one.
+    `texts`, and their ids are only numbers. `costs` has the cost of each query that has one.
     """
 
     ids: dict[str, list[str]]
@@ -236,11 +236,11 @@ class Answers:
 class RetrieverPlugin(Plugin):
     """A plug-in for one `use:` value: the `options` that it accepts and the function that builds systems.
 
-    `build` creates a retriever from a `Setting` and options, and `fuse` combines results of other systems. With
-    neither, results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if
-    results come from a service and may change, `cheap` if the retriever runs in this process and queries may be
-    repeated to measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its
-    options. `note` is shown next to the name.
+    `build` creates a retriever from a `Setting` and options, and `fuse` combines results of other systems. Without
+    either, results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if
+    results come from a service and may change, `cheap` if it runs in this process and its queries may be repeated to
+    measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its options.
+    `note` is shown next to the name.
     """
 
     options: type[Options] = Options
@@ -255,7 +255,7 @@ class RetrieverPlugin(Plugin):
 
     @property
     def is_foreign(self) -> bool:
-        """True for services and third-party code, which are queried on each run because changes go undetected."""
+        """True for services and third-party code, which are queried on each run because they may change unnoticed."""
         return self.live or self.runs_code or self.name not in ours("retriever")
 
     @property
@@ -283,7 +283,7 @@ def as_list(value: Any) -> Any:
 
 
 def is_reply(value: Any) -> bool:
-    """Return whether a value is `{"results": ranking}` and not `{id: score}`."""
+    """Return whether a value is `{"results": ranking}`, not `{id: score}`."""
     return isinstance(value, Mapping) and not isinstance(value.get("results", 0), (int, float))
 
 
@@ -364,9 +364,9 @@ def _is_text(result: Any) -> bool:
 def warn_of_doubts(
     name: str, answers: Answers, k: int, corpus_ids: Collection[str] | None = None, *, counted: bool = True
 ) -> None:
-    """Warn about systems that return too few results, and about ids that the corpus lacks.
+    """Warn about systems that return too few results, and about ids that are not in the corpus.
 
-    The number of results is checked only if `counted` is True, which it is not for built-in retrievers.
+    The number of results is checked only if `counted` is True. It is False for built-in retrievers.
 
     `corpus_ids` contains the ids of the corpus, if any. Raises `RetrieverError` if a system returns none of these ids,
     because metric values of zero would hide the mistake.
@@ -378,8 +378,8 @@ def warn_of_doubts(
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
-        text = f"system {name!r}: exactly {count} for every query, but {most:,} were asked for; "
-        warn(text + "metrics see no more than that", "few results")
+        text = f"system {name!r}: exactly {count} for every query, but {most:,} were asked for. "
+        warn(text + "Metrics see only these results", "few results")
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""A retriever that is a program, which reads queries as lines of JSON or is started once per query."""
+"""A retriever that runs a program. The program reads queries as lines of JSON, or is started once per query."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _GAP = re.compile(r"\{([^{}]+)\}")
 class Options(base.Options):
     """Options for `use: command`, which starts a program in the folder of the file and requires --allow-code.
 
-    The program reads one line for each query, `{"query": "when?", "k": 10}`, and answers it with one line: a list of
-    ids, of [id, score] pairs or of objects, or `{"results": […]}`. If an argument contains `{query}`, the program is
+    The program reads one line for each query, `{"query": "when?", "k": 10}`, and answers with one line. That line is a
+    list of ids, [id, score] pairs or objects, or `{"results": […]}`. If an argument contains `{query}`, the program is
     started for each query instead, with `{query}`, `{k}` and columns filled in, and only writes. It runs in every
-    experiment, but with a `version` next to `use`, results from that version are reused.
+    experiment. With a `version` next to `use`, results from that version are reused.
     """
 
     command: Annotated[list[str], MinLen(1), Doc("The program and its arguments.")]
@@ -67,7 +67,7 @@ class Options(base.Options):
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
-    """Return a text with values filled in by name. A null becomes empty, and values other than text become JSON.
+    """Return a text with values filled in by name. A null becomes empty text, and other values become JSON.
 
     >>> filled("--top={k} {query} {x}", {"query": "what is {k}?", "k": 5})
     '--top=5 what is {k}? {x}'
@@ -81,7 +81,7 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
 
 
 def program_of(command: Sequence[str], folder: Path) -> list[str]:
-    """Return a command with the path of its program, which is on the PATH, or relative to the folder if it has a slash.
+    """Return a command with the path of its program, found on the PATH, or relative to the folder if it has a slash.
 
     Raises `ConfigError` if there is none.
     """
@@ -179,7 +179,7 @@ class Command(base.OneByOne):
         return line
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """Start the program, and a thread that reads its lines. An empty line means that there are no more."""
+        """Start the program, and a thread that reads its lines. An empty line marks the end."""
         pipe = subprocess.PIPE
         process = subprocess.Popen(self.command, cwd=self.folder, stdin=pipe, stdout=pipe, stderr=self.errors)  # noqa: S603
 

@@ -1,4 +1,4 @@
-"""Results obtained without retrieval: read from files, or fused from several systems.
+"""Provides results without retrieval, either read from files or fused from several systems.
 
 Systems are fused by reciprocal rank or by a convex combination of normalized scores.
 """
@@ -41,7 +41,7 @@ class ResultsOptions(base.Options):
 
     @property
     def how(self) -> dict[str, Any]:
-        """How the file is read, as options of an evaluation."""
+        """Options for reading the file, as an evaluation accepts them."""
         return {"run_format": self.format, "run_columns": self.columns, "tool_spans": self.traces}
 
     def searches_texts(self) -> bool:
@@ -50,7 +50,7 @@ class ResultsOptions(base.Options):
 
 @dataclass(frozen=True)
 class _Fusion(base.Options):
-    """Options common to all fusion methods: input depth (default: evaluate.depth) and weights."""
+    """Options that all fusion methods share, which are input depth (default: evaluate.depth) and weights."""
 
     depth: Annotated[
         Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: evaluate.depth).")
@@ -115,7 +115,7 @@ class Convex(_Fusion):
 
 @dataclass(frozen=True)
 class _Flat:
-    """Results of all inputs as columns: query, document, source input, rank and score."""
+    """Results of all inputs in columns for query, document, source input, rank and score."""
 
     qids: list[str]
     names: list[str]

@@ -30,9 +30,9 @@ HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Us
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """Options for `use: http`, which posts `{"queries": [text, …], "k": 10}`, and a list for each column in `send`.
+    """Options for `use: http`, which posts `{"queries": [text, …], "k": 10}` and a list for each column in `send`.
 
-    The server returns `{"results": [ranking, …]}` or just the list. A ranking contains ids, [id, score] pairs, or
+    The server returns `{"results": [ranking, …]}`, or only the list. A ranking contains ids, [id, score] pairs, or
     objects. The server is queried on every run. Set its `version` next to `use` to cache responses.
     """
 

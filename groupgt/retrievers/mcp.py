@@ -60,7 +60,7 @@ class Options(base.Options):
         return self.command
 
     def clashes(self) -> Iterator[Clash]:
-        """Yield errors for a server that is named twice or not at all, and for arguments without the query."""
+        """Yield errors if the server is given twice or not at all, or if no argument contains the query."""
         if bool(self.command) == bool(self.url):
             yield Clash("tool", f"expected a server, as command or url, found {'both' if self.url else 'neither'}")
         if self.url and not is_url(self.url):
@@ -70,7 +70,7 @@ class Options(base.Options):
 
 
 class Mcp(base.OneByOne):
-    """A client of one server for all queries. It runs in its own thread, because the SDK is asynchronous."""
+    """A client that sends all queries to one server. It runs in its own thread, because the SDK is asynchronous."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         from anyio.from_thread import start_blocking_portal

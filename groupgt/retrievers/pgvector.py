@@ -36,8 +36,8 @@ INDEXED = (
 class Options(QueryOptions):
     """Options for `use: pgvector`.
 
-    Equal distances are ordered by id. A zero vector has no cosine, so it is never returned, and as a query it has no
-    results. The table is queried on every run. Set its `version` next to `use` to cache results.
+    Equal distances are ordered by id. A zero vector has no cosine similarity, so it is never returned, and as a query
+    it has no results. The table is queried on every run. Set its `version` next to `use` to cache results.
     """
 
     dsn: Annotated[
@@ -73,7 +73,7 @@ class Options(QueryOptions):
 
 
 class PgVector:
-    """A retriever that finds the nearest rows in a database table for each query, and raises database errors."""
+    """A retriever that finds the rows of a database table nearest to each query. It raises database errors."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         import psycopg

@@ -1,4 +1,4 @@
-"""Custom retrievers in Python: functions, objects, or retrievers from LangChain, LlamaIndex or Haystack."""
+"""Runs custom retrievers, which are functions, objects, or retrievers from LangChain, LlamaIndex or Haystack."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
 class Options(base.Options):
     """Options for `use: python`, which runs code and requires --allow-code.
 
-    A factory is called with the `corpus` (`ids` and `texts`) and with `options`, passed as one mapping if it has a
-    parameter with this name, and as keywords otherwise. It returns the retriever: a function, an object with
+    A factory is called with the `corpus` (`ids` and `texts`) and with `options`. If it has a parameter named `options`,
+    it gets one mapping, otherwise keywords. It returns the retriever, which is a function, an object with
     `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function, sync or async, is
     called with positional arguments, as `f(queries, k)` with a list, or as `f(query, k)`. Further parameters without a
     default are columns of the ground truth, or `qid`, and receive a value (in a call with a list, a list of values).
@@ -120,7 +120,7 @@ class Options(base.Options):
         return self.each
 
     def way(self, target: Any) -> tuple[str, Sequence[str]]:
-        """Describe how a target is called, and name the columns that it takes, as far as known before the call."""
+        """Describe how a target is called, and name the columns that are known to be passed before the call."""
         if _is_factory(target, self.factory):
             way = f"factory {signature_of(target)}" + ("" if self.each is None else f", {way_of(self.each)}")
             return way, self.send
@@ -137,7 +137,7 @@ ONE = ("query", "question", "q", "text", "prompt")
 
 
 def _single_parameter(function: Callable[..., Any]) -> str:
-    """Return the first parameter if its name or annotation says that it takes one query, otherwise nothing."""
+    """Return the first parameter if its name or annotation shows that it takes one query, otherwise nothing."""
     first = next(iter(_parameters(function).values()), None)
     if first is None:
         return ""
@@ -225,7 +225,7 @@ def _called(target: Any, options: Options, run: _Runner | None = None) -> Called
 
 
 def _columns(function: Any) -> list[str]:
-    """Return the parameters for columns, which have no default and follow the first two by position."""
+    """Return the parameters for columns, which have no default and come after the first two."""
     parameters = _parameters(function).values()
     by_position = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     needed = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
@@ -247,7 +247,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def _mismatch(function: Any, /, *values: Any, **keywords: Any) -> str:
-    """Explain why a function cannot be called with these arguments. Return an empty string if it can, or if unknown."""
+    """Explain why a function cannot be called with these arguments, or return an empty string if it can or may be."""
     signature = _signature(function)
     try:
         if signature is not None:
@@ -344,7 +344,7 @@ class Called:
 
 
 def _is_ranking(cell: Sequence[Any]) -> bool:
-    """Return whether a result is a ranking itself: a list of ids or of pairs, and not an (id, score) pair."""
+    """Return whether a result is itself a ranking, which is a list of ids or of pairs, not an (id, score) pair."""
     return any(isinstance(part, (list, tuple)) for part in cell) or all(isinstance(part, str) for part in cell)
 
 

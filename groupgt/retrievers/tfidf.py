@@ -1,4 +1,4 @@
-"""Weak baselines with scikit-learn: TF-IDF with cosine similarity, alone or reduced by truncated SVD (LSA)."""
+"""Weak baselines with scikit-learn, using TF-IDF and cosine similarity, with or without truncated SVD (LSA)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
 
 
 class TfIdf:
-    """A retriever that ranks by cosine similarity of TF-IDF vectors if it is above 0, with ties in corpus order."""
+    """A retriever that ranks passages with a TF-IDF cosine similarity above 0, with ties in corpus order."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.ids = setting.corpus.ids
@@ -91,7 +91,7 @@ class LsaOptions(base.Options):
 
 
 class LSA:
-    """A retriever that scores by cosine similarity in the reduced space, with ties in corpus order.
+    """A retriever that ranks by cosine similarity in the reduced space, with ties in corpus order.
 
     A query without any words from the corpus has no results.
     """

@@ -51,7 +51,7 @@ def unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def products(queries: NDArray[Any], documents: NDArray[Any]) -> NDArray[np.float64]:
-    """Return dot products of rounded rows, shape (queries, documents): exact, then rounded to single precision.
+    """Return exact dot products of rounded rows, shape (queries, documents), rounded to single precision.
 
     Documents that differ by no more than the last bit of a double have equal scores.
 
@@ -120,7 +120,7 @@ class Options(QueryOptions):
 
 @dataclass(frozen=True)
 class AnnOptions(Options):
-    """Options for `use: ann`, which are the options of `dense` and the size of the graph."""
+    """Options for `use: ann`, which adds the size of the graph to the options of `dense`."""
 
     connectivity: Annotated[
         int, Ge(1), Le(100_000), Doc("Edges per node of the graph; more edges are slower but more accurate.")
@@ -128,7 +128,7 @@ class AnnOptions(Options):
 
 
 class QueryVectors:
-    """A source of query vectors: `of` returns them with shape (queries, d)."""
+    """A source of query vectors. `of` returns them with shape (queries, d)."""
 
     def __init__(self, setting: base.Setting, options: QueryOptions) -> None:
         self.options = options

@@ -78,7 +78,7 @@ class Cache:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     def journal(self, key: str, writer: str = "", *, take_over: bool) -> Journal:
-        """Open the journal of an incomplete entry. With `take_over`, continue any that an ended process left."""
+        """Open the journal of an incomplete entry. With `take_over`, continue one that an ended process left."""
         try:
             self._settle()
         except OSError as error:
@@ -86,19 +86,19 @@ class Cache:
         return (Journal.taken_over if take_over else Journal.of)(self.path(key).parent, key, writer)
 
     def adopt(self, key: str, of: str, writer: str = "") -> None:
-        """Continue the journal of an incomplete entry that the ended process `of` left."""
+        """Continue the journal of an incomplete entry that the process `of` left when it ended."""
         Journal.adopted(self.path(key).parent, key, of, writer)
 
     def discard(self, key: str, writer: str = "") -> None:
-        """Remove the journal of an incomplete entry that this process (or the `writer`) has."""
+        """Remove the journal of an incomplete entry that this process (or the `writer`) wrote."""
         Journal.of(self.path(key).parent, key, writer).remove()
 
     def left_behind(self, key: str, writer: str = "") -> list[Journal]:
-        """Return the journals of an incomplete entry that ended processes left behind, newest last."""
+        """Return the journals that ended processes left for an incomplete entry, newest last."""
         return left_behind(self.path(key).parent, key, writer)
 
     def remove_journals(self, key: str, writer: str = "") -> None:
-        """Remove an entry's journals that ended processes or this process (or the `writer`) wrote."""
+        """Remove an entry's journals that ended processes, this process, or the `writer` wrote."""
         for journal in self.left_behind(key, writer):
             journal.remove()
 

@@ -183,7 +183,7 @@ def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
 
 
 def _is_another(process: str, written: float) -> bool:
-    """Return whether a process id now belongs to a zombie or to a process that started later.
+    """Return whether a process id now belongs to a zombie or to a later process.
 
     This works only on Linux. Clocks may differ by up to a minute.
     """

@@ -52,7 +52,7 @@ class Journal:
 
     @property
     def written(self) -> float:
-        """The time of the last change of the file in seconds, or 0 if there is none."""
+        """The time of the file's last change in seconds, or 0 if there is no file."""
         try:
             return 0.0 if self.path is None else self.path.stat().st_mtime
         except OSError:
@@ -60,7 +60,7 @@ class Journal:
 
     @classmethod
     def adopted(cls, folder: Path, name: str, of: str, writer: str = "") -> Journal:
-        """Open a journal that continues the one that the ended process `of` left under this name, if it did."""
+        """Open a journal, continuing the one with this name that the ended process `of` left, if any."""
         journal = cls.of(folder, name, writer)
         if journal.path is not None:
             with suppress(OSError):  # it left none under this name
@@ -69,7 +69,7 @@ class Journal:
 
     @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """Open a journal that continues the latest one left under this name by an ended process."""
+        """Open a journal, continuing the latest one with this name that an ended process left, if any."""
         *older, latest = left_behind(folder, name, writer) or [cls.of(folder, name, writer)]
         for journal in older:
             journal.remove()

@@ -12,7 +12,7 @@ _HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 
 
 def lock(handle: int) -> bool:
-    """Lock an open file without waiting, or return False if it is open and locked elsewhere, in any process."""
+    """Lock an open file without waiting, or return False if this or another process has locked it."""
     try:
         if sys.platform == "win32":
             import msvcrt

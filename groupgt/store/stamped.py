@@ -1,4 +1,4 @@
-"""Time-stamped folders named `<time>-<digest>`. The `latest` file next to them contains the name of the newest."""
+"""Writes time-stamped folders named `<time>-<digest>`. The `latest` file next to them names the newest one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Writer = Callable[[Path], object]
 
 
 def write_stamped(parent: Path, digest: str, writers: Mapping[str, Writer]) -> Path:
-    """Write a new folder `<time>-<digest>` by calling `writers` (keyed by file name), the manifest last.
+    """Write a new `<time>-<digest>` folder by calling `writers` (keyed by file name), the manifest last.
 
     Files are first written to a temporary folder next to it, which is renamed once complete, so that concurrent writes
     do not mix.
@@ -38,7 +38,7 @@ def write_stamped(parent: Path, digest: str, writers: Mapping[str, Writer]) -> P
 
 
 def text_file(text: str) -> Writer:
-    """Return a writer of a text."""
+    """Return a function that writes the text to a file."""
     return partial(Path.write_text, data=text, encoding="utf-8", newline="")
 
 

@@ -1,4 +1,4 @@
-"""Stores labellers' verdicts on (result, alternative) pairs, line by line because they may have cost money."""
+"""Stores labellers' verdicts on (result, alternative) pairs. It saves each line at once, as verdicts may cost money."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groupgt.store.journal import Journal, left_behind, now
 
 @dataclass(eq=False)
 class Verdicts:
-    """Scores from one labeller, from earlier runs and the current one.
+    """One labeller's scores from the current run and earlier runs.
 
     Without a journal, scores are kept only in memory.
 
@@ -40,7 +40,7 @@ class Verdicts:
         return scores
 
     def prepare(self) -> None:
-        """Raise `DataError` if verdicts cannot be stored, before any cost is incurred."""
+        """Raise `DataError` if verdicts cannot be stored, before any of them costs money."""
         self.begin()
         self.journal.append()
 
@@ -65,7 +65,7 @@ class Verdicts:
 
 @dataclass(eq=False)
 class VerdictStore:
-    """Verdicts from one run, grouped by labeller, stored in a folder, or only in memory if the folder is None.
+    """The verdicts of one run by labeller, stored in a folder, or only in memory if the folder is None.
 
     By default, each run requests its own verdicts. Verdicts from a `vouched` labeller are reused. With `reuse`, all
     verdicts are reused, and `resume` continues one interrupted run. With `refresh`, no verdicts are reused. `about`
@@ -121,7 +121,7 @@ class VerdictStore:
             verdicts.resume(scores_in(Journal.adopted(folder, name, of).lines()))
 
     def finish(self) -> None:
-        """Mark the run as finished, after which its verdicts are reused only with `reuse`."""
+        """Mark the run as finished. Its verdicts are then reused only with `reuse`."""
         for verdicts, finished in self._judges.values():
             if verdicts.journal.path != finished.path:
                 try:

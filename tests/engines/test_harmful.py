@@ -150,7 +150,7 @@ def test_which_queries_have_a_value(tmp_path: Path) -> None:
 def test_other_labellers_are_refused() -> None:
     for labeller in ("text", "parents"):
         with pytest.raises(
-            groupgt.ConfigError, match=f"clean@3: harmful_ids are ids, but with the {labeller} labeller"
+            groupgt.ConfigError, match=f"clean@3: harmful_ids contains ids, but with the {labeller} labeller"
         ):
             groupgt.evaluate(TRUTH, RUN, ["recall", "clean@3"], labeller=labeller)
 

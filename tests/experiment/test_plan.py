@@ -47,6 +47,16 @@ def test_the_plan_refuses_what_a_run_would(tmp_path: Path, snapshot: Snapshot) -
     snapshot(plan(file, changes=changes).unchecked)
 
 
+def test_a_plan_says_once_where_a_fault_is(tmp_path: Path) -> None:
+    file = small(tmp_path, "mine: {use: results, with: {path: mine.csv}}")
+    (tmp_path / "mine.csv").write_text("question_id,page,position\nq1,d1,1\n")
+    for refusing in (plan, run_experiment):
+        with pytest.raises(groupgt.GroupgtError) as error:
+            refusing(file)
+        (told,) = error.value.faults
+        assert (told.count("dataset 'set'"), told.count("system 'mine'")) == (1, 1)
+
+
 def test_without_code_all_else_is_checked_and_what_is_not_is_said(tmp_path: Path, snapshot: Snapshot) -> None:
     file = small(tmp_path, 'mine: {use: python, with: {target: "mine:search"}}')
     (tmp_path / "mine.py").write_text("open('ran', 'w').close()\n" + LISTED)

@@ -22,6 +22,7 @@ from groupgt.comparison.trials import in_trials, noise_of_difference
 from groupgt.errors import ConfigError, DataError, MetricError
 from groupgt.evaluation.estimates import student_quantile
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.misses import Place
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import noise_in, noise_of
@@ -30,6 +31,7 @@ from groupgt.model.run import Run
 from groupgt.report.experiment import page_of, summary
 from groupgt.report.gates import remark
 from groupgt.report.misses import details
+from groupgt.report.priorities import _where
 from groupgt.report.run import run_experiment
 from groupgt.results.folder import ResultFolder
 from tests.comparison.slowly import NEEDS_SCIPY
@@ -612,3 +614,11 @@ def test_the_page_says_in_how_many_trials_a_group_is_covered(tmp_path: Path) -> 
     ]
     assert all(len(rankings[1] or []) == 5 for rankings in by_query.values())
     table.to_html(tmp_path / "page.html")
+
+
+def test_a_group_of_a_lost_query_says_how_many_trials_cover_it() -> None:
+    """A median rank would say that a group missed in one of three trials was found at rank 1."""
+    assert _where(Place(1, 2, 3), Place(1, 3, 3)) == "covered in 2 of 3 trials, was 3 of 3"
+    assert _where(Place(None, 0, 3), None) == "covered in 0 of 3 trials"
+    assert _where(Place(4, 0, 1), Place(1, 1, 1)) == "rank 4, was 1"
+    assert _where(Place(None, 0, 1), Place(None, 0, 1)) == "not retrieved"

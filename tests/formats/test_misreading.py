@@ -73,6 +73,8 @@ def test_trials_have_one_name(tmp_path: Path, cli: Cli) -> None:
         cli("evaluate", truth, one, two, "--trials", "-m", "recall"), "--trials: all runs have different names (a, b)"
     )
     assert cli("evaluate", truth, f"s={one}", f"s={two}", "--trials", "-m", "recall").status == 0
+    told = "--trials: expected several runs of one system, found one (a); remove --trials"
+    fails(cli("evaluate", truth, one, "--trials", "-m", "recall"), told)
 
 
 # What a cell holds, and the same list as a list.

@@ -80,6 +80,8 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
         json.dumps(QUESTIONS).encode(),
         ("its lists contain texts, such as 'What is the capital of France?', not document ids",),
     ),
+    ("truth", b'{"q1": [{"id": "d1"}, {"id": "d2"}]}', ("expected a group", "put it into a group")),
+    ("run", b'{"q1": [{"id": "d1", "grade": 2}]}', ("this looks like ground truth", "swap TRUTH and RUN?")),
     ("truth", b'{"q1": ["d1", "d2"]}', ("expected groups (a list of lists), found the flat list", "flat_gt=and")),
 ]
 
@@ -94,6 +96,12 @@ def test_what_is_missing_is_named(tmp_path: Path, cli: Cli, side: str, content: 
     truth, run = put(tmp_path / "t.jsonl", TRUTH), put(tmp_path / "r.trec", TREC)
     given = (path, run) if side == "truth" else (truth, path)
     fails(cli("evaluate", *given, "-m", "recall"), *words)
+
+
+def test_objects_without_a_score_are_a_ranking(tmp_path: Path) -> None:
+    rows = {"q1": [{"id": "d2", "text": "two"}, {"id": "d1", "text": "one"}], "q2": [{"id": "d3"}]}
+    run = groupgt.read_run(put(tmp_path / "r.json", json.dumps(rows).encode()))
+    assert {qid: list(ranking) for qid, ranking in run.contents.rankings.items()} == {"q1": ["d2", "d1"], "q2": ["d3"]}
 
 
 # Qrels without the column iter, as MS MARCO (tabs) and Cranfield have them.

@@ -60,7 +60,7 @@ def test_texts_that_were_not_read_are_told() -> None:
 @pytest.mark.parametrize(
     ("metric", "grade", "words"),
     [
-        ("ndcg(gain=exp)", 1001, "query 'p': the gain 2\\^grade - 1 takes grades up to 1000, found 1001"),
+        ("ndcg(gain=exp)", 1001, "query 'p': the gain 2\\^grade - 1 supports grades up to 1000, found 1001"),
         ("err", 5, "query 'p': err expects grades up to max_grade=4, found 5; write err\\(max_grade=5\\)"),
     ],
 )

@@ -106,7 +106,7 @@ def test_reads(text: str, canonical: str) -> None:
         ("iprec(recall=0.1)@0.2", "duplicate parameter recall"),
         ("rbp(graded=yes)", "graded: expected True or False, found 'yes'"),
         ("recall_micro@5", "micro-average pools the documents of all queries"),
-        ("recall_micro@5", "write recall.trec@5 for a mean over queries, or divide the mean of hits@5 by"),
+        ("recall_micro@5", "Write recall.trec@5 for a mean over queries, or divide the mean of hits@5 by"),
         ("micro_recall", "or divide the mean of hits by the mean of num_rel"),
         ("rbp_p5", "did you mean 'rbp(graded=True, p=0.5)'"),
         ("recall_any_at_5", "did you mean 'recall_any@5'"),

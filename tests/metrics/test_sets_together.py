@@ -190,7 +190,7 @@ def test_whether_a_metric_takes_sets_is_what_its_formula_makes_of_them(metric: g
 def test_the_metrics_that_take_sets_are_named() -> None:
     with pytest.raises(groupgt.MetricError) as error:
         groupgt.evaluate({"q": GROUPS}, {"q": ["a1"]}, ["precision"])
-    named = str(error.value).partition("; use ")[2]
+    named = str(error.value).partition(". Use ")[2]
     assert "hit_rate (autorag, coverage), mrr.autorag, " in named
     every = {*METRICS, "abstains", "false_returns", "harmful", "clean"}
     assert {metric.partition(".")[0] for metric in every} == set(re.findall(r"\w{3,}", named)) - {"and", *CONVENTIONS}
