@@ -34,7 +34,7 @@ GONE: dict[Kind, dict[str, str]] = {
         "Comparison.methods": f"{_METHODS}; call to_latex()",
         "HardestGroups": "misses() of several runs returns a `Misses`, whose groups are the hardest",
         "Outcomes.metrics": "compare metrics with compare()",
-        "Outcomes.refused": "no share is refused; if there are few queries, the interval is wide",
+        "Outcomes.refused": "all shares are allowed; with few queries, the interval is wide",
         "Outcomes.winner": "compare metrics with compare()",
         "Pool": _POOL,
         "Suggestions": _CANDIDATES,

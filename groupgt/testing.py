@@ -193,7 +193,7 @@ def text(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Va
 LAWS = {
     "bounded": Law("values lie in [0, 1]", bounded, lambda definition: definition.bounded),
     "order": Law(
-        "the order of groups and within them, and the names of ids, do not matter",
+        "the order of groups, the order within groups, and the names of ids do not matter",
         order,
         lambda definition: definition.name not in GREEDY,
     ),

@@ -229,8 +229,8 @@ def _names_carried(
     if cells is None:
         if labeller.column == "span" or not ids:
             return ids
-        way = f"; the {labeller.name} labeller has options to find it from ids" if labeller.column == "parent" else ""
-        faults.add(where, f"expected results that carry a {labeller.column}, found {shown(ids[0])}{way}")
+        way = f"; options of the {labeller.name} labeller derive it from ids" if labeller.column == "parent" else ""
+        faults.add(where, f"expected results with a {labeller.column}, found {shown(ids[0])}{way}")
         return ids
     names: list[str] = []
     for rank, cell in enumerate(cells, 1):

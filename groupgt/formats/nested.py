@@ -69,7 +69,7 @@ class Roles:
         if where and not faults:
             for role in sorted(self.texts.keys() - self._led):
                 if self.needed or "?" not in self.texts[role]:
-                    faults.add(title, f"{role}={self.texts[role]} leads to nothing in any record")
+                    faults.add(title, f"no record has a value at {role}={self.texts[role]}")
 
     def rest(self, row: Row) -> Record:
         """Return the cells of a row at which no path starts. Their names determine their roles."""

@@ -231,7 +231,7 @@ def _read_ranks(source: Source) -> Run:
     """Read `qid pid rank`, or raise `DataError` if the third column contains anything but ranks."""
     lines = [line for line in source.lines() if line.strip()]
     if not are_ranked(lines):
-        what = f"3 columns are read as {MARCO} if ranks are whole numbers from 0 or 1, each once in a query"
+        what = f"3 columns are read as {MARCO} if ranks are whole numbers from 0 or 1, each once per query"
         way = "add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
         raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3; {what}; {way}")
     builder = RunBuilder()
@@ -340,7 +340,7 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
         return f"{what}{way}" if len(cells) < MIN_COLUMNS else f"{what}: are two lines joined?"
     qid, _, document, rank, _, sixth = (cell.decode() for cell in cells[:MIN_COLUMNS])
     if len(cells) > MIN_COLUMNS and validity.is_number(sixth):
-        fault: str | None = f"{what}, the sixth being the number {sixth}: does an id contain a blank?"
+        fault: str | None = f"{what}, and the sixth is the number {sixth}; does an id contain a blank?"
     elif not validity.is_rank(rank):
         header = "; if this is a header line, remove it" if rank.isalpha() else ""
         fault = f"expected a whole number as the rank, found {display(rank)}{header}"

@@ -233,7 +233,7 @@ def result_texts(
     unknown = [place for place, text in enumerate(texts) if text is None]
     faults = Faults()
     lacks = "the corpus has no text for" if corpus else f"{who} needs the text of"
-    way = "" if corpus else "; name a corpus, or use results with contents"
+    way = "" if corpus else "; name a corpus, or use results with text"
     for place in unknown if corpus else unknown[:1]:
         where = f"results of query {truth.qids[int(query[place])]!r}"
         faults.add(where, f"{lacks} the result {display(keys[place])}{way}")

@@ -113,7 +113,7 @@ class Parents(Named):
         """Describe the source of parents."""
         if self.options.pattern:
             return f"pattern {self.options.pattern}"
-        return "a mapping" if self.options.maps else "as results carry them"
+        return "a mapping" if self.options.maps else "from the results"
 
 
 PLUGIN = Plugin(Options, Parents)

@@ -64,7 +64,7 @@ class Options:
         if self.min_overlap < 1 / PARTS:
             yield Clash("min_overlap", f"expected a share of at least 1/{PARTS:,}, found {self.min_overlap!r}")
         if self.joint and self.of != "alternative":
-            what = f"results can cover an alternative together, but of={self.of} measures each by itself"
+            what = f"results can cover an alternative together, but of={self.of} measures each result alone"
             yield Clash("joint", what, ("of",))
 
 
@@ -199,7 +199,7 @@ class Spans(Labeller):
         document = parts.join(table, on="doc", how="left", maintain_order="left")["number"].fill_null(-1)
         if len(document) and not (document >= 0).any():
             there, here = display(next(iter(numbers))), display(parts["doc"][0])
-            what = f"no result is from a ground truth document, such as {there}; they are from others, such as {here}"
+            what = f"no result is from a ground truth document, such as {there}; all are from others, such as {here}"
             warn(f"labeller spans: {what}; name each result's document as doc")
         start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
@@ -274,8 +274,8 @@ def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
     some = ", ".join(map(display, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(documents):
         what = f"no document of the ground truth ({some}) is in the chunk table"
-        raise DataError(f"labeller spans: {what}, which has {display(min(chunks.docs, default=''))}")
-    what = f"the chunk table lacks {len(absent):,} of {len(documents):,} documents of the ground truth: {some}"
+        raise DataError(f"labeller spans: {what}, which contains {display(min(chunks.docs, default=''))}")
+    what = f"the chunk table has no chunks of {len(absent):,} of {len(documents):,} ground truth documents: {some}"
     warn(f"labeller spans: {what}")
 
 

@@ -73,7 +73,7 @@ class GroundTruth(Written):
         if rows and isinstance(rows[0], Mapping):
             if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
                 qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
-                what = f"expected {{id: grade}}, as query {qids[0]!r} has it, found {display(row)}"
+                what = f"expected {{id: grade}}, as for query {qids[0]!r}, found {display(row)}"
                 way = "write all queries as {id: grade}, or all as lists of groups"
                 raise DataError(f"query {qid!r}: {what}; {way}")
             return cls._built(read_qrels(qids, rows), named, policy=Policy.of(policy), shape="flat")
