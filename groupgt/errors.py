@@ -50,7 +50,7 @@ class GroupgtWarning(UserWarning):
 
 
 class GroupgtError(Exception):
-    """Base class of all groupgt errors. `faults` contains the messages to show, and `total` counts all faults."""
+    """Base class of all groupgt errors. `faults` contains the messages to show. `total` counts all faults."""
 
     shown = SHOWN
     # Whether faults that differ only in values are shown once.
@@ -111,7 +111,7 @@ def reason(error: BaseException) -> str | None:
 
 @dataclass
 class _Fault:
-    """Fault in several locations; for a group of faults that differ only in values, `faults` has each by its text."""
+    """A fault in several locations. If grouped faults differ only in values, `faults` has each one by its text."""
 
     what: str
     locations: list[_Location] = field(default_factory=list)
@@ -124,7 +124,7 @@ class _Fault:
             self.locations.append(location)
 
     def lines(self, how_often: str = "times") -> list[tuple[int, str, int]]:
-        """Return (order, text, number of faults) for each location, or one entry for all locations together."""
+        """Return (order, text, number of faults) for each location, or one entry for all locations."""
         if self.count <= REPEATED:
             return [(order, f"{where}: {self.what}" if where else self.what, 1) for order, where in self.locations]
         (order, first), *others = self.locations
@@ -228,7 +228,7 @@ class Faults:
 
 
 def refuse(faults: Iterable[tuple[str, str]], kind: type[GroupgtError] = DataError) -> None:
-    """Raise an error that lists these faults, each as (where, what), if there are any."""
+    """Raise an error that lists these (where, what) faults, if there are any."""
     collected = Faults()
     for where, what in faults:
         collected.add(where, what)
@@ -236,7 +236,7 @@ def refuse(faults: Iterable[tuple[str, str]], kind: type[GroupgtError] = DataErr
 
 
 def _shortened(text: str) -> str:
-    """Cut the middle out of a fault that is too long for a terminal, such as one with a 64 KiB id."""
+    """Cut the middle out of a fault that is too long for a terminal (for example, with a 64 KiB id)."""
     return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"
 
 
@@ -260,7 +260,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
-    """Join the first names and the number of remaining ones, or all names if `most` is None.
+    """Join the first names and the number of remaining names. If `most` is None, join all names.
 
     >>> first_of(["a", "b"], 2, " or "), first_of(["a", "b", "c", "d"], 2, " or ")
     ('a or b', 'a or b or 2 more')
@@ -271,7 +271,7 @@ def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
 
 
 def strange_result(keys: Iterable[Any]) -> str:
-    """Return the error message for results that are mappings without an id, with a list of the accepted shapes."""
+    """Return the error message for results that are mappings without an id. It lists the accepted shapes."""
     shapes = "ids, (id, score) pairs, {id: score}, or mappings with the key id"
     return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, keys)) or '(none)'}"
 
@@ -318,7 +318,7 @@ def without_warnings() -> Iterator[None]:
 
 
 def warn(text: str, kind: WarningKind | None = None) -> None:
-    """Issue a warning that points to the line that called groupgt; one of a `kind` is also kept for reports."""
+    """Issue a warning that points to the line that called groupgt. A warning with a `kind` is kept for reports."""
     if _muted.get():
         return
     kept = _collected.get()

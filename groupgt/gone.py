@@ -1,4 +1,4 @@
-"""Names from earlier versions and what replaces them, in one table for the shell, experiment files and Python."""
+"""Lists names from earlier versions and their replacements for the shell, experiment files and Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GONE: dict[Kind, dict[str, str]] = {
         "Comparison.methods": f"{_METHODS}; call to_latex()",
         "HardestGroups": "misses() of several runs returns a `Misses`, whose groups are the hardest",
         "Outcomes.metrics": "compare metrics with compare()",
-        "Outcomes.refused": "no share is refused; if there are few queries, the interval is wide",
+        "Outcomes.refused": "all shares are allowed; with few queries, the interval is wide",
         "Outcomes.winner": "compare metrics with compare()",
         "Pool": _POOL,
         "Suggestions": _CANDIDATES,
@@ -45,7 +45,7 @@ GONE: dict[Kind, dict[str, str]] = {
 
 
 def way_out(kind: Kind, *names: str) -> str:
-    """Return what to use instead of the first of these names that is in the table; empty if none is.
+    """Return what to use instead of the first of these names in the table, or an empty text if there is none.
 
     >>> way_out("command", "pool")
     'pool was removed: the judged@k metric shows what share of the top k is judged'
@@ -57,9 +57,9 @@ def way_out(kind: Kind, *names: str) -> str:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Raise `AttributeError` for a missing attribute, and say what to use instead if it was removed.
+    """Raise `AttributeError` for a missing attribute. If it was removed, suggest a replacement.
 
-    A class that has lost attributes has this as its `__getattr__`.
+    Classes with removed attributes use this as `__getattr__`.
     """
     kind = type(value).__name__
     raise AttributeError(way_out("python", f"{kind}.{name}") or f"{kind!r} object has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Loads the compiled module `groupgt._native`, which loops over all results; `built` is None if it is missing.
+"""Loads the compiled module `groupgt._native`, which loops over all results. `built` is None if it is missing.
 
 `GROUPGT_NATIVE=0` in the environment disables it. Its functions take and return int64 arrays as bytes:
 
@@ -50,7 +50,7 @@ SEED = int.from_bytes(os.urandom(8), "little")
 
 
 def digest() -> str:
-    """Return a digest of the C source; a compiled module with a different digest is not used."""
+    """Return a digest of the C source. A compiled module with a different digest is not used."""
     return hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
 
 
@@ -68,19 +68,19 @@ built = _load()
 
 
 def has_plain_keys(rankings: object) -> bool:
-    """Return True if rankings are certain to be a dict keyed by query id; False means unsure."""
+    """Return True if rankings are certainly a dict keyed by query id. False means unsure."""
     return built is not None and bool(built.plain(rankings, False))
 
 
 def has_plain_ends(rankings: object) -> bool:
-    """Return True if rankings are certainly a dict and no ranking begins or ends with a mapping; False if unsure."""
+    """Return True if rankings are certainly a dict and none begins or ends with a mapping. False means unsure."""
     return built is not None and bool(built.plain(rankings, True))
 
 
 def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> tuple[bytes, bytes] | None:
     """Return the first position of each key in its query, which begins at `starts[q]`, and a key index.
 
-    Returns None without the module, or if a key is not plain.
+    Return None without the module, or if a key is not plain.
     """
     if built is None:
         return None

@@ -55,7 +55,7 @@ BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
 
 
 class Clash(NamedTuple):
-    """Error in an option, reported only if the option and all options in `beside` are otherwise valid."""
+    """An error in an option. It is reported only if the option and all options in `beside` are otherwise valid."""
 
     option: str
     what: str
@@ -64,7 +64,7 @@ class Clash(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """Annotation for valid values: a description, a test, a JSON Schema and, for other types, a conversion."""
+    """Annotation for valid values, with a description, a test, a JSON Schema and, for other types, a conversion."""
 
     expected: str
     test: Callable[[Any], object]
@@ -83,7 +83,7 @@ Scalar = Annotated[Any, _SCALAR]
 
 @dataclass(frozen=True)
 class Short:
-    """Annotation for a single value instead of a list or, with a `key`, a value of a `kind` instead of a mapping."""
+    """Annotation that allows a single value instead of a list, or (with `key`) a `kind` instead of a mapping."""
 
     key: str = ""
     kind: type = str
@@ -164,7 +164,7 @@ def _stop(faults: Iterable[Fault], where: str) -> None:
 def read_options(
     kind: type[Any] | None, values: Mapping[str, Any], *, texts: bool = False, show: Callable[[Any], str] = display
 ) -> tuple[Any, list[Fault]]:
-    """Read options, with `texts` as in a shell; return them (None if any are invalid) and all errors, in order."""
+    """Read options (`texts`: as in a shell). Return them (None if any are invalid) and all errors, in order."""
     options = options_of(kind)
     if texts:
         hints = {key: option.hint for key, option in options.items()}
@@ -184,14 +184,14 @@ def read_options(
 def read_section(
     kind: type[Any], value: Any, show: Callable[[Any], str], empty: Mapping[str, Any] | None = None
 ) -> tuple[Any, list[Fault]]:
-    """Read a dataclass without its invalid values, and return all errors; `empty` fills missing required keys."""
+    """Read a dataclass without its invalid values, and return all errors. `empty` fills missing required keys."""
     reader = Reader(show, in_file=True)
     section = reader.section(kind, value, (), empty or {}) if isinstance(value, dict) else reader.value(kind, value, ())
     return (None if section is LEFT_OUT else section), reader.faults
 
 
 def check_options(options: Any, where: str = "") -> dict[str, Any]:
-    """Check and convert the values of options created in Python, except for defaults; raise `ConfigError`."""
+    """Check and convert the values of options created in Python, except for defaults, or raise `ConfigError`."""
     reader = Reader(display)
     values = {}
     for option in options_of(type(options)).values():
@@ -345,7 +345,7 @@ def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Option:
-    """One option: its annotation (`notes`: all of them), its default if any, and its value as `written` in help."""
+    """An option, with its annotation (`notes`: all of them), any default, and its value as `written` in help."""
 
     name: str
     hint: Any
@@ -372,7 +372,7 @@ class Option:
 
 
 def options_of(kind: type[Any] | None) -> dict[str, Option]:
-    """Return the options of a dataclass or `TypedDict` by key: the field name, but `with` for `with_`."""
+    """Return the options of a dataclass or `TypedDict` by key, which is the field name (`with` for `with_`)."""
     if kind is None:
         return {}
     if kind in OPTIONS:
@@ -433,7 +433,7 @@ def limits(hint: Any) -> dict[str, float]:
 
 
 def _range(hint: Any) -> str:
-    """Return the bounds of a number as text to put after its name, such as ` from 0 to 1` or ` of at least 1`."""
+    """Format the bounds of a number as text to put after its name, such as ` from 0 to 1` or ` of at least 1`."""
     texts = _bounds(hint)
     if "ge" in texts and "le" in texts:
         return f" from {texts['ge']} to {texts['le']}"
@@ -453,7 +453,7 @@ def note_in(notes: Iterable[Any], kind: type[N]) -> N | None:
 
 
 def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type without annotations or None, and the annotations, which include None if None is valid."""
+    """Return a type without annotations or None, and the annotations. These include None if None is valid."""
     notes: tuple[Any, ...] = ()
     while True:
         arguments = get_args(hint)

@@ -21,7 +21,7 @@ from groupgt.runtime import one_line, users_code
 
 @dataclass(frozen=True, eq=False)
 class Plugin:
-    """Plug-in with a dataclass for its `options` (None if it has none) and a function that `build`s it from them.
+    """A plug-in with a dataclass for its `options` (None if it has none) and a function that `build`s it from them.
 
     `modules` maps required modules to the extras that install them. If the plug-in `runs_code` from the user, it
     requires --allow-code. `summary` defaults to the first docstring line of `build`. `kind` and `name` identify the
@@ -62,7 +62,7 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of plug-in. `holds` is the class that entry points in `group` refer to.
+    """A kind of plug-in. `holds` is the class that entry points in `group` refer to.
 
     If `holds` is empty, the entry point's module registers its plug-ins itself.
     """
@@ -126,7 +126,7 @@ REGISTERED: dict[tuple[str, str], Any] = {}
 
 
 def find(kind: str, name: Any) -> Any:
-    """Return the plug-in (or metric definition) with this name; raises `ConfigError` for unknown and invalid ones."""
+    """Return the plug-in (or metric definition) with this name. Raise `ConfigError` if it is unknown or invalid."""
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
         choices = names(kind) if isinstance(name, str) else ours(kind)
@@ -160,13 +160,13 @@ def ours(kind: str) -> list[str]:
 
 
 def names(kind: str) -> list[str]:
-    """Return all names, first built-in names, then names registered in this process or installed by packages."""
+    """Return all names: first built-in names, then names registered in this process or installed by packages."""
     built_in = ours(kind)
     return [*built_in, *sorted({*registered(kind), *entry_points(kind)} - set(built_in))]
 
 
 def entry_points(kind: str) -> dict[str, Any]:
-    """Return the entry points for a kind by name, ignoring any that reuse a built-in name."""
+    """Return the entry points for a kind by name. Ignore any that reuse a built-in name."""
     if not KINDS[kind].group:
         return {}
     from importlib.metadata import entry_points as installed

@@ -46,7 +46,7 @@ class Cases:
 
 @dataclass
 class Records:
-    """Evaluations made by tests in a session, as (place, page, evaluation), and per-query tests by place."""
+    """Evaluations made by the tests of a session, as (place, page, evaluation), and per-query tests by place."""
 
     evaluations: list[tuple[Place, str, Evaluation]] = field(default_factory=list)
     cases: dict[Place, Cases] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Records:
 
 @dataclass(frozen=True)
 class QueryCase:
-    """One query as a test case, with its `id`, `text` (None if the ground truth has none) and `groups`."""
+    """A query as a test case, with its `id`, `text` (None if the ground truth has none) and `groups`."""
 
     id: str
     text: str | None

@@ -1,4 +1,4 @@
-"""Process helpers for lazy imports, delayed garbage collection and running user code."""
+"""Helps with lazy imports, garbage collection, and running user code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["pl", "sql", "zstd"]  # for modules that import it from here
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Turn off garbage collection, which is slow with millions of live strings; labelling creates no cycles."""
+    """Turn off garbage collection, which is slow with millions of live strings. Labelling creates no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -67,7 +67,7 @@ def users_code() -> AbstractContextManager[Any]:
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C while processes start; they inherit the mask and leave the signal to their parent."""
+    """Block Ctrl-C while processes start. They inherit the mask and leave the signal to their parent."""
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):
@@ -81,7 +81,7 @@ def interrupts_blocked() -> Iterator[None]:
 
 
 def ended(status: int) -> str:
-    """Describe how a process ended before it answered, from its exit status or the negative of a signal.
+    """Describe how a process ended before it answered, based on its exit status or negated signal number.
 
     >>> ended(3)
     'its process ended with exit status 3 before it had answered'
@@ -128,7 +128,7 @@ def one_line(error: BaseException) -> str:
 
 
 def resident() -> int:
-    """Return the memory in use by this process in bytes, or else the peak so far, or 0 if both are unknown."""
+    """Return this process's memory use in bytes, or else its peak so far, or 0 if both are unknown."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # not a user's file
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -145,7 +145,7 @@ def resident() -> int:
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """Return the commit of the checkout that groupgt runs from; empty for an installed package."""
+    """Return the commit of the checkout that groupgt runs from, or an empty text for an installed package."""
     import subprocess
 
     root = Path(__file__).resolve().parents[1]

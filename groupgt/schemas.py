@@ -10,7 +10,7 @@ from groupgt.options import BOUNDS, TYPES, Rule, Short, as_dict, limits, note_in
 
 
 def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of a dataclass, with its docstring; nested dataclasses are added to `definitions`."""
+    """Return the JSON Schema of a dataclass, with its docstring. Add nested dataclasses to `definitions`."""
     definitions = {} if definitions is None else definitions
     options = options_of(kind)
     properties = {}

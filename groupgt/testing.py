@@ -1,4 +1,4 @@
-"""Laws that every metric must obey, for testing custom metrics (needs the `test` extra).
+"""Tests whether custom metrics obey the laws that every metric must obey (needs the `test` extra).
 
 `check_metric` searches for queries that break a law. The test suite runs it on every built-in metric.
 """
@@ -99,7 +99,7 @@ def _texts(batch: Batch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """A law as text, with a function that lists violations in a batch and a test for the metrics it applies to."""
+    """A law, with a function that lists violations in a batch and a test for the metrics it applies to."""
 
     says: str
     broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]
@@ -156,7 +156,7 @@ def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values:
 
 
 def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """Check that appending results to a ranking of k results does not change any bit of a value @k."""
+    """Check that appending results to a ranking of k results does not change a value @k, not even by a bit."""
     longer = appended(batch, rng)
     cases = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
     differences = _differences(batch, cases, values, values(longer, cases, None))
@@ -168,7 +168,7 @@ def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], value
 
 
 def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """Check that other queries in an evaluation do not change any bit of a query's value."""
+    """Check that other queries in an evaluation do not change a query's value, not even by a bit."""
     if not batch:
         return []
     qid = rng.choice(list(batch))
@@ -193,7 +193,7 @@ def text(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Va
 LAWS = {
     "bounded": Law("values lie in [0, 1]", bounded, lambda definition: definition.bounded),
     "order": Law(
-        "the order of groups and within them, and the names of ids, do not matter",
+        "the order of groups, the order within groups, and the names of ids do not matter",
         order,
         lambda definition: definition.name not in GREEDY,
     ),
@@ -224,7 +224,7 @@ def batches(most: int = 6) -> Any:
 
 
 def at(metrics: Iterable[Metric], ks: Sequence[int | None]) -> list[Metric]:
-    """Apply each cutoff to the metrics that take one."""
+    """Apply each cutoff to the metrics that use one."""
     cut = [replace(metric, cutoff=k) for metric in metrics for k in ks if metric.definition.takes_cutoff]
     return [*cut, *(metric for metric in metrics if not metric.definition.takes_cutoff)]
 
@@ -284,7 +284,7 @@ def share_documents(groups: Sequence[Any]) -> bool:
 def _differences(
     batch: Batch, metrics: Sequence[Metric], values: Values, after: Mapping[Metric, Floats], slack: float = 0.0
 ) -> Iterator[tuple[Metric, str, str, float]]:
-    """Yield (metric, query, text of the old value, new value) where they differ by more than the relative `slack`."""
+    """Yield (metric, query, old value as text, new value) where values differ by more than the relative `slack`."""
     before = values(batch, metrics, None)
     for metric in metrics:
         for position, (qid, (groups, ranking)) in enumerate(batch.items()):

@@ -1,4 +1,4 @@
-"""The basis of all engines: carriers access results wherever they are stored, and labelling turns them into `Hits`."""
+"""Defines carriers, which access results wherever they are stored, and labelling, which turns them into `Hits`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Labelled:
     contradictory: tuple[int, int] = (0, 0)
 
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
-        """Count queries in which a depth, shape (Q,), splits equal scores that include a hit; None counts all ties."""
+        """Count queries in which a depth, shape (Q,), splits equal scores that include a hit. None counts all ties."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
         for depth in cuts:
             if depth is None:
@@ -79,7 +79,7 @@ class RankedHits:
     duplicated: int = 0
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy) -> Labelled:
-        """Return sorted hits, with statistics about the labelled queries; all engines share this second step."""
+        """Return sorted hits, with statistics about the labelled queries. All engines share this second step."""
         columns: tuple[Ints, ...] = (self.query, self.rank, self.target, self.low, self.high)
         places = self.query * (int(self.length.max(initial=0)) + 1) + self.rank
         if (places[1:] < places[:-1]).any():
@@ -104,7 +104,7 @@ class RankedHits:
 
 
 class InvalidRowError(Exception):
-    """Raised if a row may be invalid; the slow reader then checks, and reports the invalid row."""
+    """Raised if a row may be invalid. The slow reader then checks the row and reports it if necessary."""
 
 
 def warn_if_empty(ranked: RankedHits, title: str) -> None:
@@ -121,11 +121,11 @@ class Carrier(Protocol):
     """Operations on the results of a run, independent of how they are stored."""
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` for invalid results."""
+        """Return the hits, or raise `DataError` for invalid results."""
         ...
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """Return the run with results renamed by the labeller; order, scores and spans do not change."""
+        """Return the run with results renamed by the labeller. Order, scores and spans do not change."""
         ...
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
@@ -133,14 +133,14 @@ class Carrier(Protocol):
         ...
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
-        """Return the ids of about `limit` results by query: the first ones or, if it is cheap, those of these queries.
+        """Return the ids of about `limit` results by query, from the first rows or, if cheap, from these queries.
 
         In the latter case, each query has an equal share of the limit, but at least `TOP` results.
         """
         ...
 
     def repeating(self, truth: GroundTruth) -> Sequence[int] | None:
-        """Return the positions of queries with a repeated result; None if this takes another pass over a file."""
+        """Return the positions of queries with a repeated result, or None if this requires another pass over a file."""
         return None
 
 
@@ -161,13 +161,13 @@ class LocalCarrier(Carrier, Protocol):
 
     @property
     def score_field(self) -> str:
-        """The field with the scores as given; if calls order the results, their scores also contain the call."""
+        """The field with the original scores. If calls order the results, the other scores also encode the call."""
         return ORIGINAL_SCORE if self.carries(ORIGINAL_SCORE) else SCORE
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
         """Return the results of all judged queries in rank order, with these fields.
 
-        A missing text is None. Raises `DataError` for a length that is not a non-negative whole number.
+        A missing text is None. Raise `DataError` for a length that is not a non-negative whole number.
         """
         ...
 
@@ -200,7 +200,7 @@ class Flat:
         return np.bincount(self.query, minlength=queries)
 
     def measured(self, measure: Callable[[list[str]], Ints]) -> Ints:
-        """Apply a function of ids to all results; for a series, the function is called with distinct ids only."""
+        """Apply a function of ids to all results. For a series, call the function with distinct ids only."""
         if isinstance(self.docs, list):
             return measure(self.docs)
         distinct = self.docs.unique(maintain_order=True).alias("doc").to_frame()
@@ -211,7 +211,7 @@ class Flat:
 
 
 def matched(truth: GroundTruth, labeller: Labeller, policy: Policy, read: Callable[[Policy], Flat]) -> Matches:
-    """Return a labeller's table of matches; if the labeller reads results, the distinct results are read first.
+    """Return a labeller's table of matches. If the labeller reads results, read the distinct results first.
 
     `read` returns all results under a policy, with their texts. Only the best rank of a repeated result is kept, and
     queries without alternatives are skipped.

@@ -1,4 +1,4 @@
-"""Cutoffs by length, search call or score: how many results fit a budget, and what the first k cost."""
+"""Applies cutoffs by length, search call or score. Computes how many results fit and what the first k cost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def depths(
     *,
     in_part: bool = False,
 ) -> dict[Hashable, Ints]:
-    """Return how many results per query fit each budget, shape (Q,); raises `DataError` if lengths are unknown.
+    """Return how many results per query fit each budget, shape (Q,). Raise `DataError` if lengths are unknown.
 
     If the run is only part of another one (`in_part`), scores may look like ranks by chance.
     """
@@ -72,9 +72,9 @@ def depths(
 
 
 def scores_of(truth: GroundTruth, run: Run, policy: Policy, *, in_part: bool = False) -> tuple[Ints, Floats]:
-    """Return the query and score of each result, sorted by query and rank; scores that are distances are negated.
+    """Return the query and score of each result, sorted by query and rank. Negate scores that are distances.
 
-    Raises `DataError` if results have no scores or are not sorted by their scores.
+    Raise `DataError` if results have no scores or are not sorted by their scores.
     """
     _refuse_renamed_drop(run, policy, "scores")
     carrier = local_carrier_of(run.by_original_ids, "a threshold on scores")
@@ -118,7 +118,7 @@ def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
 
 
 def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy: Policy) -> Flat:
-    """Return the results with the calls that returned them; a run without results needs no calls."""
+    """Return the results with the calls that returned them. A run without results needs no calls."""
     if carrier.carries(CALLS):
         return carrier.flat(truth, policy, CALLS)
     flat = carrier.flat(truth, policy)
@@ -130,7 +130,7 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
 
 
 def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> str:
-    """Return the field from which lengths are computed: the unit itself, or the text.
+    """Return the field that determines lengths, which is the unit itself or the text.
 
     If a tokenizer is set, it counts the tokens of texts even if results have a token count; otherwise the tokenizer
     would have no effect.
@@ -147,7 +147,7 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
 
 
 def _counted(truth: GroundTruth, run: Run, flat: Flat, lengths: Lengths, unit: str) -> Ints:
-    """Compute the lengths of result texts; raises `DataError` listing queries with missing texts."""
+    """Compute the lengths of result texts, or raise `DataError` that lists queries with missing texts."""
     texts = flat.fields["text"]
     if None in texts:
         faults = Faults()

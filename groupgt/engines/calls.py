@@ -32,9 +32,9 @@ from groupgt.runtime import pl
 
 
 def in_call_order(run: Run) -> Run:
-    """Sort a run by call, then by score or input order; a run without calls is returned unchanged.
+    """Sort a run by call, then by score or input order. A run without calls stays unchanged.
 
-    Raises `DataError` if some results have no call, or if the calls in a list decrease.
+    Raise `DataError` if some results have no call, or if the calls in a list decrease.
     """
     if isinstance(run.contents, Lists):
         return _lists_in_order(run, run.contents)
@@ -70,7 +70,7 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
 
 
 def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
-    """Return calls by query id, from a column or from results that are mappings; None if there are no calls."""
+    """Return calls by query id, from a column or from results that are mappings, or None if calls are missing."""
     if CALLS in lists.lengths:
         return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
     if native.has_plain_ends(lists.rankings) or not _hold_mappings(lists.rankings.values()):
@@ -80,7 +80,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
 
 
 def _hold_mappings(rankings: Iterable[Any]) -> bool:
-    """Return whether rankings contain mappings; checks only first and last results, as most rankings hold only ids."""
+    """Return whether rankings contain mappings. Check only first and last results, as most rankings have only ids."""
     rankings = list(rankings)
     if set(map(type, rankings)) == {list}:
         filled = list(filter(None, rankings))
@@ -104,7 +104,7 @@ def _is_mapping(cell: Any) -> bool:
 
 
 def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:
-    """Compute a score per result that decreases from one call to the next, and keeps the original order within a call.
+    """Compute scores that decrease from one call to the next and keep the original order within a call.
 
     >>> _composed([2, 1, 2], [0.5, 0.1, 0.9])
     [-6.0, -3.0, -5.0]
@@ -133,14 +133,14 @@ def _columns_in_order(run: Run, columns: Columns) -> Run:
 
 
 def calls_between(calls: Ints, rank: Ints) -> Ints:
-    """Return the increase in call number from result to result; the cumulative sum in rank order gives the calls."""
+    """Return the increase in call number from result to result. The cumulative sum in rank order gives the calls."""
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 
 def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterable[Ranking], dict[Any, list[int]], Trials]:
     """Return the rankings of all queries with the scores that results have, their calls, and the trial of each.
 
-    Nothing is dropped. Without trials, calls are by query, otherwise by query and trial. Trials are by the name of
+    Nothing is dropped. Calls are by query or, with trials, by query and trial. Trials are by the name of
     their column, `trial` or `build`.
     """
     if run.trials:
@@ -169,7 +169,7 @@ class QueryCalls(NamedTuple):
 
 
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
-    """Return the calls for the given queries (or for all); empty if results have no calls.
+    """Return the calls for the given queries (or for all), or nothing if results have no calls.
 
     For results on a cluster, only one query can be requested.
     """

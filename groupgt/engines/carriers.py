@@ -23,7 +23,7 @@ def carrier_of(run: Run) -> Carrier:
 
 
 def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
-    """Return a carrier for results that are needed locally; raises `ConfigError` if they stay on a cluster."""
+    """Return a carrier for results that are needed locally, or raise `ConfigError` if they stay on a cluster."""
     if run.is_remote:
         what = f"{purpose} is not supported for results on a cluster; write them to parquet and name the files"
         raise ConfigError(f"{run.name or run.source or 'results'}: {what}")
@@ -44,7 +44,7 @@ def _local_carrier_of(run: Run) -> LocalCarrier:
 
 
 def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) -> Run:
-    """Return the run with results renamed by the labeller, if the labeller renames results and has not yet done so."""
+    """Return the run with its results renamed, if the labeller renames results and has not yet done so."""
     if not labeller.renames or run.original is not None:
         return run
     return carrier_of(run).rename(truth, labeller, policy)

@@ -1,4 +1,4 @@
-"""Selects the labelling engine, either by the type of results or by name with options."""
+"""Selects the labelling engine by the type of results, or by name with options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}
 
 
 def size_of(value: Any) -> int:
-    """Parse a number of bytes, given as a whole number or as text such as `2GB` or `512 MiB`; raises `ConfigError`.
+    """Parse a number of bytes, given as a whole number or as text such as `2GB` or `512 MiB`, or raise `ConfigError`.
 
     >>> size_of("2GB"), size_of("512 MiB"), size_of(1000)
     (2000000000, 536870912, 1000)
@@ -110,7 +110,7 @@ class Engine:
 
 
 def engine_of(spec: Any) -> Engine:
-    """Select an engine by name or by `{"use": name, "with": {option: value}}`; raises `ConfigError` with all errors.
+    """Select an engine by name or by `{"use": name, "with": {option: value}}`, or raise `ConfigError` with all errors.
 
     >>> engine_of({"use": "streaming", "with": {"memory": "2GB"}}).ceiling
     2000000000

@@ -1,4 +1,4 @@
-"""Results on a cluster: a bucket of queries and all of their rows meet on a worker, which labels them as anywhere else.
+"""Labels results on a cluster. Each worker gets a bucket of queries with all their rows, and labels them as usual.
 
 Truth and rows go into buckets by a checksum of the query id, and only hits and counts come back. Spark, Ray Data and
 Dask differ only in how they bring rows together (`groupgt.engines.remote`). Rows on a cluster have no order.
@@ -48,7 +48,7 @@ Texts = tuple[GroundTruth, Mapping[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class Cluster(Remote):
-    """Results on a cluster, and the steps taken where they are read: scores are put in order, and results renamed."""
+    """Results on a cluster, with the steps that workers apply: they put scores in order and rename results."""
 
     truth: Any = None
     ascending: bool = False
@@ -63,7 +63,7 @@ class Cluster(Remote):
         return not {"score", SCORES}.isdisjoint(canonical(frames.remote_names(self.frame), self.columns))
 
     def read(self, rows: pa.Table, run: Run, truth: GroundTruth, policy: Policy) -> Run:
-        """Return all results of some queries as a run that is not on a cluster."""
+        """Return all results of a few queries as a local run."""
         here = replace(frames.run_of(rows, run.source, columns=self.columns), name=run.name)
         here = in_order(truth, here, ascending=self.ascending)
         return here if self.labeller is None else renamed(truth, here, self.labeller, policy)
@@ -74,7 +74,7 @@ class Cluster(Remote):
         return self.read(frame_of(self.frame).of_query(columns, key, qid), run, self.truth, policy)
 
     def columns_for(self, labeller: Labeller | None, fields: Collection[str] = ()) -> tuple[list[str], str]:
-        """Return the columns to read, and the one with query ids."""
+        """Return the columns to read, and the name of the query id column."""
         names = frames.remote_names(self.frame)
         column = "" if labeller is None else labeller.column
         chosen = {*fields, *(("start", "end", "document", "span") if column == "span" else (column,))}
@@ -83,7 +83,7 @@ class Cluster(Remote):
         return [name for name in names if roles[name] in wanted], next(name for name in names if roles[name] == "qid")
 
     def check(self, run: Run) -> None:
-        """Raise an error if columns are missing or of another type, before any work is done."""
+        """Raise an error if columns are missing or have the wrong type, before any work is done."""
         import pyarrow as pa
 
         names = frames.remote_names(self.frame)
@@ -98,7 +98,7 @@ class Cluster(Remote):
 
 
 def on_cluster(truth: GroundTruth, run: Run, *, ascending: bool) -> Run:
-    """Return a run with results that are read with this ground truth."""
+    """Return a run whose results are read with this ground truth."""
     remote: Any = run.contents
     return replace(run, contents=Cluster(remote.frame, remote.columns, truth, ascending), ascending=ascending)
 
@@ -182,9 +182,9 @@ def _version() -> str:
 
 
 def worker(version: str, job: bytes) -> Callable[[bytes, pa.Table], bytes]:
-    """Return the function that is sent to workers: it takes the ground truth and the rows of a bucket.
+    """Return the function that is sent to workers. It gets the ground truth and rows of a bucket.
 
-    It stands by itself, so that a worker without groupgt, or with another version, can say so.
+    It is self-contained, so a worker can report that groupgt is missing or has another version.
     """
 
     home = __name__
@@ -206,7 +206,7 @@ def worker(version: str, job: bytes) -> Callable[[bytes, pa.Table], bytes]:
 
 
 def labelled_bucket(job: bytes, task: bytes, rows: pa.Table) -> bytes:
-    """Label the rows of a bucket; return pickled hits and counts, or the error to raise."""
+    """Label the rows of a bucket. Return pickled hits and counts, or the error to raise."""
     with without_warnings(), no_garbage_collection():
         try:
             found: Labelled | GroupgtError = _labelled_bucket(job, task, rows)
@@ -241,9 +241,9 @@ def _labelled_bucket(job: bytes, task: bytes, rows: pa.Table) -> Labelled:
 
 
 def _refuse_ties(truth: GroundTruth, run: Run, policy: Policy, *, all_matter: bool) -> None:
-    """Raise `ConfigError` if the order in the input decides: among rows of one id that differ in some other field.
+    """Raise `ConfigError` if the input order matters, because rows with the same id differ in another field.
 
-    With `ties=input` and `all_matter`, as they do for budgets, it also decides between all equal scores.
+    With `ties=input` and `all_matter` (as for budgets), input order also decides between all equal scores.
     """
     if run.in_memory:
         return
@@ -274,7 +274,7 @@ def _split(bucket: Ints, count: int) -> list[Ints]:
 
 
 def _parts(truth: GroundTruth, own: Ints, count: int) -> list[GroundTruth]:
-    """Return the ground truth of each bucket, with all that labelling reads."""
+    """Return the ground truth of each bucket, with everything that labelling reads."""
     whole = replace(truth, columns={}, keys=(), repeated_ids=0, dropped=0, comments=0)
     places = zip(*(_split(bucket, count) for bucket in (own, own[truth.group_query], own[truth.query_of])))
     return [_part(whole, *of_bucket) for of_bucket in places]
@@ -301,7 +301,7 @@ def _part(truth: GroundTruth, queries: Ints, groups: Ints, alternatives: Ints) -
 
 
 def _placed(part: Labelled, queries: Ints, alternatives: Ints) -> Labelled:
-    """Return what was found in a bucket, with positions in the whole ground truth."""
+    """Return the hits and counts of a bucket, with positions in the full ground truth."""
     hits, contents = part.hits, part.hits.contents
     return replace(
         part,
@@ -319,7 +319,7 @@ def _placed(part: Labelled, queries: Ints, alternatives: Ints) -> Labelled:
 def _joined(
     truth: GroundTruth, found: list[tuple[Ints, Labelled]], policy: Policy, budgets: Collection[Budget]
 ) -> Labelled:
-    """Put the hits of all buckets together, in the order of the ground truth."""
+    """Combine the hits of all buckets in ground truth order."""
     parts = [part for _, part in found]
 
     def rows(read: Callable[[Labelled], Any], kind: Any = np.int64) -> Any:

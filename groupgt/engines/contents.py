@@ -1,4 +1,4 @@
-"""Compares the words of results and alternatives; `evaluate` uses this for content metrics."""
+"""Compares the words of results and alternatives. `evaluate` uses this for content metrics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def normal_words(text: str) -> list[str]:
 def contents_of(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, str]) -> Contents:
     """Return the best precision, recall and F1 of every result against the relevant alternatives for its query.
 
-    A repeated id scores 0, unless the policy keeps or drops it. Raises `DataError` if a text is unknown.
+    A repeated id scores 0, unless the policy keeps or drops it. Raise `DataError` if a text is unknown.
     """
     relevant = truth.is_relevant
     # Other alternatives need no text.

@@ -1,6 +1,6 @@
-"""Removes results that the ground truth excludes for their query, or that are unjudged (with the unjudged=drop policy).
+"""Removes results that the ground truth excludes for their query and, with the unjudged=drop policy, unjudged results.
 
-Excluded results are removed before a run is used for anything else; rankings without unjudged results are called
+Excluded results are removed before a run is used for anything else. Rankings without unjudged results are called
 condensed.
 """
 
@@ -28,7 +28,7 @@ from groupgt.runtime import pl
 
 
 def without_excluded(truth: GroundTruth, run: Run) -> Run:
-    """Remove the excluded results of each query by original id; `Run.excluded` counts them."""
+    """Remove the excluded results of each query by original id. `Run.excluded` counts them."""
     if truth.excluded is None:
         return run
     left_out = {qid: ids for qid, ids in zip(truth.qids, truth.excluded) if ids}
@@ -49,7 +49,7 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
 
 
 def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lists, int]:
-    """Remove excluded results and their fields from lists; anything that is not a ranking stays unchanged."""
+    """Remove excluded results and their fields from lists. Anything that is not a ranking stays unchanged."""
     rankings: dict[Any, Any] = dict(lists.rankings)
     kept_of: dict[str, list[bool]] = {}
     count = 0
@@ -69,7 +69,7 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
         rankings[key] = dict(compress(cells.items(), kept)) if is_mapping else list(compress(cells, kept))
 
     def shortened(columns: Mapping[Any, Sequence[Any]]) -> dict[Any, Sequence[Any]]:
-        """Return columns without the cells of removed results; columns with a different length stay unchanged."""
+        """Return columns without the cells of removed results. Columns with a different length stay unchanged."""
         kept = {key: kept_of.get(str(key), ()) for key in columns}
         return {
             key: list(compress(cells, kept[key])) if len(kept[key]) == len(cells) else cells
@@ -94,7 +94,7 @@ def check_condensed(labeller: Labeller) -> None:
 
 
 def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
-    """Remove unjudged results, but keep the original hits. Raises `ConfigError` if this would be misleading."""
+    """Remove unjudged results, but keep the original hits. Raise `ConfigError` if this would be misleading."""
     if not truth.judgments.rejected.any():
         raise ConfigError(
             "unjudged=drop: no document of the ground truth is judged non-relevant, so only relevant results would "

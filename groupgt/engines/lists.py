@@ -1,4 +1,4 @@
-"""The carrier for results in memory: it looks up each query's relevant ids in its result list."""
+"""The carrier for results in memory, which looks up each query's relevant ids in its result list."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ListCarrier(LocalCarrier):
         return probe.walk(truth, labeller, matches)
 
     def rules(self, policy: Policy) -> Policy:
-        """Adapt the policy to renamed lists, which were already sorted by their original names."""
+        """Adapt the policy to renamed lists, which are already sorted by their original names."""
         return policy if self.run.original is None else replace(policy, ties="input")
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
@@ -108,14 +108,14 @@ class ListCarrier(LocalCarrier):
         return [ids[at] for at in places], in_order
 
     def _as_given(self, scores: Sequence[Any] | None, size: int) -> list[float] | None:
-        """Return scores with their own sign; None unless all results have one."""
+        """Return the original scores without negation, or None unless all results have one."""
         if scores is None or len(scores) != size or None in scores:
             return None
         sign = self.run.sign
         return [sign * float(score) for score in scores]
 
     def listed_scores(self, key: Any) -> Sequence[float | None] | None:
-        """Return the scores of results that are already in order, which may contradict it; None if there are none."""
+        """Return the scores of results that are already in order, or None. The scores may contradict the order."""
         return self._listed.get(str(key)) if self._listed else carried_cells(self.lists.rankings.get(key), SCORE)
 
     @cached_property
@@ -123,7 +123,7 @@ class ListCarrier(LocalCarrier):
         return self.lists.fields[SCORE]() if SCORE in self.lists.fields else {}
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
-        """Return all queries, or these, with the result ids of the first queries, until the limit is exceeded."""
+        """Return all queries (or these). The first queries have result ids, until the limit is exceeded."""
         rankings, faults = by_text_keys(self.lists.rankings, self.run.title), Faults()
         most = max(limit // len(queries), TOP) if queries else limit
         results: dict[str, list[str]] = {}
@@ -153,7 +153,7 @@ class ListCarrier(LocalCarrier):
         return flat
 
     def _flat(self, truth: GroundTruth, policy: Policy, fields: Sequence[str], faults: Faults) -> Flat:
-        """Read all results in rank order; adds invalid rankings to `faults`."""
+        """Read all results in rank order. Add invalid rankings to `faults`."""
         sizes: list[int] = []
         ids: list[str] = []
         columns: list[list[Any]] = [[] for _ in fields]
@@ -177,7 +177,7 @@ class ListCarrier(LocalCarrier):
     def _rows(self, truth: GroundTruth, fields: Sequence[str], faults: Faults) -> list[ListRow]:
         """Return the results for every ground truth query, with these fields.
 
-        Adds invalid rankings to `faults`; raises `DataError` if a field does not have one cell per result.
+        Add invalid rankings to `faults`. Raise `DataError` if a field does not have one cell per result.
         """
         scores = self.lists.scores or {}
         columns: dict[str, Mapping[str, Sequence[Any]]] = {}
@@ -225,12 +225,12 @@ def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str,
 def _names_carried(
     labeller: Labeller, ids: list[str], cells: Sequence[Any] | None, where: str, faults: Faults
 ) -> list[str]:
-    """Return result names from their fields, or the ids if there are no fields, because ids may already be spans."""
+    """Return result names from their fields or, without fields, the ids, because ids may already be spans."""
     if cells is None:
         if labeller.column == "span" or not ids:
             return ids
-        way = f"; the {labeller.name} labeller has options to find it from ids" if labeller.column == "parent" else ""
-        faults.add(where, f"expected results that carry a {labeller.column}, found {shown(ids[0])}{way}")
+        way = f"; options of the {labeller.name} labeller derive it from ids" if labeller.column == "parent" else ""
+        faults.add(where, f"expected results with a {labeller.column}, found {shown(ids[0])}{way}")
         return ids
     names: list[str] = []
     for rank, cell in enumerate(cells, 1):
@@ -278,7 +278,7 @@ class _Probe:
         return ranked.labelled(truth, labeller, matches, self.policy)
 
     def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:
-        """Return the number of results per query, and the hits, from the compiled module.
+        """Return the hits and the number of results per query from the compiled module.
 
         A hit is a row of query, key, rank, and the first and last rank of results with the same score. All queries are
         `NOT_PLAIN` if the module is not built.
@@ -348,7 +348,7 @@ class _Probe:
         return hits.T
 
     def read(self, qids: list[str]) -> Iterator[tuple[list[str] | None, Sequence[float] | None]]:
-        """Yield the results of queries and the scores that order them; many ids are checked at once.
+        """Yield the results of queries and the scores that order them. Check many ids at once.
 
         Joining strings is the fastest way to check every id, because it raises for anything that is not a string.
         """
@@ -376,7 +376,7 @@ class _Probe:
                 self.note_faulty_ids(some)
 
     def note_faulty_ids(self, qids: Sequence[str]) -> None:
-        """Record invalid ids in the results of some queries; labeller names have already been checked."""
+        """Record invalid ids in the results of these queries. Labeller names have already been checked."""
         for qid in qids if not self.renamed else ():
             note_faulty_ids(self.rankings.get(qid), self.faults, self.where(qid))
 
@@ -385,5 +385,5 @@ class _Probe:
 
 
 def _looked_up(keys: list[str], low: int, high: int, names: list[str]) -> Iterable[int]:
-    """Look up the positions of many names in a query's keys; for equal keys, the first position is used."""
+    """Look up the positions of many names in a query's keys. For equal keys, use the first position."""
     return map(dict(zip(reversed(keys[low:high]), range(high - 1, low - 1, -1))).__getitem__, names)

@@ -1,4 +1,4 @@
-"""Puts the results of a run in order, labels them and measures them, locally or on a cluster worker."""
+"""Orders, labels and measures the results of a run, locally or on a cluster worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groupgt.model.values import Budget, Lengths
 
 
 def in_order(truth: GroundTruth, run: Run, *, ascending: bool) -> Run:
-    """Return a run in the order of its scores and calls, without the results that the ground truth excludes."""
+    """Return a run ordered by its scores and calls, without the results that the ground truth excludes."""
     return without_excluded(truth, in_call_order(with_distances(run) if ascending else run))
 
 
@@ -37,9 +37,9 @@ def measured(
     *,
     in_part: bool = False,
 ) -> Labelled:
-    """Label results that are not on a cluster, including unjudged ones; hits have a prefix for each budget.
+    """Label local results, including unjudged ones. The hits have a prefix for each budget.
 
-    They also have scores of contents if `contents` has the ground truth before the labeller read it, and texts by id.
+    If `contents` has texts by id and the ground truth before the labeller read it, the hits have content scores too.
     The run may be only part of another one (`in_part`).
     """
     if not (run.by_original_ids.has_ids or labeller.compares_texts):

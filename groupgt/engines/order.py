@@ -1,4 +1,4 @@
-"""Order and scores: results whose scores are distances, and results whose order contradicts their scores or ranks."""
+"""Handles scores that are distances, and results whose order contradicts their scores or ranks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_direction(value: Any) -> None:
 
 
 def with_distances(run: Run) -> Run:
-    """Return a run whose scores are distances, so that the lowest is the best; the contents hold their negation.
+    """Return a run whose scores are distances, so the lowest is the best. The contents contain negated scores.
 
     Lists keep their order, and results that only have ranks stay unchanged.
     """
@@ -81,7 +81,7 @@ def _negated_columns(columns: Columns) -> Columns | None:
 
 
 class Contradictions(NamedTuple):
-    """Number of queries whose scores rise along their order, and of queries whose `rank` contradicts their score.
+    """The number of queries whose scores rise with rank, and of queries whose `rank` contradicts their score.
 
     If scores are declared as ascending, falling scores count instead.
     """
@@ -91,7 +91,7 @@ class Contradictions(NamedTuple):
 
 
 def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
-    """Count the queries of a run with contradictory order; `thorough` also reads the ranks in large files.
+    """Count the queries of a run with a contradictory order. `thorough` also reads the ranks in large files.
 
     >>> contradictions(Run.of({"q": [("a", 0.1), ("b", 0.7)], "r": [("a", 0.9), ("b", 0.7)]}))
     Contradictions(rising_scores=1, contradicted_ranks=0)
@@ -109,7 +109,7 @@ def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
 
 
 def rises(query: Ints, scores: Floats) -> Ints:
-    """Return the places, sorted by query and rank, of results with a lower score than the next in their query."""
+    """Return the positions, by query and rank, of results that score lower than the next result of their query."""
     return np.flatnonzero((query[1:] == query[:-1]) & (scores[1:] > scores[:-1]))
 
 
@@ -123,7 +123,7 @@ def _rising(carrier: ListCarrier) -> int:
 
 
 def _contradicted(lines: Lines) -> Iterator[bool]:
-    """Yield for each query whether a rank contradicts a score; reads the lines that are in no order at all."""
+    """Yield for each query whether a rank contradicts a score. Read the lines only if they are unordered."""
     for block in lines.blocks.values():
         if block.unordered:
             rank, score = (np.array(list(map(float, lines.column(block, at)))) for at in (3, 4))
@@ -133,7 +133,7 @@ def _contradicted(lines: Lines) -> Iterator[bool]:
 
 
 def _of_ranks(query: Ints, rank: Floats, score: Floats) -> int:
-    """Count queries with a result that has a better rank than another, and a lower score."""
+    """Count queries in which a result has a better rank but a lower score than another."""
     order = np.lexsort((-score, rank, query))
     return count_distinct(query[order][rises(query[order], score[order])])
 
@@ -153,6 +153,6 @@ def _ranked_columns(columns: Columns) -> tuple[Ints, Floats, Floats]:
 
 
 def _flattened(columns: Sequence[Sequence[Sequence[float | None]]]) -> tuple[Ints, list[Floats]]:
-    """Return the query of each result and its numbers, from columns with one row per query; a missing one is NaN."""
+    """Return the query and numbers of each result, from columns with one row per query. Missing numbers are NaN."""
     query = np.repeat(np.arange(len(columns[0])), list(map(len, columns[0])))
     return query, [np.array([cell for row in rows for cell in row], dtype=np.float64) for rows in columns]

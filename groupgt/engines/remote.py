@@ -1,4 +1,4 @@
-"""How Spark, Ray Data and Dask bring together the rows of a bucket of queries, and which files Spark reads."""
+"""Collects the rows of each bucket of queries with Spark, Ray Data or Dask, and reads files with Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Work = Callable[[bytes, "pa.Table"], bytes]
 
 
 class Frame(Protocol):
-    """A frame on a cluster; all tables have only the chosen columns."""
+    """A frame on a cluster. All tables have only the chosen columns."""
 
     names: Sequence[str]
     # How many buckets keep the cluster busy.
@@ -41,7 +41,7 @@ class Frame(Protocol):
         return bytes(import_module(self.pickler).dumps(value))
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
-        """Return any rows, up to this number; the columns have their types even without rows."""
+        """Return up to this number of rows. The columns have their types even without rows."""
         ...
 
     def of_query(self, columns: Sequence[str], key: str, qid: str) -> pa.Table:
@@ -49,15 +49,15 @@ class Frame(Protocol):
         ...
 
     def each(self, columns: Sequence[str], key: str, tasks: list[bytes], work: Work) -> Iterable[tuple[int, bytes]]:
-        """Call `work(tasks[b], rows)` on workers with all rows of each bucket b, and return b and its result.
+        """Call `work(tasks[b], rows)` on workers with all rows of each bucket b. Return each b and its result.
 
-        The bucket of a row is `bucket_of` the column `key` as text. Buckets without rows may be left out.
+        The bucket of a row is `bucket_of` its `key` cell as text. Buckets without rows may be omitted.
         """
         ...
 
 
 def frame_of(value: Any) -> Frame:
-    """Return the operations on a frame of Spark, Ray Data or Dask."""
+    """Return the operations on a Spark, Ray Data or Dask frame."""
     return FRAMES[library_of(value)](value)
 
 
@@ -76,7 +76,7 @@ def with_buckets(rows: pa.Table, key: str, count: int) -> pa.Table:
 
 
 def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """Yield each bucket with its rows, in their order."""
+    """Yield each bucket with its rows in their original order."""
     own = np.asarray(rows[BUCKET])
     order = np.argsort(own, kind="stable")
     for places in np.split(order, np.flatnonzero(np.diff(own[order])) + 1) if len(own) else ():
@@ -84,7 +84,7 @@ def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 
 class SparkFrame(Frame):
-    """Ground truth and rows meet in a cogroup by bucket: one shuffle of the chosen columns, and no other pass."""
+    """Ground truth and rows are cogrouped by bucket, in one shuffle of the chosen columns and no other pass."""
 
     pickler = "pyspark.cloudpickle"
 
@@ -130,7 +130,7 @@ def _column(name: str) -> Column:
 
 
 class RayFrame(Frame):
-    """Ground truth lies in the object store, and rows are grouped by bucket."""
+    """Ground truth is in the object store, and rows are grouped by bucket."""
 
     pickler = "ray.cloudpickle"
 
@@ -179,7 +179,7 @@ class RayFrame(Frame):
 
 
 class DaskFrame(Frame):
-    """Rows are shuffled by bucket; a partition has a few buckets."""
+    """Rows are shuffled by bucket. Each partition has a few buckets."""
 
     pickler = "cloudpickle"
 
@@ -225,7 +225,7 @@ FRAMES: dict[str, Callable[[Any], Frame]] = {"pyspark": SparkFrame, "ray": RayFr
 
 
 def run_of_files(session: SparkSession, path: Any, format: str | None = None) -> Run:
-    """Return a run that Spark reads from parquet or JSON Lines; raise `ConfigError` for other formats."""
+    """Return a run that Spark reads from parquet or JSON Lines, or raise `ConfigError` for other formats."""
     paths, chosen, title = detect.located(path, format)
     if chosen not in ("parquet", "jsonl"):
         what = f"the spark engine reads parquet and JSON Lines, but this is {chosen}"

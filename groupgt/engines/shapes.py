@@ -1,4 +1,4 @@
-"""Reads a ranking in any supported shape: ids, scores, and the other fields of each result."""
+"""Reads the ids, scores and other fields of results from rankings in any supported shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAIRS = {tuple, list}
 
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
-    """Return rankings by query id in text form; raises `DataError` for keys that are not ids."""
+    """Return rankings by query id in text form, or raise `DataError` for keys that are not ids."""
     if native.has_plain_keys(rankings) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
         return rankings
     faults = Faults()
@@ -42,7 +42,7 @@ def is_text_list(ranking: Any) -> bool:
 
 
 def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
-    """Read a ranking of ids, (id, score) pairs or {id: score}; returns scores only for {id: score}, otherwise None.
+    """Read a ranking of ids, (id, score) pairs or {id: score}. Return scores only for {id: score}, otherwise None.
 
     Pairs keep their order, regardless of their scores.
     """
@@ -81,7 +81,7 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
 
 
 def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
-    """Record every result with an invalid id; results that are identified by text or span have no id.
+    """Record every result with an invalid id. Results identified by text or span have no id.
 
     Anything that is not a ranking is skipped, because the code that reads it reports it.
     """
@@ -119,7 +119,7 @@ def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[lis
 
 
 def _doubles(values: Iterable[Any]) -> list[float] | None:
-    """Convert doubles to Python floats; returns None unless all are certainly finite."""
+    """Convert doubles to Python floats, or return None unless all are certainly finite."""
     try:
         # NumPy doubles also have this method; nothing else does.
         doubles = list(map(float.conjugate, values))
@@ -129,7 +129,7 @@ def _doubles(values: Iterable[Any]) -> list[float] | None:
 
 
 def _name_of(cell: Any) -> str | None:
-    """Return the name of a result: its id, or else its span (`{"doc", "start", "end"}`) or its text (`{"text"}`)."""
+    """Return the id of a result, or else its span (`{"doc", "start", "end"}`) or text (`{"text"}`) as its name."""
     if not isinstance(cell, Mapping):
         return id_text(cell)
     if cell.get("id") is not None:
@@ -152,7 +152,7 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
 
 
 def carried_cells(ranking: Any, field: str) -> list[Any] | None:
-    """Return a field's values from results that are mappings, or the scores of pairs; None if there are no values."""
+    """Return a field's values from results that are mappings, or the scores of pairs. Return None without values."""
     ranking = plain(ranking)
     if not isinstance(ranking, (list, tuple)):
         return None

@@ -27,7 +27,7 @@ WORDS = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Judged answers: the query of each, by id or text, and a score from 0 (wrong) to 1; others are `unjudged`."""
+    """Judged answers, with their queries (ids or texts) and scores from 0 (wrong) to 1; the others are `unjudged`."""
 
     title: str
     keys: Sequence[str]
@@ -36,7 +36,7 @@ class Answers:
     unjudged: int = 0
 
     def places(self, truth: GroundTruth) -> Ints:
-        """Return the position of each answer's query in the ground truth, or -1; raise `DataError` if none is there."""
+        """Return the position of each answer's query in the ground truth, or -1. Raise `DataError` if all are -1."""
         qids = queries_by_text(truth) if self.by_text else {}
         faults, places = Faults(), {}
         for key in dict.fromkeys(self.keys):
@@ -53,7 +53,7 @@ class Answers:
 
 
 def read_answers(value: Any, columns: Declared = NO_COLUMNS, title: str = "answers") -> Answers:
-    """Read answers from a file, a frame or `{qid: score}`, where a score may be a list; raise `DataError`."""
+    """Read answers from a file, a frame or `{qid: score}`. A score may be a list."""
     table = _table_of(value, columns, title)
     roles = roles_in(table.names, "answers", table.declared)
     missing = [role for role in ("qid", "correct") if role not in roles and not (role == "qid" and "query" in roles)]
@@ -97,7 +97,7 @@ def _table_of(value: Any, columns: Declared, title: str) -> Table:
 
 
 def _score(cell: Any) -> float | None:
-    """Return a number or a truth value as a number, or None for any other cell."""
+    """Convert a number or a boolean to a number, or return None for any other cell."""
     if isinstance(cell, str):
         return WORDS.get(cell.strip().lower(), number_of(cell.strip()))
     return float(cell) if isinstance(cell, (bool, np.bool_)) else finite_number(cell)

@@ -32,7 +32,7 @@ def is_folder(path: Path) -> bool:
 
 
 def _qrels_folder(path: Path) -> Path | None:
-    """Return the folder of judgments: `qrels`, or the one that data sets on the Hugging Face Hub use."""
+    """Return the folder with judgments: `qrels`, or the folder that data sets on the Hugging Face Hub use."""
     folders = (path / name for name in ("qrels", "data", "default"))
     return next((folder for folder in folders if folder.is_dir()), None)
 
@@ -44,7 +44,7 @@ def look(source: Source) -> str | None:
 
 
 def table_in(folder: Path, name: str) -> Path | None:
-    """Return `NAME.jsonl` or a similar file in a folder, or the only file in its subfolder `NAME`; None if missing."""
+    """Return `NAME.jsonl` or a similar file in a folder, or the only file in subfolder `NAME`, or None if missing."""
     for ending in TABLES:
         if (path := folder / f"{name}{ending}").is_file():
             return path
@@ -73,7 +73,7 @@ def _qrels_of(source: Source) -> Source:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read a folder (its `test` split or its only split) or one file of judgments; each document is its own group."""
+    """Read a folder (its `test` or only split) or one file of judgments. Each document becomes its own group."""
     qrels = _qrels_of(source) if source.path.is_dir() else source
     faults, texts = Faults(), {}
     if queries := table_in(qrels.path.parent.parent, "queries"):
@@ -90,7 +90,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _columns_of(qrels: Source) -> str:
-    """Return the columns of qrels without a header line; empty for other qrels."""
+    """Return the columns of qrels that have no header line, or an empty text for other qrels."""
     if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in csv.header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()

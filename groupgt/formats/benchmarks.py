@@ -1,4 +1,4 @@
-"""Readers for public benchmarks as published: data sets, and output files from third-party programs.
+"""Readers for public benchmarks as published, including output files from third-party programs.
 
 - freshstack: `freshstack/queries-oct-2024`; each nugget lists documents judged as supporting it or not;
 - bright, bright-long, bright-pro: gold documents, as passages or as full pages, or grouped by weighted aspects;
@@ -78,10 +78,10 @@ def _read(
     columns: tuple[str, ...] = (),
     excludes: bool = False,
 ) -> GroundTruth:
-    """Read one query per record; raises `DataError` with all errors.
+    """Read one query per record, or raise `DataError` with all errors.
 
-    `text`, `qid` and `columns` are keys: several texts are joined, a query without `qid` is identified by its text, and
-    columns are kept if present. If a record `excludes` results, it lists their ids.
+    `text`, `qid` and `columns` are keys. Several texts are joined, and a query without `qid` is identified by its text.
+    Columns are kept if present. If a record `excludes` results, it lists their ids.
     """
     queries = Queries()
     for record in queries.records(source):
@@ -104,7 +104,7 @@ def _each(key: str, group: Groups) -> Groups:
 
 
 def _nugget(queries: Queries, nugget: Record) -> Record:
-    """Make a group from a FreshStack nugget; an unsupported nugget becomes an empty group (policy `empty_groups`)."""
+    """Make a group from a FreshStack nugget. An unsupported nugget becomes an empty group (policy `empty_groups`)."""
     # As in FreshStack: a document in both lists is not relevant.
     grades = dict.fromkeys(queries.ids_at(nugget, "relevant_corpus_ids"), 1)
     grades |= dict.fromkeys(queries.ids_at(nugget, "non_relevant_corpus_ids"), 0)
@@ -146,7 +146,7 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
-    """Make a group from each piece of evidence: its article's URL, or its fact, which any text containing it covers."""
+    """Make a group from each piece of evidence. It holds the article's URL, or the fact that a text must contain."""
     name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
     distinct = dict.fromkeys(text for text in texts if text is not None)
@@ -154,12 +154,12 @@ def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
 
 
 def look_multihop(source: Source) -> str | None:
-    """Return `truth` for the MultiHop-RAG data set, or `either` for saved results, which also contain the evidence."""
+    """Return `truth` for the MultiHop-RAG data set, or `either` for saved results, which contain the evidence too."""
     return "either" if has_keys(source, "query", "retrieval_list") else look_for("query", "evidence_list")(source)
 
 
 def read_multihop_run(source: Source) -> Run:
-    """Read the texts in `retrieval_list`, best first; they have no ids."""
+    """Read the texts in `retrieval_list`, best first. They have no ids."""
     queries = Queries()
     builder = RunBuilder()
     for record in queries.records(source):
@@ -175,13 +175,13 @@ def read_multihop_run(source: Source) -> Run:
 
 
 def _answer(queries: Queries, answer: Record) -> Record:
-    """Make a group from a QAMPARI answer; any text that contains the answer or an alias covers the group."""
+    """Make a group from a QAMPARI answer. Any text that contains the answer or an alias covers the group."""
     text = queries.text_at(answer, "answer_text")
     return {**_any_of([text or "", *queries.list_at(answer, "aliases", str)]), "name": text}
 
 
 def _page(queries: Queries, answer: Record) -> Record:
-    """Make a group from a QAMPARI answer; any page that proves the answer, identified by URL, covers the group."""
+    """Make a group from a QAMPARI answer. Any page (identified by URL) that proves the answer covers the group."""
     proofs = [proof for proof in queries.list_at(answer, "proof") if queries.has(proof, "found_in_url")]
     urls = {"found_in_url": [url for proof in proofs if (url := proof["found_in_url"])]}
     alternatives = list(dict.fromkeys(queries.list_at(urls, "found_in_url", str)))
@@ -193,7 +193,7 @@ def _any_of(texts: list[str]) -> Record:
 
 
 def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each answer in the first annotation; the column `annotations` counts all annotations."""
+    """Make a group from each answer in the first annotation. The `annotations` column counts all annotations."""
     queries = Queries()
     several = 0
     for record in queries.records(source):
@@ -219,13 +219,13 @@ def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _created(queries: Queries, nugget: Record) -> Record:
-    """Return a nugget without documents as a text, for a labeller that compares texts."""
+    """Represent a nugget without documents by its text, for labellers that compare texts."""
     text = nugget.get("text")
     return {"alternatives": [{"text": text}], "name": text, "importance": nugget.get("importance")}
 
 
 def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
-    """Make a `vital` or `okay` group from each nugget; `support` is grade 2, `partial_support` 1, `not_support` 0."""
+    """Make a `vital` or `okay` group from each nugget. `support` is grade 2, `partial_support` 1, `not_support` 0."""
     keys = keys_of(source).keys()
     if "docid" in keys:
         return _assigned(source, policy)
@@ -283,7 +283,7 @@ def look_crux(source: Source) -> str | None:
 
 
 def read_crux(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each sub-question; the grade of a passage is its rating."""
+    """Make a group from each sub-question. The grade of a passage is its rating."""
     queries = Queries()
     first: dict[str, str] = {}
     rated: dict[str, dict[str, list[Any]]] = {}
@@ -314,7 +314,7 @@ def read_crux(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _supporting(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each supporting title of HotpotQA or 2WikiMultihopQA, whose facts are [title, sentence]."""
+    """Make a group from each supporting title. HotpotQA and 2WikiMultihopQA list facts as [title, sentence]."""
     facts = record.get("supporting_facts")
     if isinstance(facts, dict):  # as the Hugging Face Hub has them
         return singles(queries.list_at(facts, "title", str))
@@ -329,7 +329,7 @@ def _paragraphs(queries: Queries, record: Record) -> list[Any]:
 
 
 def read_longmemeval(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each session that has the answer; the history does not answer `…_abs` questions."""
+    """Make a group from each session that has the answer. No session answers the `…_abs` questions."""
     queries = Queries()
     for record in queries.records(source):
         is_answered = not str(record.get("question_id")).endswith("_abs")
@@ -366,7 +366,7 @@ def _parts(queries: Queries, record: Record) -> list[Any]:
 
 
 def _numbered_pages(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each page of a document of Double-Bench."""
+    """Make a group from each page of a Double-Bench document."""
     folder = queries.text_at(record, "doc_path")
     return singles(f"{folder}/{page}" for page in queries.ids_at(record, "reference_page"))
 
@@ -378,7 +378,7 @@ def _look_longmemeval(source: Source) -> str | None:
 
 
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each criterion; a lone placeholder becomes an empty group (policy `empty_groups`)."""
+    """Make a group from each criterion. A lone placeholder becomes an empty group (policy `empty_groups`)."""
     queries: dict[str, dict[str, list[Any]]] = {}
     rows = trec.judged(source, trec.SUBTOPICS)
     rows.truth(policy, "subtopics")  # reports every fault

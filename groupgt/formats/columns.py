@@ -1,4 +1,4 @@
-"""Columns as users declare them (`ROLE=COLUMN` or `ROLE=COLUMN[;]`), and lists of ids that may be written as text."""
+"""Parses columns declared by users (`ROLE=COLUMN` or `ROLE=COLUMN[;]`), and lists of ids written as text."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SPLIT = re.compile(rf"(.+)\[([{SEPARATORS}])\]", re.DOTALL)
 
 
 class Column(NamedTuple):
-    """A column, and the separator of the parts in its texts (empty if they are not split)."""
+    """A column, and the separator that splits its texts (empty if they are not split)."""
 
     name: str
     separator: str = ""
 
     def parts(self, cell: Any) -> Any:
-        """Split a text into parts, stripped of blanks; any other cell stays unchanged.
+        """Split a text into parts and strip blanks. Any other cell stays unchanged.
 
         >>> Column("expected", ";").parts("a; b;"), Column("expected").parts("a;b")
         (['a', 'b'], 'a;b')
@@ -45,7 +45,7 @@ def column_of(text: str) -> Column:
 
 
 def is_path(text: str) -> bool:
-    """Return whether a declared column is a path if no column has this name; `name[;]` alone is a column to split.
+    """Return whether a declared column that does not exist is a path. `name[;]` is a column to split, not a path.
 
     >>> is_path("hits[].id"), is_path("gold ids"), is_path("gold[;]")
     (True, False, False)
@@ -54,13 +54,13 @@ def is_path(text: str) -> bool:
 
 
 def columns_in(names: Collection[str], declared: Mapping[str, str]) -> dict[str, Column]:
-    """Return the declared columns that a file has, by role; a column's literal name takes precedence over a split."""
+    """Return the declared columns that a file has, by role. A column's literal name takes precedence over a split."""
     columns = {role: Column(text) if text in names else column_of(text) for role, text in declared.items()}
     return {role: column for role, column in columns.items() if column.name in names}
 
 
 class Lists:
-    """Reads lists of ids that may be written as text, and records (`unsplit`) texts of one id that may be several."""
+    """Reads lists of ids that may be written as text. `unsplit` records each single id that may be several ids."""
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
@@ -73,7 +73,7 @@ class Lists:
         return [self.read(cell, column, role, place(row)) for row, cell in enumerate(cells)]
 
     def read(self, cell: Any, column: Column, role: str, where: str) -> Any:
-        """Return the list in a text (split as declared, JSON, Python, or else one id); other cells stay unchanged."""
+        """Parse a list in a text: split as declared, JSON, Python or a single id. Other cells stay unchanged."""
         if not isinstance(cell, str):
             return cell
         if column.separator:
@@ -85,7 +85,7 @@ class Lists:
 
     @staticmethod
     def first_text(groups: Sequence[Any]) -> str:
-        """Return the first string if most strings in these cells are texts rather than ids; otherwise an empty one."""
+        """Return the first string if most strings in these cells are texts rather than ids, otherwise an empty one."""
         cells = chain.from_iterable(cell if isinstance(cell, list) else [cell] for cell in groups[:20])
         strings = [cell for cell in cells if isinstance(cell, str)]
         # Blanks behind separators are those of a list.
@@ -94,7 +94,7 @@ class Lists:
 
 
 def listed_in(cell: Any, where: str, faults: Faults) -> Any:
-    """Return the list in a text cell, in JSON or Python; without brackets, one id. Anything else is a fault."""
+    """Parse a list in JSON or Python. Text without brackets is one id, and anything else is an error."""
     text = cell.strip() if isinstance(cell, str) else ""
     if not text or text[0] not in "[({":
         return [text] if text else None

@@ -54,7 +54,7 @@ def _source_of(path: AnyPath) -> Source:
 
 
 def read_corpus(path: Any) -> dict[str, str]:
-    """Read `{doc_id: text}` from a file, a frame or a BEIR folder; a `title` is put before its text."""
+    """Read `{doc_id: text}` from a file, a frame or a BEIR folder. Put each `title` before its text."""
     return _read(path)
 
 
@@ -66,7 +66,7 @@ def read_lengths(
 ) -> Lengths:
     """Read document lengths from the columns `tokens` and `chars` of a corpus, or compute them from its texts.
 
-    Raises `DataError` or `ConfigError`.
+    Raise `DataError` or `ConfigError`.
 
     Args:
         path: The path of the corpus.
@@ -89,7 +89,7 @@ def read_lengths(
 
 
 def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, str]:
-    """Read document texts; if `lengths` is set, length columns are stored in it, and documents need no text."""
+    """Read document texts. If `lengths` is set, store length columns in it; documents then need no text."""
     title = "corpus" if is_frame(path) else str(_source_of(path).path)
 
     def document(row: Record) -> tuple[str, str | None] | str:
@@ -120,7 +120,7 @@ def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, 
 
 
 def _document_rows(source: Source, faults: Faults) -> Iterable[tuple[str, Record]]:
-    """Return the rows of a corpus: of a table, or of one JSON object `{id: text}`, or LlamaIndex's `corpus` in one."""
+    """Return the rows of a corpus, which is a table, a JSON object `{id: text}` or one with LlamaIndex's `corpus`."""
     rows = table_rows(source, faults)
     keys = keys_of(source)
     is_object = not source.is_parquet and source.head().lstrip()[:1] == b"{" and is_one_object(source)
@@ -138,7 +138,7 @@ def _frame_rows(frame: Any, title: str) -> Iterator[tuple[str, Record]]:
 
 
 def _numbered(rows: Iterable[tuple[str, Record]], title: str) -> Iterator[tuple[str, Record]]:
-    """Yield rows with ids: passages without an id or a title are numbered, in a form that no id has."""
+    """Yield rows with ids. Number passages that have neither an id nor a title, in a form that no id has."""
     unnamed = 0
     for where, row in rows:
         if first_in((*IDS, "title"), row) is None and first_in(TEXTS, row) is not None:
@@ -156,7 +156,7 @@ def _first_of(names: Iterable[str], row: Record) -> Any:
 
 
 def _by_id(rows: Iterable[tuple[str, tuple[str, V] | str]], called: str, faults: Faults) -> dict[str, V]:
-    """Return a value for each id, from located rows with an id and its value, or an error message."""
+    """Return the value of each id. Each located row contains an id and its value, or an error message."""
     values: dict[str, V] = {}
     firsts = Firsts()
     for where, cells in rows:
@@ -184,7 +184,7 @@ def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     """Read chunk spans from a JSONL, parquet or CSV file with `chunk_id, doc_id, start, end` in each row.
 
     A corpus file may also contain spans, as `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start` and
-    `end`, or as `path` and `start_end_idx` in AutoRAG. Raises `DataError`; returns None if `optional` is set and these
+    `end`, or as `path` and `start_end_idx` in AutoRAG. Raise `DataError`; return None if `optional` is set and these
     columns are missing.
     """
     source = _source_of(path)
@@ -207,7 +207,7 @@ def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
 
 
 def _chunk(row: Record) -> tuple[str, Span | None] | str:
-    """Return the id and the span of a chunk, or an error message."""
+    """Return the id and span of a chunk, or an error message."""
     key = first_in(IDS, row) or "chunk_id"
     name = id_text(row.get(key))
     if name is None or (fault := id_fault(name)):
@@ -229,7 +229,7 @@ def _document(names: Iterable[str], key: str | None) -> str | None:
 
 
 def _span(row: Record, key: str) -> Span | str | None:
-    """Return the span of a chunk, or an error message; None if AutoRAG could not locate the chunk."""
+    """Return the span of a chunk, or an error message, or None if AutoRAG could not locate the chunk."""
     document = _document(row, key)
     if AUTORAG in row and "start" not in row:
         bounds = row[AUTORAG]
@@ -247,7 +247,7 @@ def _span(row: Record, key: str) -> Span | str | None:
 
 
 def _columns(source: Source) -> Chunks | None:
-    """Read a parquet file by column; returns None if a row may be invalid, so that reading by row reports the error."""
+    """Read a parquet file by column, or return None if a row may be invalid. Reading by row then reports the error."""
     frame = parquet.read_table(source)
     key = first_in(IDS, frame.columns)
     document = _document(frame.columns, key)
@@ -268,7 +268,7 @@ def _columns(source: Source) -> Chunks | None:
 
 
 def read_parents(path: AnyPath, column: str) -> dict[str, str]:
-    """Read `{id: parent}` from a JSONL, parquet or CSV file with the parents in `column`; raises `DataError`."""
+    """Read `{id: parent}` from a JSONL, parquet or CSV file whose parents are in `column`, or raise `DataError`."""
     source = _source_of(path)
     faults = Faults()
     parents: dict[str, str] = {}
@@ -291,7 +291,7 @@ def read_parents(path: AnyPath, column: str) -> dict[str, str]:
 
 
 def read_queries(path: AnyPath) -> dict[str, str]:
-    """Read `{qid: text}`; raises `DataError` with every error.
+    """Read `{qid: text}`, or raise `DataError` with every error.
 
     For TREC topics, the text is the title (`<title>` or `<query>`). A table needs an id (`qid`, `query_id`, `_id`,
     `id`) and a text (`query`, `text`, `question`, `title`). TSV without a header line has an id and a text on each

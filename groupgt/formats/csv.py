@@ -1,4 +1,4 @@
-"""CSV and TSV files that have a header line, and one judgment, result or other table row per line."""
+"""Reads and writes CSV and TSV files with a header line and one judgment, result or other row per line."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ WIDEST_TABLE = 1000
 
 
 def delimiter_of(line: bytes) -> str:
-    """Return the delimiter of a line: a tab if there is one, a semicolon if there is no comma, otherwise a comma."""
+    """Return the delimiter of a line: a tab if the line has one, a semicolon if it has no comma, otherwise a comma."""
     return "\t" if b"\t" in line else ";" if b";" in line and b"," not in line else ","
 
 
 def header_of(source: Source) -> list[str]:
-    """Return the cells of the first line; empty if the file is not CSV or not text."""
+    """Return the cells of the first line, or an empty list if the file is not CSV text."""
     try:
         line = source.first_line.decode()
         with _wide_cells():
@@ -69,7 +69,7 @@ def header_of(source: Source) -> list[str]:
 
 @dataclass(frozen=True)
 class _Text:
-    """The text of a table; each call of `lines` starts from the beginning and keeps line endings."""
+    """The text of a table. Each call of `lines` starts from the beginning and keeps line endings."""
 
     title: str
     delimiter: str
@@ -93,7 +93,7 @@ class _Text:
 
 
 def table(source: Source, needed: Sequence[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each row as `file:line` and its cells by column; collects rows that are too short or too long as errors."""
+    """Yield each row as `file:line` and its cells by column. Report rows that are too short or too long."""
     rows = _rows(_Text.of(source, keep=True), faults, needed)
     _, header = next(rows)
     for number, cells in rows:
@@ -101,7 +101,7 @@ def table(source: Source, needed: Sequence[str], faults: Faults) -> Iterator[tup
 
 
 def _rows(text: _Text, faults: Faults, needed: Sequence[str] | None = ()) -> Iterator[tuple[int, list[str]]]:
-    """Yield the header, then rows, with the numbers of their first lines; `needed` is None for those of results."""
+    """Yield the header, then rows, with the numbers of their first lines. `needed` is None for results."""
     rows = ((number, cells) for number, cells in _parsed(text, faults) if "".join(cells).strip(BLANKS))
     number, cells = next(rows, (1, []))
     names = [cell.strip(BLANKS) for cell in cells]
@@ -129,7 +129,7 @@ def _rows(text: _Text, faults: Faults, needed: Sequence[str] | None = ()) -> Ite
 
 
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with the number of its first line; stops at the first row that is not valid CSV."""
+    """Yield each row with the number of its first line. Stop at the first row that is not valid CSV."""
     doubled: set[int] = set()
     reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, quoting=text.quoting, strict=True)
     while True:
@@ -152,7 +152,7 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
 
 
 def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
-    """Yield lines, recording each one that ends with several carriage returns, which `csv` reads as one line ending."""
+    """Yield lines, and record those that end with several carriage returns, which `csv` reads as one line ending."""
     for number, line in enumerate(lines, 1):
         if line.endswith(("\r\r\n", "\r\r")):
             doubled.add(number)
@@ -170,7 +170,7 @@ def _wide_cells() -> Iterator[None]:
 
 
 def read_ground_truth(source: Source, policy: Policy, *, words: Callable[[bytes], bytes] | None = None) -> GroundTruth:
-    """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`)."""
+    """Read one row per judgment (`qid, doc_id[, grade]`, optionally `group`) or per query (`qid, retrieval_gt`)."""
     faults = Faults()
     text = _Text.of(source, keep=True)
     if words is not None:
@@ -184,7 +184,7 @@ def read_ground_truth(source: Source, policy: Policy, *, words: Callable[[bytes]
 
 
 def read_run(source: Source) -> Run:
-    """Read a row per result (`qid, doc_id, score`, or `rank`) or per query (`qid, retrieved_ids`)."""
+    """Read one row per result (`qid, doc_id, score`, or `rank`) or per query (`qid, retrieved_ids`)."""
     roles = roles_in(header_of(source), "run", source.columns)
     if fields.trial_column(roles, str(source.path)) or ("retrieved_ids" in roles and "doc_id" not in roles):
         return _read_records(source, roles)
@@ -194,7 +194,7 @@ def read_run(source: Source) -> Run:
 
 
 def _refuse_repeats(source: Source, query: str, column: str) -> None:
-    """Raise `DataError` if a query has results of several values of a column."""
+    """Raise `DataError` if the results of a query have several values in a column."""
     rows = _rows(_Text.of(source), Faults())
     _, header = next(rows)
     query_at, column_at = header.index(query), header.index(column)
@@ -206,7 +206,7 @@ def _refuse_repeats(source: Source, query: str, column: str) -> None:
 
 
 def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
-    """Read rows of trials, or rows with a list of results, written as JSON or in Python."""
+    """Read rows of trials, or rows whose results are a list in JSON or Python syntax."""
     faults = Faults()
     records, places = [], []
     header = header_of(source)
@@ -230,7 +230,7 @@ def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
 
 
 def _read_rows(source: Source) -> Run:
-    """Read results into lists row by row; raises `DataError` with every invalid row."""
+    """Read results into lists row by row, or raise `DataError` with every invalid row."""
     builder = RunBuilder()
     for qid, document, score, cells in _results(_Text.of(source, run=True), builder.faults):
         # An empty cell counts as missing, as in columns.
@@ -242,7 +242,7 @@ def _read_rows(source: Source) -> Run:
 
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
-    """Yield query, document, score (or negative rank) and other cells of each row; collects invalid rows as errors."""
+    """Yield the query, document, score (or negative rank) and other cells of each row. Report invalid rows."""
     rows = _rows(text, faults, None)
     _, header = next(rows)
     if faults or not header:
@@ -264,12 +264,12 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
 
 
 def _needed(header: Sequence[str]) -> tuple[str, str, str]:
-    """Return the columns of results that a header must have: of queries, documents, and scores or else ranks."""
+    """Return the columns that the header of a run must have: queries, documents, and scores or ranks."""
     return query_column(header), "doc_id", "rank" if "rank" in header and "score" not in header else "score"
 
 
 def _streamed(source: Source) -> Run:
-    """Return lazy columns if the byte layout is regular; otherwise use the strict reader."""
+    """Return lazy columns if the byte layout is regular. Otherwise, use the strict reader."""
     header = list(canonical(header_of(source), source.columns))
     needed, names = _needed(header), set(header)
     has_columns = set(needed) <= names and len(names) == len(header) <= WIDEST_TABLE
@@ -283,7 +283,7 @@ def _streamed(source: Source) -> Run:
 
 
 def _read_strictly(source: Source) -> Run:
-    """Read an irregular or invalid file row by row; huge files are returned as columns."""
+    """Read an irregular or invalid file row by row. Return huge files as columns."""
     if not source.is_huge:
         return _read_rows(source)
     header = canonical(header_of(source), source.columns)
@@ -291,7 +291,7 @@ def _read_strictly(source: Source) -> Run:
 
 
 def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
-    """Return the results at a URL as columns; `lines` is only called to locate errors."""
+    """Return the results at a URL as columns. `lines` is called only to locate errors."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     names = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     header = list(canonical(names))
@@ -310,7 +310,7 @@ def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> 
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
-    """Return the columns of results; all cells are text, except for scores and ranks."""
+    """Return the columns of results. All cells are text, except for scores and ranks."""
     query, _, order = _needed(header)
     number = pl.col(order)
     # Whether a row has as many cells as the header: polars fills short rows with nulls.
@@ -323,7 +323,7 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
 
 
 def _checked(text: _Text, header: Sequence[str]) -> Run:
-    """Parse rows one by one and stream them as columns; raises `DataError` with every invalid row."""
+    """Parse rows one by one and stream them as columns, or raise `DataError` with every invalid row."""
     kept = fields.carried(tuple(header))
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
     schema |= {field.name: pl.Int64 if field.is_integer else pl.String for field, _ in kept}
@@ -338,13 +338,13 @@ def _checked(text: _Text, header: Sequence[str]) -> Run:
 
 
 def _lengths(cells: pl.Expr) -> pl.Expr:
-    """Convert cells to lengths by the rules of `length_of`; invalid cells become null."""
+    """Convert cells to lengths by the rules of `length_of`. Invalid cells become null."""
     plain = cells.str.strip_chars()
     return pl.when(plain.str.contains(r"^[0-9]{1,16}$")).then(plain.cast(pl.Int64, strict=False))
 
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
-    """Write `qid, group, doc_id, grade`, without `group` for the shape `flat`, and with a shape column for `groups`."""
+    """Write `qid, group, doc_id, grade`. Omit `group` for the `flat` shape, and add a shape column for `groups`."""
     kept = [True, shape != "flat", True, True, shape == "groups"]
     cells = ((qid, group, document, number_text(grade), shape) for qid, group, document, grade in rows)
     header = compress(("qid", "group", "doc_id", "grade", SHAPE), kept)
@@ -352,7 +352,7 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delim
 
 
 def write_run(path: Path, rankings: Sequence[Ranking], *, calls: Calls | None, trials: Trials) -> None:
-    """Write `qid, doc_id, rank, score, call, trial` (or `build`); scores and calls only if all results have them."""
+    """Write `qid, doc_id, rank, score, call, trial` (or `build`). Omit scores or calls unless all results have them."""
     scored = all(scores is not None for _, _, scores in rankings)
     has = {"score": scored, fields.CALL_COLUMN: bool(calls), **dict.fromkeys(trials, True)}
     cells = (

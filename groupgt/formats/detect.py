@@ -1,4 +1,4 @@
-"""Reads files in the format detected from their contents, whatever their names.
+"""Detects the format of files from their contents, not their names, and reads them.
 
 Most files are TREC files; other formats are imported when a file needs them.
 """
@@ -43,7 +43,7 @@ def read_ground_truth(
     columns: Declared = NO_COLUMNS,
     ceiling: int = 0,
 ) -> GroundTruth:
-    """Read ground truth from a file, a BEIR folder or a frame, with at most `ceiling` bytes of memory (0: no limit)."""
+    """Read ground truth from a file, a BEIR folder or a frame. `ceiling` limits memory in bytes (0: no limit)."""
     require_columns(columns, [path])
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy), columns=columns)
@@ -74,7 +74,7 @@ def unread_run(
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Read one system's results from one or several files; lines and large files are left to the evaluation."""
+    """Read one system's results from one or several files. The evaluation reads lines and large files later."""
 
     def read(source: Source) -> Run:
         source = replace(source, ceiling=ceiling, columns=columns, tool_spans=tool_spans)
@@ -98,7 +98,7 @@ def unread_run(
 
 
 def column_names(value: Any) -> list[str] | None:
-    """Return the names of the columns or keys of a file or frame; None if it has none or they are not available."""
+    """Return the names of the columns or keys of a file or frame, or None if it has none or they are not available."""
     if frames.is_frame(value):
         return frames.names_of(value)
     if (source := _file_at(value)) is None:
@@ -109,7 +109,7 @@ def column_names(value: Any) -> list[str] | None:
 
 
 def _file_at(value: Any) -> Source | None:
-    """Return a file, or what stands on standard input; None for anything else, such as a pipe, which is read once."""
+    """Return a file or the standard input, or None for anything else, such as a pipe, which is read only once."""
     if not isinstance(value, (str, os.PathLike)) or run_parts.is_url(value):
         return None
     is_there = os.fspath(value) == STANDARD_INPUT or Path(value).is_file()
@@ -117,13 +117,13 @@ def _file_at(value: Any) -> Source | None:
 
 
 def declared_in(columns: Declared, values: Iterable[Any]) -> dict[str, str]:
-    """Return the declared columns that any of these files or frames has (for JSON, in any record)."""
+    """Return the declared columns that exist in any of these files or frames (for JSON, in any record)."""
     files = [(value, column_names(value) or ()) for value in _files_in(values)] if columns else []
     return {role: text for role, text in columns.items() if any(_has(*each, role, columns) for each in files)}
 
 
 def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bool:
-    """Return whether a file or frame has a declared column, or a name with which its path begins."""
+    """Return whether a file or frame has a declared column, or a name at the start of the declared path."""
     if columns[role] in names:
         return True
     if first := _first_names(columns[role]):
@@ -138,19 +138,19 @@ def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bo
 
 
 def _first_names(text: str) -> tuple[str, ...]:
-    """Return the names with which a declared column begins in records: those of a path, or its own."""
+    """Return the names that a declared column may begin with in records: those of its path, or its own name."""
     return path_of(text).first if is_path(text) and not path_fault(text) else (column_of(text).name,)
 
 
 def _files_in(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield the files of folders and patterns, and anything else as it is."""
+    """Yield the files in folders and those that match patterns, and anything else unchanged."""
     for value in values:
         is_local = isinstance(value, (str, os.PathLike)) and not run_parts.is_url(value)
         yield from (is_local and run_parts.files_of(value)) or [value]
 
 
 def _in_records(value: Any, name: str) -> bool:
-    """Return whether a file of JSON has a key anywhere, such as in a record after the first."""
+    """Return whether a JSON file has a key anywhere, even if the first record does not."""
     source = _file_at(value)
     if source is None or not source.is_json:
         return False
@@ -160,7 +160,7 @@ def _in_records(value: Any, name: str) -> bool:
 
 
 def require_columns(columns: Declared, values: Iterable[Any]) -> None:
-    """Raise `ConfigError` for an unknown role, and for a declared column that none of these files or frames has."""
+    """Raise `ConfigError` for an unknown role or for a declared column that no file or frame has."""
     check_declared(columns)
     values = list(values)
     found = declared_in(columns, values)
@@ -176,7 +176,7 @@ def require_columns(columns: Declared, values: Iterable[Any]) -> None:
 
 
 def _absent(text: str, names: Sequence[str]) -> str:
-    """Say that no file has a declared column, or that it is no path."""
+    """Report that no file has a declared column, or that the column is not a valid path."""
     if fault := path_fault(text):
         return fault
     name = " or ".join(_first_names(text)) or text
@@ -184,7 +184,7 @@ def _absent(text: str, names: Sequence[str]) -> str:
 
 
 def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tuple[list[str], str, str]:
-    """Return the paths of a run's files, their format and a common name, so that another program can read them."""
+    """Return the paths of a run's files, their format and a common name for another program to read."""
     names: list[AnyPath] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for name in names:
@@ -204,7 +204,7 @@ def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tup
 
 
 def run_paths(path: AnyPath) -> list[Path]:
-    """Return a path, or the runs in a folder or glob, each of one system; other files are skipped with a warning."""
+    """Return a path, or the runs in a folder or glob (one per system). Skip other files with a warning."""
     text = os.fspath(path)
     folder = Path(text)
     if folder.is_dir():
@@ -231,7 +231,7 @@ def run_paths(path: AnyPath) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    """Return whether a file in a run folder is a run, judging by its content, or by its ending if it is damaged."""
+    """Return whether a file in a run folder is a run, based on its content, or on its ending if it is damaged."""
     if ending_of(path.name) in RUNS_ALONE:
         return True
     source = Source.at(path)
@@ -246,7 +246,7 @@ def _is_run(path: Path) -> bool:
 
 
 def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False) -> list[AnyPath]:
-    """Return the files and URLs of all runs, or with `in_parts` the paths; raises `DataError` for missing ones."""
+    """Return the files and URLs of all runs (with `in_parts`, the paths). Raise `DataError` for missing ones."""
 
     def existing(path: AnyPath) -> list[AnyPath]:
         if run_parts.is_url(path):
@@ -266,7 +266,7 @@ def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = F
 
 
 def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:
-    """Return `truth` or `run`, depending on the declared roles that a file has at paths, or on its content."""
+    """Return `truth` or `run`, based on the declared roles that the file has at paths, or on its content."""
     source = Source.at(path)
     if columns and has_paths(column_names(source) or (), columns):
         of_runs = roles.NAMES["run"].keys() - {*roles.NAMES["truth"], "text"}
@@ -294,7 +294,7 @@ def _named(name: str, *, is_truth: bool) -> Format:
 
 
 def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
-    """Return the named or detected format; raises `DataError` for a folder that lacks this format's layout."""
+    """Return the named or detected format, or raise `DataError` if a folder does not have its layout."""
     if source.columns and has_paths(column_names(source) or (), source.columns):
         from groupgt.formats import recipes
 
@@ -307,7 +307,7 @@ def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
 
 
 def _detect(source: Source, *, is_truth: bool) -> Format:
-    """Detect the format of a file; raises `DataError` if it has the wrong kind of content."""
+    """Detect the format of a file, or raise `DataError` if it has the wrong kind of content."""
     recognized, kind = _recognized(source)
     fits = kind in ("either", "truth" if is_truth else "run")
     if fits and recognized is not None and words.are_words(source):
@@ -341,7 +341,7 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
 
 
 def _recognized(source: Source) -> tuple[Format | None, str]:
-    """Return the format of a file and its kind of content, or None and its first line if no format matches."""
+    """Return a file's format and kind of content, or None and its first line if no format matches."""
     if words.are_words(source) and (kind := words.look(source)) is not None:
         return words.FORMATS[0], kind
     from groupgt.formats import known

@@ -1,4 +1,4 @@
-"""Endings of file names: the formats they mean, and the names of runs without them."""
+"""File name endings, the formats they stand for, and the names of runs without them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def without_endings(name: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """Return the name of a run that may span several files: the last part of its path that is not a pattern.
+    """Return the name of a run that may span several files, which is the last part of its path without a pattern.
 
     >>> name_of("runs/bm25/part-*.parquet"), name_of("s3://bucket/dense.parquet")
     ('bm25', 'dense')

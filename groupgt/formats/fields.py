@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Field:
-    """A result field: in the first of its `columns`, or as the list `nested` where a row is a query (empty: never)."""
+    """A result field, in the first of its `columns`, or in the list `nested` if a row is a query (empty: never)."""
 
     name: str
     kind: Literal["length", "call", "text", "id", "span"]
@@ -85,32 +85,32 @@ def first_in(names: Iterable[str], row: Container[str]) -> str | None:
 
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
-    """Return the fields that these columns contain, each with its column; cached, as rows often share their keys."""
+    """Return the fields that these columns contain, with their columns. Cached, since rows often share their keys."""
     firsts = ((field, first_in(field.columns, names)) for field in FIELDS)
     return [(field, column) for field, column in firsts if column is not None]
 
 
 def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: cell) -> dict[str, int | None]:
-    """Return the lengths and the call number from a result row; `plain` converts each cell first."""
+    """Return the lengths and the call number from a result row. `plain` converts each cell first."""
     fields = carried(tuple(row))
     return {field.name: field.number(plain(row[column])) for field, column in fields if field.is_unit}
 
 
 def lists_of(names: Collection[str]) -> tuple[list[Field], list[Field]]:
-    """Return the fields that a query stores as lists, split into units and other fields."""
+    """Return the fields that a query stores as lists, as units and other fields."""
     fields = [field for field in FIELDS if field.nested in names]
     return [field for field in fields if field.is_unit], [field for field in fields if not field.is_unit]
 
 
 def score_of(row: Mapping[str, Any]) -> float | None:
-    """Return the score of a result, or its negative rank if it has no score; None if the value is not finite."""
+    """Return the score of a result, or its negative rank if it has no score. Return None if it is not finite."""
     cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
     number = finite_number(cell)
     return None if number is None else sign * number
 
 
 def length_of(cell: Any) -> int | None:
-    """Parse a length, given as a non-negative whole number or as text; returns None for anything else.
+    """Parse a length, given as a non-negative whole number or as text, or return None for anything else.
 
     >>> length_of(12), length_of("12"), length_of(12.0), length_of(1.5), length_of("-1")
     (12, 12, 12, None, None)
@@ -123,13 +123,13 @@ def length_of(cell: Any) -> int | None:
 
 
 def call_of(cell: Any) -> int | None:
-    """Parse a search call number, given as a positive whole number or as text; returns None for anything else."""
+    """Parse a search call number, given as a positive whole number or as text, or return None for anything else."""
     number = length_of(int(cell) if isinstance(cell, np.integer) else cell)
     return number or None
 
 
 def trial_column(names: Container[str], title: str) -> str | None:
-    """Return the column that numbers trials or builds; None without one. Raises `DataError` if there are both."""
+    """Return the column that numbers trials or builds, or None if missing. Raise `DataError` if both exist."""
     found = [name for name in (TRIAL, BUILD) if name in names]
     if len(found) > 1:
         what = "expected a trial column or a build column, found both"
@@ -138,14 +138,14 @@ def trial_column(names: Container[str], title: str) -> str | None:
 
 
 def repeats_in(names: Collection[str]) -> str | None:
-    """Return the column that probably numbers trials, if no column is declared to."""
+    """Return the column that probably numbers trials, if no such column is declared."""
     if {TRIAL, BUILD} & set(names):
         return None
     return next((name for name in names if REPEATS.fullmatch(name.lower())), None)
 
 
 def repeat_fault(column: str, first: Any, other: Any) -> str:
-    """Return the error message for a query whose results have two values in such a column."""
+    """Return the error message for a query whose results have two values in a column that may number trials."""
     what = f"has results with {column} {display(first)} and {column} {display(other)}"
     are_numbers = None not in (length_of(first), length_of(other))
     way = f"--columns trial={column}" if are_numbers else "number them from 1 in a trial column"
@@ -158,7 +158,7 @@ def trial_fault(cell: Any, column: str) -> str:
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
-    """Return an error message for invalid calls of `size` results, or None; `in_order` forbids decreasing calls."""
+    """Return an error message for invalid calls of `size` results, or None. `in_order` forbids decreasing calls."""
     count = len(calls) - list(calls).count(None)
     if not count == len(calls) == size:
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {count:,}"
@@ -186,7 +186,7 @@ def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def number_in(cell: Any) -> Any:
-    """Convert a whole number that a CSV file stores as text; other cells stay unchanged."""
+    """Convert a whole number that a CSV file stores as text. Other cells stay unchanged."""
     length = length_of(cell.strip()) if isinstance(cell, str) else None
     return cell if length is None else length
 
@@ -201,7 +201,7 @@ def ids_fault(qid: str, document: str) -> str | None:
 
 
 def query_fault(cell: object, qid: str | None, column: str = "qid") -> str | None:
-    """Explain why a cell, whose text is `qid`, does not identify a query; returns None if it does."""
+    """Explain why a cell with the text `qid` does not identify a query, or return None if it does."""
     fault = None if qid is None else id_fault(qid)
     if qid is not None and fault is None:
         return None
@@ -217,7 +217,7 @@ def score_fault(cell: object, order: str = "score") -> str:
 def result_fault(
     qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
 ) -> str | None:
-    """Return an error message for an invalid result, or None; `cell` is the raw score, and `call` the call number."""
+    """Return an error message for an invalid result, or None. `cell` is the raw score, `call` the call number."""
     if fault := ids_fault(qid, document):
         return fault
     if score is None:
@@ -228,7 +228,7 @@ def result_fault(
 
 
 def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: Faults) -> tuple[str, str] | None:
-    """Return the query id and document id of a record; reports an error if either is neither text nor an integer."""
+    """Return the query id and document id of a record. Report an error if either is not text or an integer."""
     qid, document = (id_text(record.get(key)) for key in keys)
     if qid is None or document is None:
         cells = " and ".join(display(record.get(key)) for key in keys)
@@ -238,7 +238,7 @@ def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: F
 
 
 def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
-    """Return the ids in a list of results, best first; invalid ids are reported as errors."""
+    """Return the ids in a list of results, best first. Report invalid ids as errors."""
     ids: list[str] = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
@@ -251,7 +251,7 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
 
 
 def scores_fault(scores: Any, count: int, key: str) -> str | None:
-    """Explain why a cell does not contain a finite score for each of `count` results in the column `key`, or None."""
+    """Explain why a cell does not contain `count` finite scores, one for each result in `key`, or return None."""
     if not isinstance(scores, list):
         return f"expected {SCORES} to be a list of numbers, found {display(scores)}"
     if len(scores) != count:
@@ -262,7 +262,7 @@ def scores_fault(scores: Any, count: int, key: str) -> str | None:
 
 
 def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> list[Result]:
-    """Call a function on each item and return the results; its data errors are collected."""
+    """Call a function on each item, return the results, and collect data errors."""
     results = []
     for item in items:
         try:
@@ -273,7 +273,7 @@ def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> 
 
 
 class Firsts:
-    """The first occurrence of each name, with its location and value; `where` formats a location for messages."""
+    """The first occurrence of each name, with its location and value. `where` formats a location for messages."""
 
     def __init__(self, where: Callable[[Any], str] = str) -> None:
         self.where = where

@@ -1,4 +1,4 @@
-"""A file format: how it is recognized, and its readers."""
+"""Defines a file format, which can recognize its files and read them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Format:
     """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 
     `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
-    other file; `usually` replaces `either`. A format without `look`, or from another package, must be named. `folder`
-    checks whether a folder has its layout; `shape` is the ground truth shape if the reader does not set it.
+    other file. `usually` replaces `either`. Users must name a format without `look` or from another package. `folder`
+    checks whether a folder has its layout. `shape` is the ground truth shape if the reader does not set it.
     """
 
     name: str
@@ -46,5 +46,5 @@ class Format:
         return (self.truth if is_truth else self.run) is not None
 
     def named(self, kind: str, name: str) -> Format:
-        """Return this format under the name that a package gives it."""
+        """Return this format with the name that a package gives it."""
         return replace(self, name=name)

@@ -50,7 +50,7 @@ def is_pandas(value: Any) -> bool:
 
 
 def _to_polars(value: Any, names: Collection[str], title: str) -> pl.DataFrame:
-    """Convert the named columns of a frame, with ids as text; raises `DataError` for invalid ids."""
+    """Convert the named columns of a frame, with ids as text, or raise `DataError` for invalid ids."""
     kept = [(position, name) for position, name in enumerate(map(str, value.columns)) if name in names]
     _reject_duplicates([name for _, name in kept], title)
     faults = Faults()
@@ -105,7 +105,7 @@ def cells_of(column: Any) -> list[Any]:
 
 
 def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_COLUMNS) -> Any:
-    """Return a frame with everything in columns: pandas frames with their index, Hugging Face data sets as Arrow."""
+    """Return a frame with all data in columns: pandas indexes become columns, Hugging Face data sets become Arrow."""
     if library_of(value) not in ("pandas", "datasets"):
         return value
     if library_of(value) == "pandas":
@@ -118,7 +118,7 @@ def opened(value: Any, title: str, kind: Kind = "truth", columns: Declared = NO_
 
 
 def _with_index(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
-    """Return a pandas frame or series with its named index as a column; an unnamed index of texts is an error."""
+    """Convert the named index of a pandas frame or series to a column. An unnamed text index is an error."""
     key = "doc_id" if kind == "corpus" else "qid"
     if not hasattr(value, "columns"):
         value = value.to_frame() if value.index.nlevels > 1 else value.to_frame(SERIES[kind])
@@ -134,7 +134,7 @@ def _with_index(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a frame of any library, a data set or a stream, without importing a library."""
+    """Return whether a value is a frame, a data set or a stream of any library, without importing the library."""
     known = library_of(value) in {"polars", "pandas", "pyarrow", "datasets"} | CLUSTERS
     return known or hasattr(type(value), "__arrow_c_stream__")
 
@@ -163,7 +163,7 @@ def collected(value: Any) -> Any:
 
 
 def _lazy(value: Any, title: str) -> pl.LazyFrame:
-    """Convert a polars or Arrow frame to a lazy frame; omits Arrow columns that polars may not support."""
+    """Convert a polars or Arrow frame to a lazy frame. Omit Arrow columns that polars may not support."""
     if isinstance(value, pl.LazyFrame):
         return value
     if isinstance(value, pl.DataFrame):
@@ -175,7 +175,7 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
 
 
 def names_of(value: Any) -> list[str]:
-    """Return the names of the columns of a frame, with those in the index of a pandas frame."""
+    """Return the column names of a frame, including those in a pandas index."""
     if is_remote(value):
         return remote_names(value)
     value = opened(value, "frame")
@@ -188,12 +188,12 @@ def _reject_duplicates(names: list[str], title: str) -> None:
 
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth", columns: Declared = NO_COLUMNS) -> GroundTruth:
-    """Build ground truth from a frame with a row per query (`qid, retrieval_gt`) or per judgment (`qid, doc_id`, …)."""
+    """Build ground truth from a frame with one row per query (`qid, retrieval_gt`) or judgment (`qid, doc_id`, …)."""
     return tables.truth_of(table_of(value, title, columns), policy)
 
 
 def table_of(value: Any, title: str, columns: Declared = NO_COLUMNS, kind: Kind = "truth") -> Table:
-    """Return the columns of a frame as a table, with None for missing cells."""
+    """Convert a frame to a table, with None for missing cells."""
     value = collected(value) if is_remote(value) else opened(value, title, kind, columns)
     in_pandas = is_pandas(value)
     frame = value if in_pandas else _lazy(value, title).collect()
@@ -218,7 +218,7 @@ def _with_our_names(value: Any, title: str, columns: Declared) -> Any:
 
 
 def _id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
-    """Return an expression that converts ids to text; raises `DataError` for floats, booleans and other types."""
+    """Return an expression that converts ids to text, or raise `DataError` for floats, booleans and other types."""
     if kind in (pl.String, pl.Null) or isinstance(kind, (pl.Categorical, pl.Enum)) or kind.is_integer():
         return pl.col(name).cast(pl.String)
     raise DataError(f"{title}: expected strings or integers in the {name!r} column, found {kind}")
@@ -231,7 +231,7 @@ def run_of(
     guard: Guard = lambda read: read(),
     columns: Declared = NO_COLUMNS,
 ) -> Run:
-    """Build a run from a frame; without a `qid` column, rows are assigned to `qids` in order."""
+    """Build a run from a frame. Without a `qid` column, assign rows to `qids` in order."""
     if columns and roles.has_paths(names_of(value), columns):
         table = table_of(value, title, columns, "run")
         plain_columns = {name: tables.cells_of(table, name) for name in table.names}
@@ -267,7 +267,7 @@ def run_of(
 
 
 def _refuse_repeats(frame: pl.LazyFrame, query: str, column: str, title: str, guard: Guard) -> None:
-    """Raise `DataError` if a query has results of several values of a column."""
+    """Raise `DataError` if the results of a query have several values in a column."""
     values = pl.col(column).drop_nulls().unique(maintain_order=True)
     several = frame.group_by(query, maintain_order=True).agg(values).filter(pl.col(column).list.len() > 1).head(1)
     for qid, (first, other, *_) in guard(several.collect).iter_rows():
@@ -277,7 +277,7 @@ def _refuse_repeats(frame: pl.LazyFrame, query: str, column: str, title: str, gu
 def _of_texts(
     rows: pl.DataFrame, key: str, shown: Sequence[str], columns: Declared, title: str, qids: list[str] | None
 ) -> Run:
-    """Build a run from a frame whose lists of ids are texts; `shown` are the names that its columns had."""
+    """Build a run from a frame whose lists of ids are texts. `shown` contains the original column names."""
     from groupgt.formats.columns import Column, columns_in
     from groupgt.formats.columns import Lists as TextLists
 
@@ -293,7 +293,7 @@ def _of_texts(
 
 
 def _trials(rows: pl.DataFrame, column: str, title: str, qids: list[str] | None) -> Run:
-    """Build a run of trials, or of builds, from a frame that numbers them in a column."""
+    """Build a run of trials or builds from a frame that numbers them in a column."""
     numbers = {cell: fields.length_of(cell) for cell in rows[column].unique().to_list()}
     refuse((title, fields.trial_fault(cell, column)) for cell, number in numbers.items() if number is None)
     trials = sorted(numbers, key=lambda cell: numbers[cell] or 0)
@@ -327,7 +327,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         raise DataError(f"{title}: query {display(twice)} has two rows")
 
     def column(name: str) -> dict[str, list[Any]]:
-        """Return the lists in a column by query id; invalid lists are reported where they are used."""
+        """Return the lists in a column by query id. Invalid lists are reported when they are used."""
         cells = guard(lambda: frame.select(name).collect())[name].to_list()
         return {qid: cell if isinstance(cell, list) else [] for qid, cell in zip(row_qids, cells)}
 
@@ -346,7 +346,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
 
 
 def _require_lists(rows: pl.DataFrame, name: str, title: str) -> None:
-    """Raise `DataError` if a column of lists holds something else, such as lists that became text."""
+    """Raise `DataError` if a column of lists contains anything else, such as lists converted to text."""
     kind = rows.schema.get(name, pl.Null())
     if kind == pl.Null or isinstance(kind, (pl.List, pl.Array)):
         return
@@ -356,7 +356,7 @@ def _require_lists(rows: pl.DataFrame, name: str, title: str) -> None:
 
 
 def _refuse_invalid_lists(rows: pl.DataFrame, key: str, title: str) -> None:
-    """Raise `DataError` for invalid ids and scores, although scores do not affect the order."""
+    """Raise `DataError` for invalid ids and scores, even though the scores do not affect the order."""
     sound = pl.lit(value=True)
     kind, ids = rows.schema[key], pl.col(key)
     if isinstance(kind, pl.List) and kind.inner in (pl.String, pl.Null):
@@ -386,7 +386,7 @@ def _place(rows: pl.DataFrame, row: int, title: str) -> str:
 
 
 def _is_readable(column: str, kind: pl.DataType) -> bool:
-    """Return whether a column has the right type for its field: numbers for lengths, text for texts."""
+    """Return whether a column has the right type for its field (numbers for lengths, text for texts)."""
     field = next((field for field in fields.FIELDS if column in field.columns), None)
     if field is None or not (field.is_unit or field.kind == "text"):
         return True
@@ -418,7 +418,7 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *
 
 
 def _rows_with(value: Any, field: str, title: str) -> list[Any]:
-    """Return rows with `query_id`, `doc_id` and a field; none for other values. Raises `DataError`."""
+    """Return rows with `query_id`, `doc_id` and a field, or no rows for other values. Raise `DataError`."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         return []
     is_iterator = iter(value) is value
@@ -436,7 +436,7 @@ def _has(row: Any, field: str) -> bool:
 
 
 def truth_in(value: Any, policy: Policy, columns: Declared = NO_COLUMNS) -> GroundTruth | None:
-    """Build ground truth from another library's qrels; returns None for other values. Raises `DataError`."""
+    """Build ground truth from another library's qrels, or return None for other values. Raise `DataError`."""
     if library_of(value) == "ranx":
         return GroundTruth.of(dict(value.to_dict()), policy) if type(value).__name__ == "Qrels" else None
     if not (rows := _rows_with(value, "relevance", title := "ground truth")):
@@ -457,7 +457,7 @@ def run_in(value: Any) -> Mapping[str, Any] | None:
 
 
 def dataset_named(name: Any) -> list[Any] | None:
-    """Load the qrels of an ir_datasets data set, which may download it; returns None for names of other things."""
+    """Load the qrels of an ir_datasets data set(this may download it), or return None for other names."""
     if not isinstance(name, str) or "/" not in name or Path(name).exists() or find_spec("ir_datasets") is None:
         return None
     import ir_datasets

@@ -37,7 +37,7 @@ TOPICS = ("topic_id", "narrative_id", "qid")
 
 @dataclass(frozen=True)
 class Samples:
-    """Records with a question, references and results; a `separator` stands between several texts in one."""
+    """Records with a question, references and results. A `separator` splits a cell with several texts."""
 
     question: str
     references: tuple[str, ...]
@@ -70,7 +70,7 @@ class Samples:
         return queries.truth(policy)
 
     def read_run(self, source: Source) -> Run:
-        """Read the results of each sample, best first; those without ids can only be matched by their texts."""
+        """Read the results of each sample, best first. Results without ids can only be matched by their texts."""
         queries, builder = Queries(), RunBuilder()
         rows, name = self._rows(queries, source, self.results)
         by_id, (*_, texts_at) = name.endswith("_ids"), self.results
@@ -88,7 +88,7 @@ class Samples:
         return replace(run, texts=dict(zip(run.rankings, run.rankings)), has_ids=by_id)
 
     def _rows(self, queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
-        """Return located records, and the first key with a value in any of them, or the last key if none has one."""
+        """Return located records, and the first key that has a value in any record (or else the last key)."""
         rows = [(queries.where, record) for record in queries.records(source)]
         name = next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
         parts = Column(name, self.separator).parts
@@ -125,7 +125,7 @@ def look_trec_rag(source: Source) -> str | None:
 
 
 def read_trec_rag(source: Source) -> Run:
-    """Read the cited documents of each answer; raises `DataError` with all errors."""
+    """Read the cited documents of each answer, or raise `DataError` with all errors."""
     builder = RunBuilder()
     faults = builder.faults
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Annotator journals: a file with one act per line, and the ground truth that results from a replay.
+"""Reads annotator journals, which contain one act per line, and replays them into ground truth.
 
 A line is a JSON object: `at` (UTC), `by` (the annotator), `seq` (from 1 for each annotator), `act`, and, for most acts,
 `qid`. Journals from several annotators may be concatenated into one file, in any order.
@@ -53,7 +53,7 @@ OF_JUDGING = ("judged_by", "judged_at", "pool", "spans", "skipped", ANSWERABLE, 
 
 
 def act_fault(value: Any) -> str | None:
-    """Explain why a value is not a valid act; returns None if it is valid."""
+    """Explain why a value is not a valid act, or return None if it is valid."""
     kind = value.get("act") if isinstance(value, dict) else value
     if not isinstance(value, dict) or not isinstance(kind, str) or kind not in FIELDS:
         return f"expected an action ({listed(FIELDS)}), found {display(kind)}"
@@ -101,7 +101,7 @@ def _is_group(value: Any) -> bool:
 
 
 def encoded(act: Act) -> bytes:
-    """Return an act as a line that `read_acts` reads; raises `DataError` if it is invalid."""
+    """Return an act as a line that `read_acts` reads, or raise `DataError` if it is invalid."""
     if fault := act_fault(act):
         raise DataError(fault)
     if has_surrogate(act):
@@ -121,7 +121,7 @@ def look(source: Source) -> str | None:
 
 
 def read_acts(source: Source) -> dict[str, list[Act]]:
-    """Read each annotator's actions, sorted by `seq`; a last line that a crash cut off is dropped with a warning."""
+    """Read each annotator's actions, sorted by `seq`. If a crash cut off the last line, drop it with a warning."""
     faults = Faults()
     acts: dict[str, dict[int, Act]] = {}
     lines = list(source.located_lines())
@@ -162,15 +162,15 @@ def truth_of(
     unsettled: list[str] | None = None,
     copied: list[str] | None = None,
 ) -> GroundTruth:
-    """Build ground truth from several annotators' acts; raises `DataError` for disagreements without adjudication.
+    """Build ground truth from several annotators' acts, or raise `DataError` for unresolved disagreements.
 
     Args:
         acts: The actions of each annotator.
         policy: How to handle invalid or ambiguous data.
-        base: Ground truth that provides further columns, and everything that an audit of all queries left unchanged.
+        base: Ground truth that provides further columns and everything that a full audit left unchanged.
         spans: Whether to write marked words as spans instead of ids.
-        unsettled: A list that receives queries on which annotators disagree; they are not taken from any annotator.
-        copied: A list that receives the queries that are as in `base`.
+        unsettled: A list that receives the queries on which annotators disagree. No annotator is chosen.
+        copied: A list that receives the queries that are the same as in `base`.
     """
     faults = Faults()
     settings = {by: settings_of(mine) for by, mine in acts.items()}

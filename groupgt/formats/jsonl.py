@@ -1,4 +1,4 @@
-"""JSON Lines files with one query per line (ground truth or nested results) or one result per line.
+"""Reads JSON Lines files with one query per line (ground truth or nested results) or one result per line.
 
 JSON objects keyed by query id, which ranx uses for runs and qrels, can also be read: `{"q1": {"d1": 0.9, …}, …}`.
 """
@@ -39,7 +39,7 @@ _named_keys = lru_cache(maxsize=64)(canonical)
 
 
 def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
-    """Yield each object with its location, from lines or arrays, or `unwrapped` from under `data` or so."""
+    """Yield each object with its location, from lines or arrays, or `unwrapped` from a key such as `data`."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
     for where, text in _elements(source, faults) if is_spread(source) else source.located_lines():
@@ -82,7 +82,7 @@ def is_one_object(source: Source) -> bool:
 
 
 def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
-    """Yield each element of a JSON array, or each of several objects, as text with the location of its beginning."""
+    """Yield each element of a JSON array, or each of several objects, as text with its starting location."""
     source.check_text()
     text = source.data.decode()
     scan = json.JSONDecoder().raw_decode
@@ -116,7 +116,7 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
-    """Build a JSON object; raises `ValueError` for a duplicate key."""
+    """Build a JSON object, or raise `ValueError` for a duplicate key."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -131,14 +131,14 @@ def no_constant(text: str) -> float:
 
 
 def json_fault(error: ValueError | RecursionError) -> str:
-    """Explain why a text is not valid JSON, without the line, which is part of the location."""
+    """Explain why a text is not valid JSON. Omit the line, because the location already includes it."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
 
 
 def object_of(source: Source, expected: str = "a JSON object") -> Record:
-    """Return the only object in a file; raises `DataError` if the file does not contain exactly one object."""
+    """Return the only object in a file, or raise `DataError` if the file does not contain exactly one object."""
     source.check_text()
     try:
         value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
@@ -162,7 +162,7 @@ def has_surrogate(value: Any) -> bool:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read a line per query (`{"qid", "query", "retrieval_gt", …}`) or per judgment (`{"qid", "doc_id", "grade"}`)."""
+    """Read one line per query (`{"qid", "query", "retrieval_gt", …}`) or judgment (`{"qid", "doc_id", "grade"}`)."""
     faults = Faults()
     places: list[str] = []
     rows: list[Record] = []
@@ -181,7 +181,7 @@ def read_run(source: Source) -> Run:
 
 
 def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults: Faults | None = None) -> Run:
-    """Build a run from records, one per query or one per result; raises `DataError` with every fault."""
+    """Build a run from records, one per query or one per result, or raise `DataError` with every fault."""
     faults = Faults() if faults is None else faults
     builders: dict[int | None, RunBuilder] = defaultdict(lambda: RunBuilder(faults))
     named = lru_cache(maxsize=64)(partial(canonical, declared=source.columns))
@@ -237,7 +237,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
 
 
 def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_ids: Lists, where: str) -> Record:
-    """Return a row with lists of ids and scores, which may be texts, or one list of objects with both."""
+    """Return a row with lists of ids and scores. The row may store them as texts, or as one list of objects."""
     cells, scores = row[key], row.get(fields.SCORES)
     if isinstance(cells, str):
         cells = texts_of_ids.read(cells, columns["retrieved_ids"], "retrieved_ids", where)
@@ -260,7 +260,7 @@ def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_id
 
 
 def _result_of(cell: Record) -> Record:
-    """Return a result that is an object with its keys named by their roles; `id`, if there is one, is the doc_id."""
+    """Return a result object with its keys renamed to their roles. A key `id` becomes the doc_id."""
     result = dict(zip(_named_keys(tuple(cell)), cell.values()))
     if cell.get("id") is None:
         return result
@@ -268,7 +268,7 @@ def _result_of(cell: Record) -> Record:
 
 
 def _field_in(field: fields.Field, result: Record) -> Any:
-    """Return the cell of a field in a result that is an object; one with a start is its own span."""
+    """Return the cell of a field in a result object. An object with a start is its own span."""
     if field.kind == "span":
         return result if result.get("start") is not None else None
     column = fields.first_in(field.columns, result)
@@ -276,7 +276,7 @@ def _field_in(field: fields.Field, result: Record) -> Any:
 
 
 def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:
-    """Return the query id of a record, or else its query text; adds a fault if it is invalid or a key is missing."""
+    """Return the query id or text of a record. Report an error if it is invalid or a key is missing."""
     query = query_column(row)
     has_results = "doc_id" in row or any(name in row for name in fields.NESTED)
     if query not in row or not has_results:
@@ -307,7 +307,7 @@ def add_ranking(builder: RunBuilder, qid: str, row: Record, key: str, where: str
 
 
 def _add_result(builder: RunBuilder, qid: str, row: Record, record: Record, where: str, *, is_kept: bool) -> str:
-    """Check and add the one result of a record, and return what orders it: score or rank."""
+    """Check and add the only result of a record, and return whether its score or its rank orders it."""
     order = "score" if row.get("score") is not None else "rank"
     document, score = id_text(row.get("doc_id")), fields.score_of(row)
     if document is None:
@@ -323,12 +323,12 @@ def _add_result(builder: RunBuilder, qid: str, row: Record, record: Record, wher
 
 
 def _listed(cell: Any) -> list[Any]:
-    """Return a cell if it is a list; invalid lists are reported where they are used."""
+    """Return a cell if it is a list. Invalid lists are reported when they are used."""
     return cell if isinstance(cell, list) else []
 
 
 def _ids_of(row: Record, key: str, where: str, faults: Faults) -> list[str]:
-    """Return the result ids of a query, best first; invalid ids and scores are collected as errors."""
+    """Return the result ids of a query, best first. Report invalid ids and scores as errors."""
     if (cells := row[key]) is None:
         return []
     if not isinstance(cells, list):
@@ -372,7 +372,7 @@ def _only_nonrelevant(group: Any) -> bool:
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, calls: Calls | None, trials: Trials) -> None:
-    """Write one query per line; scores, calls and trials are written only if present."""
+    """Write one query per line, with scores, calls and trials only if present."""
 
     def row(ranking: Ranking, of_results: Sequence[int], trial: int | None) -> Record:
         qid, ids, scores = ranking

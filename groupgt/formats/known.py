@@ -1,4 +1,4 @@
-"""All formats that groupgt reads, and how each is recognized by its contents."""
+"""Lists all formats that groupgt reads, and how groupgt recognizes them by their contents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _in_csv(source: Source) -> str | None:
 
 
 def is_table(source: Source) -> bool:
-    """Return whether text looks like a table: lines have the same number of cells, and the first contains no number."""
+    """Return whether text looks like a table. Lines have equally many cells, and the first line has no number."""
     lines = words.first_lines(source)
     delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
     names = csv.header_of(source)
@@ -78,7 +78,7 @@ def format_named(name: str, *, is_truth: bool) -> Format | None:
 
 
 def format_names(*, is_truth: bool) -> list[str]:
-    """Return the names of formats that read ground truth, or results; a plug-in not loaded yet may read either."""
+    """Return the names of formats that read ground truth, or results. A plug-in not loaded yet may read either."""
     loaded = registered("format")
     added = names("format")[len(BY_NAME) :]
     read = [name for name in added if name not in loaded or loaded[name].reads(is_truth=is_truth)]

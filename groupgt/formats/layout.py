@@ -27,7 +27,7 @@ LINE_END, RETURN, BLANK, QUOTE = 10, 13, 32, 34
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of bytes of a table: whether it is `regular` for polars and has `plain_ids`, and what it counts."""
+    """The byte layout of a table: whether it is `regular` for polars and has `plain_ids`, and its counts."""
 
     regular: bool = True
     plain_ids: bool = True
@@ -46,7 +46,7 @@ class Layout:
 
 
 def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
-    """Return the layout of a table; in a table of `words`, quotes are ordinary, and no cell is empty."""
+    """Return the layout of a table. In a table of `words`, quotes are ordinary, and no cell is empty."""
     from concurrent.futures import ThreadPoolExecutor
 
     look = partial(_look_at, separator=ord(separator), words=words)
@@ -66,7 +66,7 @@ def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
 
 
 def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layout:
-    """Return the layout of a chunk that starts with the previous chunk's last byte; `within` is 1 inside quotes."""
+    """Return the layout of a chunk that starts with the previous chunk's last byte. `within` is 1 inside quotes."""
     lines, cells = chunk == LINE_END, chunk == separator
     quotes = chunk[1:] == QUOTE
     borders = lines | cells
@@ -120,7 +120,7 @@ def _mapped(source: Source) -> Bytes | None:
 
 
 def _cut(content: Bytes) -> Iterator[Bytes]:
-    """Split content into chunks, each preceded by the previous byte; the first chunk is preceded by a line ending."""
+    """Split content into chunks, each preceded by the previous byte. A line ending precedes the first chunk."""
     if len(content):
         yield np.concatenate((np.array([LINE_END], dtype=np.uint8), content[:CHUNK]))
     for start in range(CHUNK, len(content), CHUNK):

@@ -1,4 +1,4 @@
-"""Reads one JSON object keyed by query: grades, groups, scores or lists of ids, as ranx and other tools write them."""
+"""Reads JSON objects that map queries to grades, groups, scores or lists of ids, as ranx and other tools write."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def read_mapped_run(source: Source) -> Run:
 
 
 def _are_ratings(values: Iterable[Any]) -> bool:
-    """Return whether values are rating matrices: complete rows of small numbers that, unlike ids, mostly repeat."""
+    """Return whether values are rating matrices, whose rows contain small numbers that, unlike ids, mostly repeat."""
     rows = []
     for matrix in values:
         if not isinstance(matrix, list) or len(matrix) < 2 or not all(isinstance(row, list) for row in matrix):

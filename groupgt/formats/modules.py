@@ -1,4 +1,4 @@
-"""Imports user code, given as `module:name`, from the Python path or from the folder of the file that names it."""
+"""Imports user code, written as `module:name`, from the Python path or the folder of the file that names it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BROUGHT: dict[str, set[tuple[str, str]]] = {}
 
 
 def imported(target: str, folder: Path) -> Any:
-    """Import the object named by `module:name`; raises `ConfigError` if it does not exist."""
+    """Import the object named by `module:name`, or raise `ConfigError` if it does not exist."""
     module_name, _, name = target.partition(":")
     try:
         value: Any = _module(module_name, folder)
@@ -36,7 +36,7 @@ def imported(target: str, folder: Path) -> Any:
 
 
 def import_plugin(name: str, folder: Path) -> None:
-    """Import a module that registers plug-ins, in place of those of an earlier version; raises `ConfigError`."""
+    """Import a module that registers plug-ins, replacing its earlier plug-ins, or raise `ConfigError`."""
     _forget(name, folder)
     if name not in sys.modules:
         for key in BROUGHT.pop(name, ()):
@@ -61,7 +61,7 @@ def _module(name: str, folder: Path) -> ModuleType:
 
 
 def check_target(target: str, folder: Path) -> None:
-    """Raise `ConfigError` if the module or the name in it certainly does not exist, without executing the module."""
+    """Raise `ConfigError` if the module, or the name in it, certainly does not exist. Never execute the module."""
     module_name, _, name = target.partition(":")
     if (spec := spec_of(module_name, [str(folder), *sys.path])) is None:
         raise ConfigError(f"target: {_no_module(module_name)}")
@@ -88,7 +88,7 @@ def _no_name(module_name: str, name: str, names: Iterable[str]) -> ConfigError:
 
 
 def spec_of(name: str, path: list[str]) -> ModuleSpec | None:
-    """Find the spec of a module with the path finder and installed finders, without executing it or its packages."""
+    """Find the spec of a module with the path finder and installed finders, without running it or its packages."""
     parent, _, _ = name.rpartition(".")
     if parent:
         if (package := spec_of(parent, path)) is None:
@@ -106,7 +106,7 @@ def spec_of(name: str, path: list[str]) -> ModuleSpec | None:
 
 
 def _bound(body: list[ast.stmt]) -> Iterator[str]:
-    """Yield the names that a module's statements bind, or `*` if they are unknown."""
+    """Yield the names that a module's statements define, or `*` if they are unknown."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield statement.name
@@ -126,7 +126,7 @@ def _source(module_name: str) -> bytes | None:
 
 
 def _forget(module_name: str, folder: Path) -> None:
-    """Unload a module of another folder or with a changed file, since a process may read many experiments."""
+    """Unload a module from another folder or with a changed file, since one process may read many experiments."""
     top = module_name.partition(".")[0]
     if top not in sys.modules or top in sys.stdlib_module_names:
         return

@@ -1,4 +1,4 @@
-"""Turns records with roles at paths into plain rows with cells named by role, which are read like any others."""
+"""Converts records with roles at paths to plain rows with cells named by role."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN = tuple(NAMES["run"])
 
 
 class Roles:
-    """The path of each role in one kind of file; if roles are `needed`, each must lead to something in some record."""
+    """The path of each role in one kind of file. Each `needed` role must lead to a value in at least one record."""
 
     def __init__(self, names: Iterable[str], columns: Declared, kind: tuple[str, ...], *, needed: bool = True) -> None:
         self.needed = needed
@@ -46,7 +46,7 @@ class Roles:
         return found
 
     def one(self, role: str, row: Row) -> Record:
-        """Return the value of a role as a cell named by the role (a list for a list role); empty if there is none."""
+        """Return the value of a role as a cell named by the role (a list for a list role), or no cell if missing."""
         found = self.found(role, row)
         if self.paths[role].is_list and role in LISTS:
             return {role: [value for _, value in found]}
@@ -55,7 +55,7 @@ class Roles:
         return {role: found[0][1]} if found else {}
 
     def each(self, title: str, records: Iterable[tuple[str, Record]], faults: Faults) -> Iterator[tuple[str, Row]]:
-        """Yield every row with its location; a path that leads to nothing in every row is a fault."""
+        """Yield every row with its location. Report a path that leads to nothing in all rows."""
         where = ""
         for where, record in records:
             outer = Row(record, record, None, self.named, partial(faults.add, where))
@@ -69,10 +69,10 @@ class Roles:
         if where and not faults:
             for role in sorted(self.texts.keys() - self._led):
                 if self.needed or "?" not in self.texts[role]:
-                    faults.add(title, f"{role}={self.texts[role]} leads to nothing in any record")
+                    faults.add(title, f"no record has a value at {role}={self.texts[role]}")
 
     def rest(self, row: Row) -> Record:
-        """Return the cells of a row with which no path begins; their names determine their roles."""
+        """Return the cells of a row at which no path starts. Their names determine their roles."""
         if not isinstance(row.value, dict):
             return {}
         begun = {name for path in self.paths.values() if not path.from_outer for name in path.first}
@@ -80,7 +80,7 @@ class Roles:
 
 
 def _truth_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Record]]:
-    """Yield a row of ground truth for each row: with groups if a path leads to several documents, else a judgment."""
+    """Yield ground truth for each row: groups if a path leads to several documents, otherwise a judgment."""
     of_documents = [role for role in ("doc_id", "retrieval_gt", "text") if role in roles.paths]
     is_grouped = "text" in of_documents or any(roles.paths[role].is_list for role in of_documents)
     parts = (*of_documents, "group", "grade", "weight", "all") if is_grouped else ()
@@ -97,7 +97,7 @@ def _truth_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple
 
 
 def _groups(roles: Roles, row: Row, of_documents: Sequence[str]) -> list[Any]:
-    """Return the groups of a row: one for each document, for each element at the path of groups, or each name there."""
+    """Return the groups of a row: one for each document, or for each element or name at the path of groups."""
     places: Found = []
     alternatives: list[Any] = []
     for role in of_documents:
@@ -138,7 +138,7 @@ def _groups(roles: Roles, row: Row, of_documents: Sequence[str]) -> list[Any]:
 
 
 def _run_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Record]]:
-    """Yield rows of results: one with lists where the ids are a list, one for each id that is a key."""
+    """Yield result rows: one row with lists if the ids are a list, or one row per id if the ids are keys."""
     ids = next((role for role in ("retrieved_ids", "doc_id") if role in roles.paths), None)
     scores = next((role for role in ("retrieve_scores", "score") if role in roles.paths), None)
     if ids is None or not roles.paths[ids].is_list:
@@ -164,7 +164,7 @@ def _run_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[s
 
 
 def _ranking(roles: Roles, row: Row, ids: str, scores: str | None) -> Record:
-    """Return the lists of ids, scores and texts of a row, in the order of ranks if it has them and no scores."""
+    """Return the lists of ids, scores and texts of a row. Without scores, sort them by rank, if ranks exist."""
     places = roles.found(ids, row)
     cells = {"retrieved_ids": [value for _, value in places]}
     for role, name in ((scores, SCORES), ("text", TEXTS)):
@@ -189,7 +189,7 @@ def plain_rows(
     is_truth: bool,
     needed: bool = True,
 ) -> tuple[list[Record], list[str]]:
-    """Return plain rows and their locations; raises `DataError` with every error in the paths."""
+    """Return plain rows and their locations, or raise `DataError` with every error in the paths."""
     faults = Faults()
     roles = Roles(names, columns, TRUTH if is_truth else RUN, needed=needed)
     rows = roles.each(title, located(faults), faults)

@@ -1,4 +1,4 @@
-"""Reads and writes autojudge-base nugget banks, version 3: the facts in good answers and their sources, by query.
+"""Reads and writes autojudge-base nugget banks (version 3), which list facts in good answers with their sources.
 
 A nugget is converted to groups of the documents named in its references:
 
@@ -152,7 +152,7 @@ class _Banks(Queries):
 
 
 def _alternatives(part: list[Record]) -> list[Any]:
-    """Return the alternatives of a part with one group, or sets that combine one alternative from each group."""
+    """Return the alternatives of a part that has one group, or sets of one alternative from each group."""
     if len(part) == 1:
         return list(part[0]["alternatives"])
     sets: list[Any] = []
@@ -173,7 +173,7 @@ def _distinct(alternatives: list[Any]) -> list[Any]:
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """Write one bank per line; each group becomes a question with references, named by the group name or number."""
+    """Write one bank per line. Each group becomes a question with references, named by the group name or number."""
     banks = (
         {"query_id": qid}
         | ({"title_query": title} if title else {})

@@ -1,4 +1,4 @@
-"""Reads OpenTelemetry traces as a run: the searches made by an agent or a pipeline, and their results.
+"""Reads the searches of an agent or pipeline, and their results, from OpenTelemetry traces as a run.
 
 - Traces are OTLP in JSON, spans as the Python SDK prints them, or a table of spans as Phoenix exports it.
 - Searches are retriever spans that follow the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
@@ -130,7 +130,7 @@ class TraceSpan:
                 faults.add(self.where, f"expected a document with an id or content, found {display(document)}")
 
     def _returned(self, path: str, faults: Faults) -> Iterator[Record]:
-        """Yield the documents whose ids stand at a path in what a tool returned; a failed tool returned nothing."""
+        """Yield the documents whose ids are at a path in a tool's response. A failed tool returned nothing."""
         returned, failed = _first(self.attributes, RETURNED), "error.type" in self.attributes
         if self.text is None or (returned is None and not failed):
             what = f"{self.tool}: expected the query as {listed(TEXTS)} and the results as {listed(RETURNED)}"
@@ -147,7 +147,7 @@ class TraceSpan:
 
 
 def read_run(source: Source, *, by_session: bool = False, reranked: bool = True) -> Run:
-    """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors."""
+    """Read one query per trace or per session (which may span traces), or raise `DataError` with all errors."""
     faults = Faults()
     tools = source.tool_spans
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
@@ -211,7 +211,7 @@ def _qid_of(key: str, spans: Sequence[TraceSpan], faults: Faults) -> str | None:
 
 
 def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilder:
-    """Collect the results of each query, with the fields that all documents have."""
+    """Collect the results of each query, with the fields that every document has."""
     documents = [document for results in results_of.values() for _, document in results]
     fields: dict[str, list[Any]] = {
         "text": [document.get("content") for document in documents],
@@ -234,7 +234,7 @@ def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilde
 
 
 def _spans(source: Source, faults: Faults) -> Iterator[TraceSpan]:
-    """Yield all spans, either from OTLP requests or from records with one span each, as the Python SDK prints them."""
+    """Yield all spans from OTLP requests, or from records with one span each (as printed by the Python SDK)."""
     for where, record in records(source, faults):
         row = _folded(_nested(record) if TRACE_COLUMN in record else record)
         if "resourcespans" not in row:
@@ -247,14 +247,14 @@ def _spans(source: Source, faults: Faults) -> Iterator[TraceSpan]:
 
 
 def _nested(row: Record) -> Record:
-    """Return a row of a table of spans as a span; namespaces that the table keeps as objects are flattened."""
+    """Convert a row of a span table to a span. Flatten namespaces that the table stores as objects."""
     cells = {name.removeprefix(ATTRIBUTE): cell for name, cell in row.items() if name.startswith(ATTRIBUTE)}
     others = {name: cell for name, cell in row.items() if not name.startswith(ATTRIBUTE)}
     return {**others, "trace_id": row[TRACE_COLUMN], "span_id": row.get(SPAN_COLUMN), "attributes": dict(_flat(cells))}
 
 
 def _flat(cells: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the cells that are not null, those inside objects by dotted names as well."""
+    """Yield the cells that are not null. Cells inside objects get dotted names."""
     for name, cell in cells.items():
         if isinstance(cell, Mapping):
             yield from _flat(cell, f"{above}{name}.")
@@ -289,7 +289,7 @@ def _ms(row: Record, name: str) -> float | None:
 
 
 def _attributes(cells: Any) -> Record:
-    """Return attributes as a dict; OTLP lists each attribute with its type."""
+    """Return attributes as a dict. OTLP lists each attribute with its type."""
     if isinstance(cells, Mapping):
         return dict(cells)
     pairs = [cell for cell in cells if isinstance(cell, Mapping)] if isinstance(cells, list) else []
@@ -326,9 +326,9 @@ def _first(row: Any, names: Iterable[str]) -> Any:
 
 
 def _documents_at(path: Sequence[str], cell: Any, beside: Mapping[str, Any] = {}) -> Iterator[Record]:
-    """Yield a document for each id at a path of keys; raises `LookupError` with whatever stands there instead.
+    """Yield a document for each id at a path of keys, or raise `LookupError` with the value found instead.
 
-    Lists on the way are walked through, JSON texts are decoded, and null is nothing. `beside` is the object that
+    Lists on the path are traversed, JSON texts are decoded, and null is skipped. `beside` is the object that
     contains the id.
 
     >>> [each["id"] for each in _documents_at(["hits", "id"], '{"hits": [{"id": "a"}, {"id": "b"}]}')]
@@ -347,7 +347,7 @@ def _documents_at(path: Sequence[str], cell: Any, beside: Mapping[str, Any] = {}
 
 
 def _answering(stages: Sequence[TraceSpan], rerankers: Container[SpanKey]) -> list[TraceSpan]:
-    """Return the spans whose results count: a reranker instead of what came before it since the last one."""
+    """Return the spans whose results count. A reranker replaces the searches since the previous reranker."""
     kept: list[TraceSpan] = []
     pending: list[TraceSpan] = []
     for span in stages:

@@ -20,7 +20,7 @@ NAMED = 3
 
 
 def matched(run: Run, truth: GroundTruth) -> Run:
-    """Return results with the query ids of the ground truth; raises `DataError` if texts do not identify queries."""
+    """Return results with the query ids of the ground truth, or raise `DataError` if texts do not identify queries."""
     if run.traces is not None:
         return _traces(run, truth)
     if not run.texts or truth.texts is None:
@@ -38,7 +38,7 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     firsts: dict[str, str] = {}
     for key, name in names.items():
         if firsts.setdefault(name, key) != key:
-            what = f"the rankings of {display(firsts[name])} and {display(key)} are both for this query; keep one"
+            what = f"the rankings of {display(firsts[name])} and {display(key)} both belong to this query; keep one"
             faults.add(run.title, f"query {display(name)}: {what}")
     faults.stop()
     if strangers := [key for key in run.rankings if names.get(key, key) not in truth.index]:
@@ -63,13 +63,13 @@ def _only(qids: list[str], what: str, run: Run, faults: Faults, hint: str = "") 
 
 
 def _refuse_other_numbers(run: Run, truth: GroundTruth) -> None:
-    """Raise `DataError` if both sides number their queries, and a number has another text on each side."""
+    """Raise `DataError` if both sides number their queries but use the same number for different texts."""
     faults = Faults()
     texts = dict(zip(truth.qids, truth.texts or ()))
     for qid, text in run.texts.items():
         other = texts.get(qid)
         if qid.isdigit() and other is not None and normal_text(other) != normal_text(text):
-            what = f"its text is {display(text)}, and {display(other)} in the ground truth; use the same ids in both"
+            what = f"its text is {display(text)}, but {display(other)} in the ground truth; use the same ids in both"
             faults.add(f"{run.title}: query {qid!r}", what)
     faults.stop()
 
@@ -105,7 +105,7 @@ def _traces(run: Run, truth: GroundTruth) -> Run:
         matches = next((qids[plain] for text in texts if (plain := normal_text(text)) in qids), [])
         name = _only(matches, f"trace {key}", run, faults, f" ({QUERY_IDS[0]})") if matches else key
         if name in taken:
-            what = f"the traces {taken[name]} and {key} are both for this query; keep one"
+            what = f"the traces {taken[name]} and {key} both belong to this query; keep one"
             faults.add(run.title, f"query {name!r}: {what}")
         names[key], taken[name] = name, key
     faults.stop()

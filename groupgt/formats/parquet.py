@@ -60,7 +60,7 @@ def rows_of(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read AutoRAG's `qa.parquet` (`qid`, `query`, `retrieval_gt`, …) or rows of `qid, group, doc_id[, grade]`."""
+    """Read AutoRAG's `qa.parquet` (`qid`, `query`, `retrieval_gt`, …) or rows with `qid, group, doc_id[, grade]`."""
     return frames.truth_of(read_table(source), policy, str(source.path), source.columns)
 
 
@@ -93,7 +93,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
 
 
 def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None, trials: Trials) -> None:
-    """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls][, trial]`; without scores, they are null."""
+    """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls][, trial]`. Missing scores are null."""
     columns = {"qid": pl.Series([qid for qid, _, _ in rows], dtype=pl.String)}
     columns["retrieved_ids"] = pl.Series([ids for _, ids, _ in rows], dtype=pl.List(pl.String))
     if any(scores is not None for _, _, scores in rows):

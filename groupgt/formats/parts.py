@@ -33,7 +33,7 @@ def is_url(path: object) -> TypeGuard[str]:
 
 
 def files_of(path: AnyPath) -> list[Path] | None:
-    """Return the files in a folder or of a glob, without those that begin with a dot or underscore; None for others."""
+    """Return the files of a folder or glob, except those that begin with a dot or underscore; None for others."""
     text = os.fspath(path)
     folder = Path(text)
     if folder.is_dir():
@@ -48,7 +48,7 @@ def files_of(path: AnyPath) -> list[Path] | None:
 
 
 def title_of(path: AnyPath | Sequence[AnyPath]) -> str:
-    """Return the name of a run in messages: its path, or the common folder of a list of files."""
+    """Return the name of a run in messages, which is its path or the common folder of its files."""
     if isinstance(path, (str, os.PathLike)):
         return os.fspath(path)
     return os.path.commonpath([str(Path(file).absolute().parent) for file in path] or ["results"])
@@ -68,7 +68,7 @@ def refuse_many(path: AnyPath | Sequence[AnyPath]) -> None:
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
-    """Read many files, each with `read`, and join them into one run; raises `DataError` with all errors."""
+    """Read each file with `read` and join the results into one run, or raise `DataError` with all errors."""
     sources = [Source.at(file) for file in files]
     if all(source.is_parquet for source in sources):
         from groupgt.formats import parquet
@@ -88,7 +88,7 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
-    """Join lists, ordered by score if a query spans several files, or else columns."""
+    """Join lists or columns. If a query spans several files, sort its list by score."""
     if not all(part.in_memory for part in parts):
         return _of_columns(parts, title)
     builder = RunBuilder()
@@ -110,7 +110,7 @@ def _in_one(parts: Sequence[Run], title: str) -> Run:
 
 
 def _of_columns(parts: Sequence[Run], title: str) -> Run:
-    """Concatenate columns; parts that were read as lists are converted to columns."""
+    """Concatenate columns. Convert parts that were read as lists to columns."""
     columns_of_parts = [part.as_columns for part in parts]
     schemas = [columns.frame.collect_schema() for columns in columns_of_parts]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]

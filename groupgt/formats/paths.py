@@ -7,7 +7,7 @@
     ^a           from the record around the row
     .            the row itself
 
-A name in double quotes is taken as it is. Two paths that share a list, as `hits[].id` and `hits[].score` do, go over
+A name in double quotes is literal. Two paths that share a list, such as `hits[].id` and `hits[].score`, visit
 the same elements.
 """
 
@@ -30,7 +30,7 @@ _STEP = re.compile(r'(?:\.?(?:"([^"]*)"|([^.\[\]{}?@^"]+))|\[([^\]]*)\]|(\{\})|(
 
 
 class Row(NamedTuple):
-    """A value, the record around it and its key in an object, the names that paths use, and what receives errors."""
+    """A value, its enclosing record and key, the names that paths use, and the function that receives errors."""
 
     value: Any
     outer: Any
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step of a path: to a member, to one element, to each, to those that pass a test, to parts, values or a key."""
+    """A step of a path: to a member, one element, each element, matching elements, parts, values or a key."""
 
     kind: str
     names: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 
 class Path:
-    """A parsed path; raises `ConfigError` if the text is not a path.
+    """A parsed path. Raises `ConfigError` if the text is not a path.
 
     >>> Path("hits[].id").find(Row({"hits": [{"id": "a"}, {"id": "b"}]}, None, None, (), print))
     [((('hits[]', 0),), 'a'), ((('hits[]', 1),), 'b')]
@@ -86,7 +86,7 @@ class Path:
 
     @property
     def first(self) -> tuple[str, ...]:
-        """The names with which the path begins; empty if it begins with something else."""
+        """The names at the start of the path, or nothing if it starts with something else."""
         return self.steps[0].names if self.steps and self.steps[0].kind == "member" else ()
 
     def find(self, row: Row) -> Found:
@@ -96,7 +96,7 @@ class Path:
         return list(self._walk(0, row.outer if self.from_outer else row.value, (), "", "", row))
 
     def _walk(self, at: int, value: Any, position: Position, route: str, shown: str, row: Row) -> Iterator[Any]:
-        """Yield what the steps from `at` lead to; `route` is the way without indices, and `shown` with them."""
+        """Yield the values that the steps from `at` lead to. `route` is the path without indices, `shown` with them."""
         if at == len(self.steps):
             yield position, value
             return
@@ -149,12 +149,12 @@ class Path:
 
 @lru_cache(maxsize=512)
 def path_of(text: str) -> Path:
-    """Parse a path; raises `ConfigError` if the text is not a path."""
+    """Parse a path, or raise `ConfigError` if the text is not a path."""
     return Path(text)
 
 
 def path_fault(text: str) -> str | None:
-    """Explain what is wrong with the text of a declared column; return None if nothing is."""
+    """Explain why the text of a declared column is invalid, or return None if it is valid."""
     try:
         path_of(text)
     except ConfigError as error:
@@ -163,7 +163,7 @@ def path_fault(text: str) -> str | None:
 
 
 def beside(places: Found, found: Found, what: str, fault: Callable[[str], None]) -> list[Any]:
-    """Return, for each place, the value in the same elements, or else the value at the same position; None if absent.
+    """Return for each place the value in the same elements, or else at the same position, or None if absent.
 
     >>> hits = ("hits[]", 0), ("hits[]", 1)
     >>> beside([(hits[:1], "a"), (hits[1:], "b")], [(hits[1:], 0.5)], "score", print)
@@ -186,7 +186,7 @@ def _joined(route: str, name: Any) -> str:
 
 @lru_cache
 def _near(name: str, keys: frozenset[str], named: frozenset[str]) -> bool:
-    """Return whether a key that no path names may be a misspelled name."""
+    """Return whether a key that no path uses may be a misspelled name."""
     return bool(near_names(name, keys - named))
 
 

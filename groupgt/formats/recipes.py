@@ -1,4 +1,4 @@
-"""Reads files whose roles are at paths, either declared by the user or known from a published data set."""
+"""Reads files whose roles are at paths that the user declares or that a published data set defines."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _read(source: Source, recipe: Declared, *, is_truth: bool) -> tuple[list[Rec
 
 
 def read_ground_truth(source: Source, policy: Policy, recipe: Declared = NO_COLUMNS) -> GroundTruth:
-    """Read ground truth at the paths of a published data set, or at those that the user declares."""
+    """Read ground truth at the paths of a published data set or at paths declared by the user."""
     rows, places = _read(source, recipe, is_truth=True)
     return truth_of(Table.of_records(str(source.path), rows, places.__getitem__), policy)
 
 
 def read_run(source: Source, recipe: Declared = NO_COLUMNS) -> Run:
-    """Read results at the paths of a published log, or at those that the user declares."""
+    """Read results at the paths of a published log or at paths declared by the user."""
     rows, places = _read(source, recipe, is_truth=False)
     return run_of_records(replace(source, columns=NO_COLUMNS), zip(places, rows))
 

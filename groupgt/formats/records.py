@@ -1,4 +1,4 @@
-"""Reads benchmark records as published (JSON, JSON Lines or parquet), from which readers build queries."""
+"""Reads published benchmark records (JSON, JSON Lines or parquet), from which readers build queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES: dict[type, str] = {dict: "objects", str: "strings"}
 
 
 def has_keys(source: Source, *keys: str) -> bool:
-    """Return whether the first record has these keys, one with a text or number, and none of groupgt's own."""
+    """Return whether the first record has these keys (one with a text or number) and no keys of groupgt."""
     first = keys_of(source)
     return first.keys() >= set(keys) and not first.keys() & OUR_KEYS and any(first[key] for key in keys)
 
@@ -39,7 +39,7 @@ def look_for(*keys: str) -> Callable[[Source], str | None]:
 
 
 def keys_of(source: Source) -> dict[str, bool]:
-    """Return the first record's keys, and whether each value is a string or number; empty for files without records."""
+    """Return the first record's keys and whether each value is a string or number, or nothing without records."""
     return source.cached(_keys_of)
 
 
@@ -92,7 +92,7 @@ def folder_of(look: Callable[[Source], str | None], endings: tuple[str, ...]) ->
 
 
 def records(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterator[tuple[str, Record]]:
-    """Yield each record with its location and collect errors; lists under `data` or so are `unwrapped`."""
+    """Yield each record with its location and collect errors. Lists under keys such as `data` can be `unwrapped`."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
     elif not source.is_json:
@@ -104,7 +104,7 @@ def records(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterat
 
 
 class Queries:
-    """Queries collected from records, together with their errors; `where` is the location of the current record."""
+    """Queries collected from records, together with their errors. `where` is the location of the current record."""
 
     def __init__(self) -> None:
         self.faults = Faults()
@@ -132,7 +132,7 @@ class Queries:
         columns: Record | None = None,
         excluded: list[str] | None = None,
     ) -> None:
-        """Add one query, with ids to leave out of its results, unless its record has an error already."""
+        """Add one query with the ids to exclude from its results, unless its record already has an error."""
         if self.faults.total > self._reported:
             self._reported = self.faults.total
             return
@@ -145,20 +145,20 @@ class Queries:
         self.places.append(self.where)
 
     def has(self, record: Record, key: str) -> bool:
-        """Return whether a record has a key; if not, add an error that suggests similar keys."""
+        """Return whether a record has a key. If not, add an error that suggests similar keys."""
         if key not in record:
             keys = ", ".join(map(str, record)) or "no keys"
             self.fault(f"expected the key {key}, found {keys}{hint(record, [key])}")
         return key in record
 
     def once(self, name: Hashable, what: str) -> bool:
-        """Return whether a name occurs for the first time; if not, add an error that gives both locations."""
+        """Return whether a name occurs for the first time. If not, add an error with both locations."""
         if again := self._firsts.again(name, self.where):
             self.fault(f"{what} twice {again}")
         return not again
 
     def agrees(self, name: Hashable, value: Any, number: int, what: str) -> bool:
-        """Return whether a nugget value matches any earlier value; if not, add an error that gives both locations."""
+        """Return whether a nugget value matches any earlier value. If not, add an error with both locations."""
         where = f"{self.where}, nugget {number}"
         earlier = self._firsts.earlier(name, where, value)
         if earlier is None or earlier[1] == value:
@@ -167,13 +167,13 @@ class Queries:
         return False
 
     def is_important(self, qid: Any, nugget: Any, importance: Any, number: int) -> None:
-        """Record the importance of a nugget, if any; conflicting values for the same nugget are an error."""
+        """Record the importance of a nugget, if any. Conflicting values for the same nugget are an error."""
         if isinstance(nugget, str) and importance is not None:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
             self.agrees(("importance", str(qid), nugget), importance, number, what)
 
     def list_at(self, record: Record, key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
-        """Return the list at a key, or report what is wrong; an `optional` key may be missing unless one is similar."""
+        """Return the list at a key, or report an error. An `optional` key may be missing if no similar key exists."""
         if optional and (record[key] is None if key in record else not _has_near(tuple(record), key)):
             return []
         if not self.has(record, key):
@@ -187,7 +187,7 @@ class Queries:
         return [cell for cell in cells if isinstance(cell, kind)]
 
     def text_at(self, record: Record, key: str) -> str | None:
-        """Return the text at a key; any other value is an error."""
+        """Return the text at a key. Any other value is an error."""
         if self.has(record, key) and not isinstance(record[key], str):
             self.fault(f"expected a string as the {key}, found {display(record[key])}")
         text = record.get(key)
@@ -201,19 +201,19 @@ class Queries:
         return [name for cell in cells if (name := id_text(cell)) is not None]
 
     def truth(self, policy: Policy) -> GroundTruth:
-        """Return the ground truth for all queries; raises `DataError` with every error."""
+        """Return the ground truth for all queries, or raise `DataError` with every error."""
         table = Table.of_records("", self.rows, self.places.__getitem__, faults=self.faults)
         return replace(truth_of(table, policy), keys=())
 
 
 @lru_cache
 def _has_near(keys: tuple[str, ...], key: str) -> bool:
-    """Return whether any key closely resembles `key`; cached because records in a file share keys."""
+    """Return whether any key closely resembles `key`. Cached because records in a file share keys."""
     return bool(near_names(key, keys))
 
 
 def graded(grades: Record) -> list[Record]:
-    """Make alternatives from documents and their grades."""
+    """Build alternatives from documents and their grades."""
     return [{"id": document, "grade": grade} for document, grade in grades.items()]
 
 

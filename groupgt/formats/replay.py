@@ -1,4 +1,4 @@
-"""An annotator's judgments: the state of every query after replaying a journal's actions.
+"""Replays a journal's actions to get an annotator's judgments for every query.
 
 Replaying is a pure function of the acts: every prefix of a journal is a valid state, and undone acts have no effect.
 """
@@ -21,14 +21,14 @@ ANSWERS = ("yes", "no", "unsure")
 
 @dataclass
 class Group:
-    """One piece of information: the grade of each passage, in order, a name, and weight and importance (`more`)."""
+    """A group of passages with the same information: grades, in order, a name, and weight and importance (`more`)."""
 
     name: str | None = None
     docs: dict[str, float] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
 
     def absorb(self, other: Group) -> None:
-        """Add the passages of a group with the same information; the higher grades, weight and importance count."""
+        """Add the passages of a group with the same information. The higher grades, weight and importance count."""
         for doc, grade in other.docs.items():
             self.docs[doc] = max(grade, self.docs.get(doc, 0))
         self.name = self.name or other.name
@@ -42,7 +42,7 @@ class Group:
 
 @dataclass
 class Judgment:
-    """A judgment of one passage: its groups (none if non-relevant), highest grade, relevant span, and harm."""
+    """A judgment of one passage, with its groups (none if non-relevant), highest grade, relevant span and harm."""
 
     groups: list[int]
     grade: float = 1
@@ -52,7 +52,7 @@ class Judgment:
 
 @dataclass
 class QueryState:
-    """One annotator's judgments for one query; `groups` maps group numbers to groups, in order."""
+    """One annotator's judgments for one query. `groups` maps group numbers to groups, in order."""
 
     query: str | None = None
     pool: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ class QueryState:
 
     @property
     def judgments(self) -> tuple[list[Any], list[str], set[str], bool]:
-        """The contents of the ground truth: groups, non-relevant and harmful passages, whether there is an answer."""
+        """The groups, the non-relevant and harmful passages, and whether the query has an answer."""
         return self.grouped(), self.nonrelevant, set(self.harmful), self.has_answer
 
     @property
@@ -118,14 +118,14 @@ class QueryState:
         return {doc: span for doc, span in self.marks.items() if span is not None}
 
     def join(self, doc: str, group: int) -> None:
-        """Put a passage into a group, with the highest grade that the passage has."""
+        """Add a passage to a group, with the passage's highest grade."""
         self.marks.setdefault(doc)
         self.groups[group].docs.setdefault(doc, self.judgment(doc).grade)
         self.harmful.discard(doc)
         self.declared = False
 
     def leave(self, doc: str, *, harmful: bool = False) -> None:
-        """Take a passage out of all groups, and mark it as harmful or not."""
+        """Remove a passage from all groups, and mark it as harmful or not."""
         for group in self.groups.values():
             group.docs.pop(doc, None)
         (self.harmful.add if harmful else self.harmful.discard)(doc)
@@ -172,7 +172,7 @@ def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
 
 
 def _apply(state: QueryState, act: Act) -> None:
-    """Apply one action to a state; an action that refers to a missing group has no effect."""
+    """Apply one action to a state. An action that refers to a missing group has no effect."""
     kind, groups = act["act"], state.groups
     doc: Any = act.get("doc")
     group: Any = act.get("group")
@@ -232,7 +232,7 @@ def _apply(state: QueryState, act: Act) -> None:
 
 
 def _settle(state: QueryState) -> None:
-    """Apply the answers to audit questions: first alternatives are added, then groups are removed or merged."""
+    """Apply the answers to audit questions. First add alternatives, then remove or merge groups."""
     answers = [(json.loads(key), value) for key, value in state.answers.items()]
     for item, value in answers:
         if item["kind"] == "same" and value == "yes" and item["group"] in state.groups:
@@ -254,7 +254,7 @@ def _settle(state: QueryState) -> None:
 
 
 def difference(first: QueryState, second: QueryState) -> str | None:
-    """Return how two states differ, regardless of the order of groups and passages; None if they are equal."""
+    """Return how two states differ, regardless of the order of groups and passages, or None if they are equal."""
     if first.status == second.status == SKIPPED:
         return None
     return next((what for what, said in _SAID.items() if said(first) != said(second)), None)

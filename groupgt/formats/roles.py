@@ -1,4 +1,4 @@
-"""The table of names: the role of a column by its name, for each kind of file, and the messages for missing roles.
+"""Maps column names to roles for each kind of file, and writes the messages about missing roles.
 
 Every reader asks this module, so a name means the same in CSV, JSON, parquet and frames.
 """
@@ -120,7 +120,7 @@ def _declared_in(names: Collection[str], declared: Declared) -> dict[str, str]:
 
 
 def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS) -> dict[str, str]:
-    """Return the column of each role that a file has: as declared, if it has that column, or else by name.
+    """Return the column of each role that a file has: the declared column if it exists, or else one found by name.
 
     >>> roles_in(["query_id", "docno", "relevance"], "truth")
     {'qid': 'query_id', 'doc_id': 'docno', 'grade': 'relevance'}
@@ -140,7 +140,7 @@ def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS
 
 
 def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[str, ...]:
-    """Return the columns of results, each named by its role if it has one, in the same order."""
+    """Return the columns of results in the same order, with columns that have a role named after it."""
     columns = roles_in(names, "run", declared).items()
     roles = {name: name if name in AUTORAG_LISTS else _FIRST.get(role, role) for role, name in columns}
     if roles.keys() == set(roles.values()):
@@ -150,12 +150,12 @@ def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[st
 
 
 def query_column(names: Collection[str]) -> str:
-    """Return the column that identifies queries: their ids, or else their texts."""
+    """Return the column that identifies queries, which contains their ids or else their texts."""
     return "query" if "qid" not in names and "query" in names else "qid"
 
 
 def is_kind(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS) -> bool:
-    """Return whether columns hold ground truth or results, complete in at least one form."""
+    """Return whether columns contain complete ground truth or results in at least one form."""
     roles = roles_in(names, kind, declared).keys()
     if not roles & {"qid", "query"}:
         return False
@@ -165,7 +165,7 @@ def is_kind(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS)
 
 
 def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | None:
-    """Return `truth`, `run` or `either` by the columns that only one kind of file has; None if neither is possible."""
+    """Return `truth`, `run` or `either`, based on columns that only one kind of file has, or None if neither fits."""
     truth, run = roles_in(names, "truth", declared).keys(), roles_in(names, "run", declared).keys()
     is_declared = not _declared_in(names, declared).keys().isdisjoint(("grade", "score"))
     if is_declared and is_kind(names, "truth", declared) and is_kind(names, "run", declared):
@@ -179,7 +179,7 @@ def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | No
 
 
 def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
-    """Say how a column that belongs to the other kind of file can be declared for this one; empty if there is none."""
+    """Suggest how to declare a column that usually belongs to the other kind of file, or return an empty text."""
     if is_truth and "score" in names and "doc_id" in roles_in(names, "truth"):
         return "if score contains grades, add --columns grade=score"
     grade = roles_in(names, "truth").get("grade")
@@ -189,7 +189,7 @@ def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
 
 
 def check_declared(declared: Declared) -> Declared:
-    """Return declared columns; raises `ConfigError` for an unknown role."""
+    """Return the declared columns, or raise `ConfigError` for an unknown role."""
     for role in declared:
         if role not in ROLES:
             raise ConfigError(f"columns: expected {listed(ROLES)}, found {role!r}{near_names(role, ROLES)}")
@@ -197,7 +197,7 @@ def check_declared(declared: Declared) -> Declared:
 
 
 def has_paths(names: Collection[str], declared: Declared) -> bool:
-    """Return whether one of the declared columns is a path, or says where the rows are."""
+    """Return whether any declared column is a path or gives the location of the rows."""
     if not declared:
         return False
     from groupgt.formats.columns import is_path
@@ -237,7 +237,7 @@ def may_hold(role: str, name: str, cell: Any = None) -> bool:
 
 
 def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kind: Kind = "truth") -> str:
-    """Say what columns may hold, and how to name those that are missing; empty if nothing is similar.
+    """Explain what columns may contain, and how to name missing ones. Return an empty text if nothing is similar.
 
     If a cell of each column is given, advice that its type rules out is omitted.
 
@@ -276,12 +276,12 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
 
 
 def _folded(name: str) -> str:
-    """Return a name without blanks, hyphens, underscores and case."""
+    """Return a name in lower case, without blanks, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", name).lower()
 
 
 def _meaning(meaning: str, cell: Any, kind: Kind) -> str:
-    """Say what a column holds instead of what a file of this kind needs."""
+    """Explain what a column contains instead of what this kind of file needs."""
     if meaning not in (_ANSWERS, _TEXTS):
         return meaning
     if kind == "truth":
@@ -295,7 +295,7 @@ def _meaning(meaning: str, cell: Any, kind: Kind) -> str:
 def missing_columns(
     names: Collection[str] | Mapping[str, Any], missing: Sequence[str], expected: str, kind: Kind = "truth"
 ) -> str:
-    """Describe missing columns, the columns that are present, and which of them may have been meant."""
+    """Describe the missing columns, the existing columns, and which of these the user may have meant."""
     what = f"the {missing[0]!r} column is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
     words = hint(names, missing, kind)
     if not words and any(map(is_number, names)):

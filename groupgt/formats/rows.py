@@ -1,4 +1,4 @@
-"""Results from files and tables with one result per row: collected into rankings, or streamed as columns."""
+"""Collects results from tables with one result per row into rankings, or streams them as columns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def numbered(rankings: Iterable[Ranking], calls: Calls | None, trials: Trials) -> Iterator[Numbered]:
-    """Yield each ranking to write with the calls of its results and the number of its trial, if it has them."""
+    """Yield each ranking to write, with the calls of its results and its trial number, if any."""
     for ranking, trial in zip(rankings, next(iter(trials.values()), repeat(None))):
         yield ranking, calls[ranking[0] if trial is None else (ranking[0], trial)] if calls else (), trial
 
@@ -59,7 +59,7 @@ def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
 
 
 class RunBuilder:
-    """Collects results by query as rows are read, together with their errors; results are ordered by score."""
+    """Collects results by query, with their errors, as rows are read, and orders them by score."""
 
     def __init__(self, faults: Faults | None = None) -> None:
         self.faults = Faults() if faults is None else faults
@@ -100,18 +100,18 @@ class RunBuilder:
 
     @property
     def lists(self) -> Lists:
-        """All results that were added; raises `DataError` with every error."""
+        """All results that were added. Raises `DataError` with every error."""
         self.faults.stop()
         fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
         return Lists(self.ids, self.scores or None, self.lengths, fields)
 
     def run(self, source: Source) -> Run:
-        """Return all results as a run; raises `DataError` with every error."""
+        """Return all results as a run, or raise `DataError` with every error."""
         return replace(run_in(source, self.lists), costs=self.costs)
 
 
 def streamed(rows: Callable[[Faults], Iterator[Any]], schema: Mapping[str, type[pl.DataType]], title: str) -> Run:
-    """Stream results as columns; `rows` parses them, each time from the beginning, and collects every invalid row."""
+    """Stream results as columns. Each call of `rows` parses them from the beginning and collects all invalid rows."""
     from polars.io.plugins import register_io_source
 
     faults = Faults()
@@ -135,7 +135,7 @@ def streamed(rows: Callable[[Faults], Iterator[Any]], schema: Mapping[str, type[
 
 
 def order_fault(qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] = ()) -> str | None:
-    """Explain why sorting by score within each call would change the result order; returns None if it would not."""
+    """Explain why sorting by score within each call would change the result order, or return None if it would not."""
     if all(map(operator.gt, scores, islice(scores, 1, None))):
         return None
     for rank, (before, after) in enumerate(pairwise(rank_keys(ids, scores))):

@@ -64,7 +64,7 @@ class Source:
 
     @classmethod
     def at(cls, path: AnyPath) -> Source:
-        """Return the source at a path; raises `DataError` if it is missing, or not a file, folder or pipe."""
+        """Return the source at a path, or raise `DataError` if it is missing, or not a file, folder or pipe."""
         if isinstance(path, Source):
             return path
         text = os.fspath(path)
@@ -87,7 +87,7 @@ class Source:
         return str(self.path)
 
     def cached(self, read: Callable[[Source], T]) -> T:
-        """Return the result of `read`, which is called only once."""
+        """Return the result of `read`, and call `read` only once."""
         if read not in self._cache:
             self._cache[read] = read(self)
         result: T = self._cache[read]
@@ -149,7 +149,7 @@ class Source:
 
     @cached_property
     def data(self) -> bytes:
-        """The full content without a byte order mark; raises `DataError` if it is UTF-16, damaged or too large."""
+        """The full content without a byte order mark. Raises `DataError` if it is UTF-16, damaged or too large."""
         return self._content() or b""
 
     def _content(self, limit: int | None = None) -> bytes | None:
@@ -176,7 +176,7 @@ class Source:
 
     @property
     def for_polars(self) -> Path | bytes:
-        """The input for polars: a path, or the content if it is in memory; polars itself decompresses huge files."""
+        """The input for polars: a path, or the content if it is in memory. Polars decompresses huge files itself."""
         return self.data if self.is_unpacked else self.path
 
     @property
@@ -203,7 +203,7 @@ class Source:
         return next((line.removesuffix(b"\r") for line in lines[:BLANK_LINES] if line.strip()), b"")
 
     def pieces(self, size: int = PIECE) -> Iterator[bytes]:
-        """Yield the content in pieces, decompressed and without a byte order mark; raises `DataError`."""
+        """Yield the content in pieces, decompressed and without a byte order mark, or raise `DataError`."""
         if self.in_memory:
             yield from (self.data[start : start + size] for start in range(0, len(self.data), size))
             return
@@ -215,7 +215,7 @@ class Source:
 
     @cached_property
     def extent(self) -> tuple[int, int]:
-        """The start and end offsets of content that is read in parts; raises `DataError` for UTF-16."""
+        """The start and end offsets of content that is read in parts. Raises `DataError` for UTF-16."""
         if self.in_memory or self.is_unpacked:
             return 0, len(self.data)
         with self._opened() as file:
@@ -223,7 +223,7 @@ class Source:
         return len(begin) - len(self._without_mark(begin)), self.path.stat().st_size
 
     def part(self, low: int, high: int) -> bytes | memoryview:
-        """Return the content between two offsets; raises `DataError` if it no longer exists."""
+        """Return the content between two offsets, or raise `DataError` if it no longer exists."""
         if self.in_memory:
             return memoryview(self.data)[low:high]
         with self._opened() as file:
@@ -262,7 +262,7 @@ class Source:
                 raise DataError(f"{self.path}: the {kind} data is damaged or cut off: {error}") from None
 
     def _opened(self) -> BinaryIO:
-        """Open the file as stored on disk; the content of a pipe is kept."""
+        """Open the file as stored on disk, and keep the content of a pipe."""
         try:
             return io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb")
         except OSError as error:
@@ -273,7 +273,7 @@ class Source:
         return self.path.read_bytes() if self.piped is None else self.piped
 
     def lines(self, *, keep: bool = False) -> Iterable[bytes]:
-        """Return the lines without line endings; if the caller will `keep` them in memory, the ceiling applies."""
+        """Return the lines without line endings. If the caller will `keep` them in memory, the ceiling applies."""
         if self.is_huge or (keep and self.ceiling):
             return map(_without_return, self.raw_lines(keep=keep))
         return self._lines
@@ -354,7 +354,7 @@ def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:
 
 @lru_cache(maxsize=1)
 def _content_of(stream: TextIO) -> bytes:
-    """Read a stream, which a command may open more than once."""
+    """Read a stream that a command may open more than once."""
     return stream.buffer.read()
 
 
@@ -368,7 +368,7 @@ def _unreadable(path: object, error: Exception) -> DataError:
 
 
 def neighbors(path: Path) -> str:
-    """Name files in the folder of a missing file whose names are similar, whatever their endings."""
+    """List files with similar names, whatever their endings, in the folder of a missing file."""
     try:
         names = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:

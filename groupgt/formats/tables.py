@@ -1,7 +1,7 @@
-"""Turns the columns that every format yields into a `GroundTruth`.
+"""Builds a `GroundTruth` from the columns that the readers of all formats return.
 
-A reader yields a `Table`. Names become roles by `groupgt.formats.roles`, values become arrays, and faults are found on
-arrays. Rows are checked one by one only if something is or may be invalid, to report where and why.
+Readers return a `Table`. `groupgt.formats.roles` maps names to roles. Values become arrays, which are then
+checked. Rows are checked one by one only if something is or may be invalid, to report where and why.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ OWN = ("qid", "query", "retrieval_gt", SHAPE, *NAMED.values(), NONRELEVANT)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns as a reader yields them; in `text`, as in CSV, numbers and lists are parsed. `where` is the header."""
+    """Columns from a reader. If `text` is set, as for CSV, numbers and lists are parsed. `where` is the header."""
 
     title: str
     names: Sequence[str]
@@ -63,14 +63,14 @@ class Table:
 
     @classmethod
     def of_records(cls, title: str, rows: Sequence[Any], place: Place = lambda _: "", **others: Any) -> Table:
-        """Make a table from records; their keys are the columns, in order of first appearance."""
+        """Build a table from records. Their keys become columns, in order of first appearance."""
         # Rows share few key sequences.
         names = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
         return cls(title, names, lambda name: [row.get(name, ABSENT) for row in rows], place, **others)
 
 
 def truth_of(table: Table, policy: Policy) -> GroundTruth:
-    """Build ground truth from columns; raises `DataError` with every error in the table and its rows."""
+    """Build ground truth from columns, or raise `DataError` with every error in the table and its rows."""
     if not table.names:
         table.faults.stop()
         return GroundTruth.from_rows([], [], policy)
@@ -94,7 +94,7 @@ def at_paths(table: Table, *, is_truth: bool) -> Table:
 
 
 def _roles(table: Table) -> dict[str, str]:
-    """Return the column of each role; beside documents, true and false or numbers under `relevant` are grades."""
+    """Return the column of each role. Next to documents, booleans or numbers in `relevant` are grades."""
     roles = roles_in(table.names, "truth", table.declared)
     marks = roles.get("retrieval_gt", "retrieval_gt")
     is_named = marks == "retrieval_gt" or "retrieval_gt" in table.declared
@@ -104,13 +104,13 @@ def _roles(table: Table) -> dict[str, str]:
 
 
 def _numbers(table: Table, name: str) -> Floats | None:
-    """Return a column as numbers, true and false as 1 and 0; None if a cell is neither."""
+    """Convert a column to numbers (true is 1, false is 0), or return None if it has any other cell."""
     numbers = grades_of(_marks(table.column(name)), text=table.text)
     return numbers if len(numbers) and not np.isnan(numbers).any() else None
 
 
 def _marks(cells: Sequence[Any]) -> Sequence[Any]:
-    """Return cells with true and false, as frames and CSV files have them, as 1 and 0."""
+    """Convert true and false, as written in frames and CSV files, to 1 and 0."""
     kinds = set(map(str, cells)) if set(map(type, cells)) <= {str, bool, np.bool_} else set()
     if not kinds or not {kind.lower() for kind in kinds} <= {"true", "false"}:
         return cells
@@ -119,7 +119,7 @@ def _marks(cells: Sequence[Any]) -> Sequence[Any]:
 
 
 def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
-    """Warn of a column of unknown name whose numbers look like grades, if no column has grades."""
+    """Warn if no column has grades but an unrecognized column has numbers that look like grades."""
     for name in table.names:
         if name in roles.values() or name.lower() in NOT_GRADES:
             continue
@@ -130,7 +130,7 @@ def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
 
 
 def _missing(table: Table, roles: dict[str, str]) -> str:
-    """Say which columns are missing, in the form of which the table has more."""
+    """Report which columns are missing from the form that the table matches best."""
     shape = ("qid", "doc_id") if roles.keys() & {"group", "grade", "doc_id"} else ("qid", "retrieval_gt")
     missing = [role for role in shape if role not in roles and not (role == "qid" and "query" in roles)]
 
@@ -141,7 +141,7 @@ def _missing(table: Table, roles: dict[str, str]) -> str:
 
 
 def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -> None:
-    """Report each row that lacks one of these columns, but not these `others`."""
+    """Report each row that has none of the `others` and does not have all of these columns."""
     columns = {name: table.column(name) for name in names}
     rows = {row for cells in columns.values() for row, cell in enumerate(cells) if cell is ABSENT}
     for position in rows.difference(others):
@@ -154,14 +154,14 @@ def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -
 
 
 def cells_of(table: Table, name: str | None, rows: int | None = None) -> list[Any]:
-    """Return the cells of a column, with None where a row lacks it, or if there is no such column."""
+    """Return the cells of a column, with None for rows or tables that do not have it."""
     if name is None:
         return [None] * (rows or 0)
     return [None if cell is ABSENT else cell for cell in table.column(name)]
 
 
 def _lists(table: Table) -> tuple[Lists, Callable[[str, str], list[Any]]]:
-    """Return what reads the lists of ids of a table, and what returns those of a role in a column."""
+    """Return a reader for the lists of ids in a table, and a function that returns the lists of a role."""
     from groupgt.formats.columns import Column, Lists, columns_in
 
     lists, declared = Lists(table.faults), columns_in(table.names, table.declared)
@@ -173,13 +173,13 @@ def _lists(table: Table) -> tuple[Lists, Callable[[str, str], list[Any]]]:
 
 
 def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
-    """Return the columns that name ids of each query, as files have them."""
+    """Return the columns that list ids for each query, as files store them."""
     columns = ((column, getattr(truth, what)) for what, column in NAMED.items())
     return {column: [sorted(ids) for ids in named] for column, named in columns if named}
 
 
 def _qids(table: Table, roles: dict[str, str], rows: int) -> list[Any]:
-    """Return the query ids; without a column of them, the texts of the queries, which then identify them."""
+    """Return the query ids or, if no column has them, the query texts, which then identify the queries."""
     if "qid" in roles:
         return cells_of(table, roles["qid"], rows)
     return [normal_text(cell) if isinstance(cell, str) else cell for cell in cells_of(table, roles["query"], rows)]
@@ -226,7 +226,7 @@ def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
 
 
 def _shape_in(table: Table, default: Shape) -> Shape:
-    """Return the shape given in rows, or else `default`. Raises `DataError` if the shape is invalid or not unique."""
+    """Return the shape given in rows, or else `default`. Raise `DataError` if the shape is invalid or not unique."""
     cells = table.column(SHAPE) if SHAPE in table.names else ()
     named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "", ABSENT)))
     shape: Shape = named[0] if named else default
@@ -238,7 +238,7 @@ def _shape_in(table: Table, default: Shape) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Judgments as columns, one per row, with NaN for grades that are no numbers; rows may have to be `unique`."""
+    """Judgments as columns, one per row, with NaN for invalid grades. Rows may have to be `unique`."""
 
     qids: Sequence[Any]
     documents: Sequence[Any]
@@ -253,7 +253,7 @@ class Judged:
     def truth(
         self, policy: Policy, shape: Shape, faults: Faults | None = None, *, sound: bool = False, **others: Any
     ) -> GroundTruth:
-        """Build ground truth; raises `DataError` with every fault. If ids are `sound`, they are not checked."""
+        """Build ground truth, or raise `DataError` with every error. If ids are `sound`, skip their checks."""
         if not sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
             self._check(faults)
         columns = self.qids, self.documents, self.grades, self.groups
@@ -267,7 +267,7 @@ class Judged:
         return truth
 
     def _check(self, faults: Faults | None) -> None:
-        """Raise `DataError` with every fault if an id or a grade is invalid."""
+        """Raise `DataError` with every error if an id or a grade is invalid."""
         faults = Faults() if faults is None else faults
         columns = (self.qids, self.documents, *(() if self.groups is None else (self.groups,)))
         is_text = all(set(map(type, column)) <= {str} for column in columns)
@@ -277,14 +277,14 @@ class Judged:
         faults.stop()
 
     def without_repeats(self) -> Judged:
-        """Return these judgments without those that repeat an earlier one."""
+        """Return these judgments without repeats of earlier ones."""
         first = dict(zip(reversed(list(zip(self.qids, self.documents))), reversed(range(len(self.qids)))))
         kept = sorted(first.values())
         qids, documents, cells = ([column[at] for at in kept] for column in (self.qids, self.documents, self.cells))
         return replace(self, qids=qids, documents=documents, cells=cells, grades=self.grades[kept])
 
     def report(self, faults: Faults) -> None:
-        """Add every fault, found row by row."""
+        """Check the judgments row by row and add every error."""
         firsts = Firsts(self.place)
         groups = [""] * len(self.qids) if self.groups is None else self.groups
         rows = zip(self.qids, groups, self.documents, self.grades.tolist(), self.cells)
@@ -315,7 +315,7 @@ class Judged:
 
 
 def grades_of(cells: Sequence[Any], *, text: bool) -> Floats:
-    """Return cells as numbers, and NaN for any other cell; if `text` is set, numbers are parsed from text.
+    """Return cells as numbers, with NaN for any other cell. If `text` is set, parse numbers from text.
 
     >>> grades_of(["1", "0.5", "x"], text=True).tolist(), grades_of([1, True, 2.0], text=False).tolist()
     ([1.0, 0.5, nan], [1.0, nan, 2.0])
@@ -336,14 +336,14 @@ def _or_nan(number: float | None) -> float:
 
 
 def texts_of_ids(cells: Sequence[Any]) -> list[Any]:
-    """Return ids as text; a cell that is neither text nor an integer stays as it is."""
+    """Return ids as text. A cell that is neither text nor an integer stays unchanged."""
     if set(map(type, cells)) <= {str}:
         return list(cells)
     return [cell if (name := id_text(cell)) is None else name for cell in cells]
 
 
 def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
-    """Build ground truth from one row per judgment; without a column of groups, each document is its own group."""
+    """Build ground truth from one row per judgment. Without a group column, each document is its own group."""
     documents = table.column(roles["doc_id"])
     names = [roles[role] for role in ("qid", "doc_id", "group", "grade") if role in roles]
     if any(ABSENT in table.column(name) for name in names):
@@ -370,7 +370,7 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
 
 
 def _texts(table: Table, rows: Judged, name: str) -> dict[Any, str]:
-    """Return the text of each query that has one; another text in a later row is a fault."""
+    """Return the text of each query that has one. A different text in a later row is an error."""
     first: dict[Any, tuple[int, str]] = {}
     for row, (qid, text) in enumerate(zip(rows.qids, cells_of(table, name))):
         if not isinstance(text, str) or not text.strip():
@@ -383,7 +383,7 @@ def _texts(table: Table, rows: Judged, name: str) -> dict[Any, str]:
 
 
 def _refuse_iterations(table: Table) -> None:
-    """Raise `DataError` if a column of iterations has several values, which may be subtopics."""
+    """Raise `DataError` if an iteration column has several values, because they may be subtopics."""
     for name in table.names:
         if name.lower() in ITERATIONS and len(set(map(str, table.column(name)))) > 1:
             what = f"{table.where or table.title}: the {name} column has several values"
@@ -392,7 +392,7 @@ def _refuse_iterations(table: Table) -> None:
 
 
 def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
-    """Raise `DataError` if a document is judged again with another value of a column that may name its groups."""
+    """Raise `DataError` if a document is judged twice, with different values in a column that may name groups."""
     for name in (name for name in table.names if ASPECTS.fullmatch(name.lower()) and name not in roles.values()):
         first: dict[tuple[str, str], str] = {}
         columns = (table.column(column) for column in (roles.get("qid", roles.get("query", "")), roles["doc_id"], name))
@@ -412,7 +412,7 @@ def _named_by(rows: Judged, cells: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _weights(table: Table, rows: Judged, name: str) -> Floats:
-    """Return the weight of each row's group; another weight in the same group is a fault."""
+    """Return the weight of each row's group. Different weights in the same group are an error."""
     cells = table.column(name)
     weights = grades_of(cells, text=table.text)
     firsts = Firsts(table.place)

@@ -1,4 +1,4 @@
-"""Selects tokenizers by name; a tokenizer is a function that counts the tokens in texts."""
+"""Selects tokenizers by name. A tokenizer is a function that counts the tokens in texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
     """Return a tokenizer: `whitespace`, `tiktoken:ENCODING`, `tokenizers:FILE_OR_NAME`, or `python:module:function`.
 
     A Python function takes a list of texts and returns a token count for each text. It is user code and needs
-    `allow_code`; its module, like a tokenizer file, may be in `folder`. Raises `ConfigError`.
+    `allow_code`; its module, like a tokenizer file, may be in `folder`. Raise `ConfigError`.
 
     >>> tokenizer_named("whitespace")(["to be or", ""])
     [3, 0]
@@ -35,7 +35,7 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
 
 
 def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any]:
-    """Return the named tokenizer and its option, the text after the colon; raises `ConfigError`."""
+    """Return the named tokenizer and its option (the text after the colon), or raise `ConfigError`."""
     use, colon, argument = name.partition(":") if isinstance(name, str) else ("", "", "")
     names = [*forms(), *(entry_points("tokenizer") if use not in ours("tokenizer") else ())]
     if use not in (form.partition(":")[0] for form in names):

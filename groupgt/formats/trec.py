@@ -36,14 +36,14 @@ MARCO = "qid pid rank"
 
 
 def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
-    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if unambiguous."""
+    """Read qrels with these columns (default: `qid iter doc rel`, or `qid doc rel` if unambiguous)."""
     if not columns and _has_header(source):
         return _with_header(source, policy)
     return _truth(source, policy, columns, _rows(source, columns))
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
-    """Read qrels if the user named no format; raises `DataError` if the second column may contain subtopics."""
+    """Read qrels if the user named no format, or raise `DataError` if the second column may contain subtopics."""
     if _has_header(source):
         return _with_header(source, policy)
     rows = _rows(source, "")
@@ -60,7 +60,7 @@ def _with_header(source: Source, policy: Policy) -> GroundTruth:
     width, count = len(_header(source)), 0
 
     def line_of(line: bytes) -> bytes:
-        """Return a line, or a blank one for a comment, so that the lines keep their numbers."""
+        """Return a line, or a blank line for a comment so that line numbers do not change."""
         nonlocal count
         is_comment = line.startswith(b"#") and _is_comment(line.split(), width)
         count += is_comment
@@ -78,7 +78,7 @@ def _truth(source: Source, policy: Policy, columns: str, rows: _Rows) -> GroundT
 
 
 def _has_header(source: Source) -> bool:
-    """Return whether the first line names columns, which are separated by blanks or tabs."""
+    """Return whether the first line contains column names, separated by blanks or tabs."""
     names = _header(source)
     return {"qid", "doc_id"} <= roles_in(names, "truth").keys() and not any(map(validity.is_number, names))
 
@@ -91,7 +91,7 @@ def _header(source: Source) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The words of qrels, `width` a line; `others` are lines of another width, `comments` counts those with `#`."""
+    """The words of qrels, `width` per line. `others` are lines of another width. `comments` counts `#` lines."""
 
     words: Sequence[str]
     width: int
@@ -110,7 +110,7 @@ class _Rows:
         return self.words[at :: self.width]
 
     def place(self, row: int) -> int:
-        """Return the number of a row's line."""
+        """Return the line number of a row."""
         return row + 1 if self.numbers is None else self.numbers[row]
 
 
@@ -131,14 +131,14 @@ def _rows(source: Source, columns: str) -> _Rows:
 
 
 def _is_comment(cells: Sequence[bytes], width: int) -> bool:
-    """Return whether a line begins with `#` and is no row: it has another number of words, or no number at the end."""
+    """Return whether a line begins with `#` and is not a row, because of its number of words or its last word."""
     if not cells[0].startswith(b"#"):
         return False
     return len(cells) != width or validity.number_of(cells[-1].decode("utf-8", "replace")) is None
 
 
 def _split(source: Source) -> _Rows | None:
-    """Split all lines at once into words; returns None if a line has another number of words, or may be invalid."""
+    """Split all lines into words at once. Return None if line widths differ or a line may be invalid."""
     data = source.data
     source.check_text()
     letters = np.frombuffer(data, dtype=np.uint8)
@@ -164,7 +164,7 @@ def _split(source: Source) -> _Rows | None:
 
 
 def _is_without_iter(source: Source, rows: _Rows) -> bool:
-    """Return whether qrels are `qid doc rel`; raises `DataError` if they may also be `qid iter doc`."""
+    """Return whether qrels are `qid doc rel`, or raise `DataError` if they may also be `qid iter doc`."""
     if rows.width != len(WITHOUT_ITER.split()) or rows.others or not rows.words:
         return False
     qids, documents, cells = map(rows.column, range(3))
@@ -181,7 +181,7 @@ def _is_without_iter(source: Source, rows: _Rows) -> bool:
 
 
 def judged(source: Source, columns: str, rows: _Rows | None = None) -> Judged:
-    """Return the judgments of qrels with these columns; raises `DataError` with every line of another width."""
+    """Return the judgments of qrels with these columns. Raise `DataError` with every line of another width."""
     rows = _rows(source, columns) if rows is None else rows
     if rows.others or (rows.words and rows.width != len(columns.split())):
         _report(source, columns, rows)
@@ -197,7 +197,7 @@ def judged(source: Source, columns: str, rows: _Rows | None = None) -> Judged:
 
 
 def _report(source: Source, columns: str, rows: _Rows) -> None:
-    """Raise `DataError` with every line that has not these columns."""
+    """Raise `DataError` with every line that does not have these columns."""
     faults = Faults()
     width = len(columns.split())
     lines = dict(rows.others)
@@ -218,7 +218,7 @@ def _report(source: Source, columns: str, rows: _Rows) -> None:
 
 
 def are_ranked(lines: Iterable[bytes]) -> bool:
-    """Return whether lines are `qid pid rank`, as in MS MARCO runs: ranks from 0 or 1, each once per query."""
+    """Return whether lines are `qid pid rank`, as in MS MARCO runs. Ranks start at 0 or 1, each once per query."""
     ranks: dict[bytes, list[int]] = {}
     for cells in map(bytes.split, lines):
         if len(cells) != len(MARCO.split()) or not cells[2].isdigit():
@@ -228,10 +228,10 @@ def are_ranked(lines: Iterable[bytes]) -> bool:
 
 
 def _read_ranks(source: Source) -> Run:
-    """Read `qid pid rank`; raises `DataError` if the third column is no rank throughout."""
+    """Read `qid pid rank`, or raise `DataError` if the third column contains anything but ranks."""
     lines = [line for line in source.lines() if line.strip()]
     if not are_ranked(lines):
-        what = f"3 columns are read as {MARCO} if ranks are whole numbers from 0 or 1, each once in a query"
+        what = f"3 columns are read as {MARCO} if ranks are whole numbers from 0 or 1, each once per query"
         way = "add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
         raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3; {what}; {way}")
     builder = RunBuilder()
@@ -283,7 +283,7 @@ def _read_lines(source: Source) -> Run:
 
 
 def _count_comments(source: Source) -> int:
-    """Count the lines that begin with `#` and are no result."""
+    """Count the lines that begin with `#` and are not results."""
     if source.is_huge or not (source.data.startswith(b"#") or b"\n#" in source.data):
         return 0
     return sum(line.startswith(b"#") and not is_result(line) for line in source.lines())
@@ -292,7 +292,7 @@ def _count_comments(source: Source) -> int:
 def _results(
     lines: Iterable[bytes], title: str, faults: Faults, *, odd: bool = True
 ) -> Iterator[tuple[bytes, bytes, float, bytes]]:
-    """Yield the query, document, score and rank of each line; invalid lines are collected as errors."""
+    """Yield the query, document, score and rank of each line, and report invalid lines."""
     for number, line in enumerate(lines, 1):
         cells = line.split()
         fault = None
@@ -310,7 +310,7 @@ def _results(
 
 
 def tag_of(source: Source) -> str:
-    """Return the tag in the sixth column, the first one with a warning if there are several; raises `DataError`."""
+    """Return the tag in the sixth column. Warn if there are several and use the first. Raise `DataError`."""
     rows = (line.split(None, MIN_COLUMNS) for line in source.lines())
     tags = dict.fromkeys(cells[MIN_COLUMNS - 1] for cells in rows if len(cells) >= MIN_COLUMNS)
     if not tags:
@@ -340,7 +340,7 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
         return f"{what}{way}" if len(cells) < MIN_COLUMNS else f"{what}: are two lines joined?"
     qid, _, document, rank, _, sixth = (cell.decode() for cell in cells[:MIN_COLUMNS])
     if len(cells) > MIN_COLUMNS and validity.is_number(sixth):
-        fault: str | None = f"{what}, the sixth being the number {sixth}: does an id contain a blank?"
+        fault: str | None = f"{what}, and the sixth is the number {sixth}; does an id contain a blank?"
     elif not validity.is_rank(rank):
         header = "; if this is a header line, remove it" if rank.isalpha() else ""
         fault = f"expected a whole number as the rank, found {display(rank)}{header}"
@@ -350,7 +350,7 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
 
 
 def _streamed(source: Source) -> Run:
-    """Return lazy columns if the byte layout is regular; otherwise use the strict reader."""
+    """Return lazy columns if the byte layout is regular. Otherwise, use the strict reader."""
     from groupgt.formats.layout import layout_of
 
     separator = "\t" if b"\t" in source.first_line else " "
@@ -371,12 +371,12 @@ def _streamed(source: Source) -> Run:
 
 
 def _read_strictly(source: Source) -> Run:
-    """Read an irregular or invalid file line by line; huge files are returned as columns."""
+    """Read an irregular or invalid file line by line. Return huge files as columns."""
     return _checked(str(source.path), source.lines) if source.is_huge else _read_lines(source)
 
 
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
-    """Parse lines one by one and stream them as columns; raises `DataError` with every invalid line."""
+    """Parse lines one by one and stream them as columns, or raise `DataError` with every invalid line."""
 
     def rows(faults: Faults) -> Iterator[tuple[str, str, float]]:
         for qid, document, score, _ in _results(lines(), title, faults):
@@ -386,7 +386,7 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
 
 
 def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
-    """Return the results at a URL as columns, with no score for invalid lines; `lines` serves to locate errors."""
+    """Return the results at a URL as columns. Invalid lines have no score, and `lines` helps to locate errors."""
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
@@ -404,7 +404,7 @@ def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
 def run_fault(
     rankings: Iterable[tuple[str, Sequence[str], Sequence[float] | None]], *, in_single: bool = False
 ) -> str | None:
-    """Explain why results, given best first, cannot be written as a TREC run (read `in_single` precision), or None."""
+    """Explain why results (best first) cannot be written as a TREC run, read `in_single` precision, or return None."""
     with_scores: dict[bool, str] = {}
     for qid, ids, scores in rankings:
         # All ids at once: one with a blank would split into two words, or none.
@@ -427,7 +427,7 @@ def run_fault(
 
 
 def judgments_fault(rows: Iterable[Judgment]) -> str | None:
-    """Explain why judgments cannot be written as qrels; returns None if they can."""
+    """Explain why judgments cannot be written as qrels, or return None if they can."""
     for qid, _, document, _ in rows:
         if fault := _blank_fault(qid, document):
             return fault
@@ -442,7 +442,7 @@ def _blank_fault(*names: str) -> str | None:
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
-    """Write a TREC run that has passed `run_fault`; results without scores get 1 ÷ rank."""
+    """Write a TREC run that has passed `run_fault`. Results without scores get 1 ÷ rank."""
 
     def lines(qid: str, ids: list[str], scores: Sequence[float] | None) -> str:
         numbers = [1 / rank for rank in range(1, len(ids) + 1)] if scores is None else scores
@@ -452,6 +452,6 @@ def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
 
 
 def write_qrels(path: Path, rows: Iterable[Judgment], *, grouped: bool = False) -> None:
-    """Write qrels that have passed `judgments_fault`; if they are `grouped`, the second column has the groups."""
+    """Write qrels that have passed `judgments_fault`. If `grouped`, the second column contains the groups."""
     cells = ((qid, group if grouped else 0, document, number_text(grade)) for qid, group, document, grade in rows)
     write_lines(path, (f"{qid} {group} {document} {grade}\n" for qid, group, document, grade in cells))

@@ -52,7 +52,7 @@ def number_of(text: pl.Expr) -> pl.Expr:
 
 
 def normal_texts(text: pl.Expr) -> pl.Expr:
-    """Normalize texts as `normal_text` does; like Python, count four ASCII separators as blanks too."""
+    """Normalize texts as `normal_text` does. Like Python, treat four ASCII separators as blanks too."""
     return text.str.normalize("NFC").str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
 
 
@@ -75,7 +75,7 @@ def first_line(error: BaseException) -> str:
 
 
 def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: bool = False) -> Columns:
-    """Return columns that are read again row by row if polars fails, to locate the error."""
+    """Return columns that are read again row by row to locate the error if polars fails."""
 
     def guard(step: Callable[[], Any]) -> Any:
         try:

@@ -24,7 +24,7 @@ Vectors = NDArray[np.float64]
 
 
 def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
-    """Load a sentence-transformers model by name or folder; refuse versions that run code from the folder."""
+    """Load a sentence-transformers model by name or folder. Reject library versions that run code from the folder."""
     import sentence_transformers
 
     installed = str(getattr(sentence_transformers, "__version__", "of an unknown version"))
@@ -45,7 +45,7 @@ def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
 
 
 def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
-    """Read the vectors for `ids`, in their order; raises `DataError` if a vector is missing or invalid."""
+    """Read the vectors for `ids`, in their order, or raise `DataError` if a vector is missing or invalid."""
     vectors = _npy(path) if path.suffix == ".npy" else _parquet(path, key, ids)
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise DataError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")
@@ -56,7 +56,7 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
 
 
 def table_of(path: Path) -> dict[str, Vectors]:
-    """Read `{id: vector}` from a parquet file; raises `DataError`."""
+    """Read `{id: vector}` from a parquet file, or raise `DataError`."""
     if path.suffix != ".parquet":
         raise DataError(f"{path}: expected a parquet file with an id and a vector in each row, found another name")
     frame = _table(path)

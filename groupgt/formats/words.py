@@ -14,7 +14,7 @@ from groupgt.model.validity import is_number
 
 
 def are_words(source: Source) -> bool:
-    """Return whether a file certainly has rows of words: several in its first line, a number, and no delimiters."""
+    """Return whether a file certainly has rows of words. Its first line has words and a number, no delimiters."""
     if source.path.is_dir() or source.is_parquet or source.is_json:
         return False
     line = source.first_line.decode("utf-8", "replace")
@@ -47,7 +47,7 @@ def look(source: Source) -> str | None:
 
 
 def are_scored(lines: Iterable[bytes]) -> bool:
-    """Return whether lines are `qid pid rank score`: a run without a header, not qrels with ranks as ids."""
+    """Return whether lines are `qid pid rank score`, which is a run without a header, not qrels with ranks as ids."""
     rows = [line.split() for line in lines]
     if any(len(cells) != 4 for cells in rows) or not any(b"." in cells[3] for cells in rows):
         return False

@@ -34,7 +34,7 @@ class _Writer:
 
 
 def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
-    """Return a distinct label for each group: its name, without `blanks` in one word, or else its number."""
+    """Return a distinct label for each group, which is its name (as one word without `blanks`) or its number."""
     first = np.searchsorted(truth.group_query, truth.group_query)
     numbers = [str(number) for number in (np.arange(len(first)) - first + 1).tolist()]
     names = truth.group_name or [None] * len(numbers)
@@ -61,14 +61,14 @@ def _flat(truth: GroundTruth) -> Iterator[Judgment]:
 
 
 def flat_fault(truth: GroundTruth) -> str | None:
-    """Explain why `write_flat` cannot write this ground truth; returns None if it can."""
+    """Explain why `write_flat` cannot write this ground truth, or return None if it can."""
     if truth.set_of is not None:
         return "qrels cannot store passages that are relevant only together"
     return trec.judgments_fault(_flat(truth))
 
 
 def write_flat(path: Path, truth: GroundTruth) -> None:
-    """Write flattened qrels, following the convention `trec`, so that other tools compute the same values."""
+    """Write flattened qrels under the `trec` convention, so that other tools compute the same values."""
     trec.write_qrels(path, _flat(truth))
 
 
@@ -106,7 +106,7 @@ RUN_WRITERS: dict[str, Any] = {"trec": trec, "jsonl": jsonl, "csv": csv, "parque
 
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
-    """Write ground truth and list what the format cannot represent; a loss that would change scores is an error."""
+    """Write ground truth and list what the format cannot represent. A loss that would change scores is an error."""
     if truth.forms and not (format in TRUTH_WRITERS and "forms" in TRUTH_WRITERS[format].keeps):
         raise DataError(f"{format} can only store ids, but this ground truth has spans or texts; write jsonl")
     if format == FLAT:
@@ -130,7 +130,7 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
 
 
 def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
-    """Describe a loss in this format that would change scores; returns None if there is none."""
+    """Describe a loss in this format that would change scores, or return None if there is none."""
     keeps = writer.keeps
     if "groups" not in keeps and (bool((truth.judgments.group_sizes > 1).any()) or not truth.judgments.one_to_one):
         way = "write jsonl or trec-subtopics, or qrels-flat, which flattens them"
@@ -176,7 +176,7 @@ def _queries_lost(truth: GroundTruth, keeps: Sequence[str]) -> Iterator[str]:
 
 
 def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
-    """Describe the loss of group names; empty if all names can be read back."""
+    """Describe the loss of group names, or return an empty text if all names can be read back."""
     if truth.group_name is None or writer.names == "any":
         return ""
     if writer.names == "none":
@@ -191,7 +191,7 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
 def write_run(
     path: Path, rows: list[Ranking], format: str, *, tag: str, calls: Calls | None = None, trials: Trials = NO_TRIALS
 ) -> list[str]:
-    """Write results and list what the format cannot represent; TREC scores become 1 ÷ rank if they must."""
+    """Write results and list what the format cannot represent. If necessary, TREC scores become 1 ÷ rank."""
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")

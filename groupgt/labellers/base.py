@@ -1,6 +1,6 @@
-"""Interface for labellers, which decide which results hit which alternatives.
+"""Defines the interface of labellers, which decide which results hit which alternatives.
 
-An engine passes in ground truth and results and gets back a table of matches; the helpers below create and read these
+An engine passes in ground truth and results and gets back a table of matches. The helpers below create and read these
 tables.
 """
 
@@ -39,7 +39,7 @@ READER = {"span": "spans", "text": "text"}
 
 
 class Labeller:
-    """Base class of labellers: `match` is a join that any engine can run; `settle` reduces its rows in rank order.
+    """Base class of labellers. `match` is a join that any engine can run. `settle` reduces its rows in rank order.
 
     Subclasses override only the methods they need. `column` names the field that identifies results in place of their
     ids: `parent` or `span`. If `reads_results` is True, results are read beforehand and passed to `match`; otherwise,
@@ -58,7 +58,7 @@ class Labeller:
     compares_texts = False
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Return the ground truth as this labeller reads it; raise `DataError` for alternatives it cannot use."""
+        """Return the ground truth as this labeller reads it. Raise `DataError` for alternatives it cannot use."""
         return truth
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:
@@ -76,7 +76,7 @@ class Labeller:
 
     @property
     def unknown_is_fault(self) -> bool:
-        """True if any unknown id is an error; otherwise, a ranking is suspicious only if all its ids are unknown."""
+        """True if any unknown id is an error. Otherwise, a ranking is suspicious only if all its ids are unknown."""
         return True
 
     def texts(self) -> Mapping[str, str]:
@@ -84,11 +84,11 @@ class Labeller:
         return {}
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
-        """Return the alternatives that no result can hit, and a suggested fix; `truth` must come from `self.truth`."""
+        """Return the alternatives that no result can hit, and suggest a fix. `truth` must come from `self.truth`."""
         return NONE, ""
 
     def read(self, truth: GroundTruth) -> GroundTruth:
-        """Return the result of `truth`, cached so that many runs can use it."""
+        """Return the result of `truth`, which is cached for use with many runs."""
         return truth.judgments.once(("read", self), lambda: self.truth(truth))
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
@@ -126,7 +126,7 @@ class Results:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Table of the targets that results hit, sorted by query: result `keys[i]` of query `queries[i]` hits `targets[i]`.
+    """Table of the targets that results hit, sorted by query. Result `keys[i]` of query `queries[i]` hits `targets[i]`.
 
     Only the first occurrence of a key in a query counts, and only the labeller's `settle` method interprets targets.
     For most labellers, `starts` splits `alternatives` into lists, and a target is the index of a list. If alternatives
@@ -150,14 +150,14 @@ class Matches:
 
     @cached_property
     def sets(self) -> list[frozenset[str]]:
-        """Names that may match each query's results: its keys, plus the blank strings that are never ids."""
+        """Names that may match each query's results, which are its keys and the blank strings that are never ids."""
         if self.keys is self.truth.ids:
             return self.truth.id_sets
         return [BLANK_IDS.union(self.keys[low:high]) for low, high in pairwise(self.bounds)]
 
     @cached_property
     def compiled(self) -> bytes | None:
-        """Key index for the compiled module; None if the module is missing or a key is not plain."""
+        """Key index for the compiled module, or None if the module is missing or a key is not plain."""
         if self.keys is self.truth.ids:
             return self.truth.compiled
         index = native.index_of(self.truth.qids, self.keys, self.bounds)
@@ -165,7 +165,7 @@ class Matches:
 
 
 def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
-    """Return the ground truth unchanged; raise a `DataError` that lists alternatives that are not ids."""
+    """Return the ground truth unchanged, or raise a `DataError` that lists alternatives that are not ids."""
     if truth.forms is None:
         return truth
     others: dict[str, list[int]] = {}
@@ -208,7 +208,7 @@ def matches_of(
 
 
 def starts_of(owner: Ints, size: int) -> Ints:
-    """Return the size + 1 offsets at which each owner's rows begin; rows must be sorted by owner."""
+    """Return the size + 1 offsets at which each owner's rows begin. Rows must be sorted by owner."""
     return np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=size)))).astype(np.int64)
 
 
@@ -221,12 +221,12 @@ def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
 
 
 def pairs_of(truth: GroundTruth, query: Ints) -> tuple[Ints, Ints]:
-    """Pair every result with every alternative of its `query`; return (result, alternative)."""
+    """Pair every result with every alternative of its `query`. Return (result, alternative)."""
     return spread(query, starts_of(truth.query_of, len(truth)), np.arange(len(truth.ids)))
 
 
 class Cached(dict[Key, Value]):
-    """Cache for a function, which is called once per key."""
+    """A cache for a function that is called once per key."""
 
     def __init__(self, function: Callable[[Key], Value], values: Mapping[Key, Value] = MappingProxyType({})) -> None:
         super().__init__(values)

@@ -1,4 +1,4 @@
-"""The code labeller: a user-supplied function, with or without an LLM, decides which results hit."""
+"""The code labeller lets a user-supplied function, with or without an LLM, decide which results hit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from groupgt.runtime import raised, users_code
 
 @dataclass(frozen=True)
 class Pair:
-    """A result and an alternative, for the user's function to decide if they have the same content.
+    """A result and an alternative. The user's function decides if they have the same content.
 
     `query` is the text of the query `qid`; `alternative` and `result` are ids (or the names of spans or texts), with
     the texts in `alternative_text` and `result_text`. A text is None if it is not available.
@@ -47,7 +47,7 @@ def _is_target(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """Decision function and text sources; the function is your code and requires --allow-code.
+    """Decision function and text sources. The function is your code and requires --allow-code.
 
     Results with the same text are judged only once per run.
     """
@@ -79,7 +79,7 @@ class Options:
 
 
 class Code(Reader):
-    """A result hits an alternative if your function says so; exceptions and missing answers are errors.
+    """A result hits an alternative if your function says so. Exceptions and missing answers are errors.
 
     >>> import groupgt
     >>> same_colour = lambda pairs: [pair.result[0] == pair.alternative[0] for pair in pairs]
@@ -101,7 +101,7 @@ class Code(Reader):
         self.seconds = 0.0
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Call the function in batches for every result and alternative of a query; each pair is judged only once."""
+        """Call the function in batches for every result and alternative of a query. Judge each pair only once."""
         query, keys = results.queries, results.names
         result, alternative = pairs_of(truth, query)
         pairs = []
@@ -173,7 +173,7 @@ class Code(Reader):
 
 
 def _digest(pair: Pair) -> str:
-    """Return a hash of a pair's contents: texts if available, otherwise ids."""
+    """Return a hash of a pair's texts or, if texts are missing, its ids."""
     alternative = ["id", pair.alternative] if pair.alternative_text is None else ["text", pair.alternative_text]
     result = ["id", pair.result] if pair.result_text is None else ["text", pair.result_text]
     query = pair.query if pair.query is not None else ["qid", pair.qid]

@@ -1,4 +1,4 @@
-"""The embedding labeller: a result hits an alternative if their vectors are similar enough."""
+"""The embedding labeller matches a result to an alternative if their vectors are similar enough."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BLOCK = 100_000
 
 @dataclass(frozen=True)
 class Options:
-    """Minimum similarity, and the source of vectors: tables with `doc_id` and `vector`, or a model."""
+    """Minimum similarity, and the source of vectors, which are tables with `doc_id` and `vector` or a model."""
 
     threshold: Annotated[float, Called("a cosine"), Gt(0), Le(1), Doc("Minimum cosine similarity for a hit.")] = 0.8
     documents: Annotated[Table, Doc("Vectors of results.")] = ""

@@ -1,4 +1,4 @@
-"""The id labeller: a result hits every alternative with the same id."""
+"""The id labeller matches a result to every alternative with the same id."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Named(Labeller):
     reads_results = False
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
-        """Return the names for each query; targets are documents."""
+        """Return the names for each query. Targets are documents."""
         return truth.judgments.once("names", lambda: Matches(truth, truth.ids, truth.query_of, truth.document_of))
 
     def settle(self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints) -> Settled:
-        """Hit one alternative in each group that contains the document; later results with the document are repeats."""
+        """Hit one alternative in each group that contains the document. Later results with the document are repeats."""
         alternative = target
         judgments = truth.judgments
         if not judgments.one_to_one:
@@ -58,7 +58,7 @@ class Ids(Named):
         pass
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Return the ground truth unchanged; raise `DataError` if an alternative is not an id."""
+        """Return the ground truth unchanged, or raise `DataError` if an alternative is not an id."""
         return all_ids(truth, self.name)
 
     # There is nothing to cache.

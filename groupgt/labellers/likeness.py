@@ -37,7 +37,7 @@ REFERENCE = "name its corpus as `reference`, or write {text: …}"
 
 @dataclass(frozen=True)
 class Normalization:
-    """Text normalization with NFKC and case folding; punctuation becomes blanks, and white space is collapsed.
+    """Text normalization with NFKC and case folding. Punctuation becomes blanks, and white space is collapsed.
 
     Invisible characters are removed. Each character of a script without blanks between words is treated as a separate
     word, so that line breaks do not change a sentence.
@@ -66,7 +66,7 @@ class Normalization:
 
 
 def _becomes(punctuation: str, code: int) -> str | int:
-    """Replace a punctuation mark with `punctuation` and white space with a blank; remove an invisible character."""
+    """Replace punctuation with `punctuation` and white space with a blank, and remove invisible characters."""
     category = unicodedata.category(chr(code))
     if category == "Cf":
         return ""
@@ -81,7 +81,7 @@ BECOMES = {keep: Cached(partial(_becomes, " {} " if keep else " ")) for keep in 
 
 @dataclass(frozen=True, eq=False)
 class TextPairs:
-    """Distinct pairs of texts: pair i has `result[i]` and `alternative[i]`, and input pair p is pair `pair_of[p]`."""
+    """Distinct pairs of texts. Pair i has `result[i]` and `alternative[i]`, and input pair p is pair `pair_of[p]`."""
 
     results: list[str]
     alternatives: list[str]
@@ -116,7 +116,7 @@ def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 
 def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
-    """Return RapidFuzz's partial ratio, 0 to 1, or its ratio if the result is shorter; 0 if below `least`."""
+    """Return RapidFuzz's partial ratio (0 to 1), or its ratio if the result is shorter. Below `least`, return 0."""
     from rapidfuzz import fuzz, process
 
     lengths = np.fromiter(map(len, pairs.results), np.int64, len(pairs.results))
@@ -147,7 +147,7 @@ METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
 
 
 def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
-    """Count the words, with repeats, that two texts have in common, and the words of each distinct text."""
+    """Count the words, with repeats, that two texts share, and the words of each distinct text."""
     codes: dict[str, int] = {}
     result, result_word, result_sizes = _coded(pairs.results, codes, split)
     alternative, alternative_word, alternative_sizes = _coded(pairs.alternatives, codes, split)
@@ -170,7 +170,7 @@ def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[I
 
 
 def _coded(texts: list[str], codes: dict[str, int], split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
-    """Return the text and the code of each word, and the number of words in each text."""
+    """Return the text and code of each word, and the number of words in each text."""
     sizes = np.zeros(len(texts), dtype=np.int64)
     words: list[int] = []
     for position, text in enumerate(texts):
@@ -200,7 +200,7 @@ class Reader(Labeller):
 def alternative_texts(
     truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """Return the text of each alternative, its own or by id; for missing ones, a `DataError` suggests `way`."""
+    """Return the text of each alternative, its own or by id. For missing texts, a `DataError` suggests `way`."""
     faults = Faults()
     texts: list[str] = []
     unknown: list[int] = []
@@ -228,12 +228,12 @@ def alternative_texts(
 def result_texts(
     truth: GroundTruth, query: Ints, keys: list[str], carried: Sequence[str | None], corpus: Mapping[str, str], who: str
 ) -> list[str]:
-    """Return the text of each result, its own or else the corpus's; raises `DataError` in the name of `who`."""
+    """Return the text of each result, from itself or the corpus. Raise `DataError` in the name of `who`."""
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]
     faults = Faults()
     lacks = "the corpus has no text for" if corpus else f"{who} needs the text of"
-    way = "" if corpus else "; name a corpus, or use results with contents"
+    way = "" if corpus else "; name a corpus, or use results with text"
     for place in unknown if corpus else unknown[:1]:
         where = f"results of query {truth.qids[int(query[place])]!r}"
         faults.add(where, f"{lacks} the result {display(keys[place])}{way}")

@@ -49,7 +49,7 @@ class Options:
 
 
 class Parents(Named):
-    """A result hits the alternatives with the same parent id; later chunks with the same parent are repeats.
+    """A result hits the alternatives with the same parent id. Later chunks with the same parent are repeats.
 
     An id counts as its own parent if the pattern does not match it, or if it is only a parent in the mapping.
 
@@ -72,7 +72,7 @@ class Parents(Named):
 
     @property
     def renames(self) -> bool:
-        """Always True, because results are renamed to their parents."""
+        """Always True, because results get the names of their parents."""
         return True
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
@@ -97,7 +97,7 @@ class Parents(Named):
         return (match and match[1]) or name
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Return groups of parents; raise `DataError` for alternatives that are not in the mapping."""
+        """Return groups of parents, or raise `DataError` for alternatives that are not in the mapping."""
         all_ids(truth, self.name)
         if self.mapping is not None:
             unknown = set(self.unknown_ids(truth.ids))
@@ -113,7 +113,7 @@ class Parents(Named):
         """Describe the source of parents."""
         if self.options.pattern:
             return f"pattern {self.options.pattern}"
-        return "a mapping" if self.options.maps else "as results carry them"
+        return "a mapping" if self.options.maps else "from the results"
 
 
 PLUGIN = Plugin(Options, Parents)

@@ -1,4 +1,4 @@
-"""The spans labeller: alternatives are document spans, and a result hits a span if the overlap is large enough."""
+"""The spans labeller matches a result to a document span if they overlap enough."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Options:
         if self.min_overlap < 1 / PARTS:
             yield Clash("min_overlap", f"expected a share of at least 1/{PARTS:,}, found {self.min_overlap!r}")
         if self.joint and self.of != "alternative":
-            what = f"results can cover an alternative together, but of={self.of} measures each by itself"
+            what = f"results can cover an alternative together, but of={self.of} measures each result alone"
             yield Clash("joint", what, ("of",))
 
 
@@ -105,7 +105,7 @@ class Spans(Labeller):
         return frozenset(self.chunks.ids if self.chunks is not None else ())
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Return groups of spans, replacing ids with reference spans; raise `DataError` if any span is missing."""
+        """Return groups of spans. Replace ids with reference spans, or raise `DataError` if any span is missing."""
         reference = self.reference.spans() if self.reference is not None else {}
         faults = Faults()
         spans: list[Form] = []
@@ -165,7 +165,7 @@ class Spans(Labeller):
         return self._match_carried(truth, results, alternatives, numbers)
 
     def _match_chunks(self, truth: GroundTruth, chunks: Chunks, alternatives: Places, numbers: Numbers) -> Matches:
-        """Match every chunk in the table; the matches are the same for all queries."""
+        """Match every chunk in the table. The matches are the same for all queries."""
         document = np.fromiter((numbers.get(name, -1) for name in chunks.docs), np.int64, len(chunks))
         judged = np.flatnonzero(document >= 0)
         places = Places(document[judged], chunks.start[judged], chunks.end[judged] + self.beyond)
@@ -187,7 +187,7 @@ class Spans(Labeller):
         return matches_of(truth, query, keys, judged[row], alternative, low=low, high=high)
 
     def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Numbers) -> Places:
-        """Parse result spans from their names; the document is −1 if it has no judgments."""
+        """Parse result spans from their names. The document is −1 if it has no judgments."""
         names = pl.Series("key", keys, dtype=pl.String)
         parts = names.str.extract_groups(SPELLED).struct.unnest()
         if without := np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist():
@@ -199,7 +199,7 @@ class Spans(Labeller):
         document = parts.join(table, on="doc", how="left", maintain_order="left")["number"].fill_null(-1)
         if len(document) and not (document >= 0).any():
             there, here = display(next(iter(numbers))), display(parts["doc"][0])
-            what = f"no result is from a ground truth document, such as {there}; they are from others, such as {here}"
+            what = f"no result is from a ground truth document, such as {there}; all are from others, such as {here}"
             warn(f"labeller spans: {what}; name each result's document as doc")
         start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
@@ -207,7 +207,7 @@ class Spans(Labeller):
         return Places(document.to_numpy(), start, end)
 
     def _joined(self, results: Places, alternatives: Places) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return (result, alternative, from, to) for pairs that overlap enough or, with `joint`, for all overlaps."""
+        """Return (result, alternative, from, to) for pairs that overlap enough (with `joint`, for all overlaps)."""
         blocks = [(NONE, NONE, NONE, NONE)]
         for result, alternative in overlapping(results, alternatives):
             low = np.maximum(results.start[result], alternatives.start[alternative])
@@ -223,7 +223,7 @@ class Spans(Labeller):
         return row, alternative, low, high
 
     def lengths(self, truth: GroundTruth) -> Ints:
-        """Return the lengths of alternatives in `unit`; `truth` must come from `self.truth`."""
+        """Return the lengths of alternatives in `unit`. `truth` must come from `self.truth`."""
         return np.array([span.end - span.start + self.beyond for span in _places_of(truth)], dtype=np.int64)
 
     def _needed(self, truth: GroundTruth) -> Ints:
@@ -236,7 +236,7 @@ class Spans(Labeller):
         return np.asarray(overlap * self.share.denominator >= denominator[self.options.of] * self.share.numerator)
 
     def settle(self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints) -> Settled:
-        """Settle hits; with `joint`, an alternative is hit only by the result that completes the required share."""
+        """Settle hits. With `joint`, only the result that completes the required share hits an alternative."""
         if not self.options.joint:
             return super().settle(truth, matches, query, rank, target)
         row, place = spread(target, matches.starts, np.arange(len(matches.alternatives)))
@@ -267,20 +267,20 @@ def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> No
 
 
 def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
-    """Warn about judged documents without chunks; raise `DataError` if all of them have none."""
+    """Warn about judged documents without chunks, or raise `DataError` if all of them have none."""
     there = set(chunks.docs)
     if not (absent := [name for name in documents if name not in there]):
         return
     some = ", ".join(map(display, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(documents):
         what = f"no document of the ground truth ({some}) is in the chunk table"
-        raise DataError(f"labeller spans: {what}, which has {display(min(chunks.docs, default=''))}")
-    what = f"the chunk table lacks {len(absent):,} of {len(documents):,} documents of the ground truth: {some}"
+        raise DataError(f"labeller spans: {what}, which contains {display(min(chunks.docs, default=''))}")
+    what = f"the chunk table has no chunks of {len(absent):,} of {len(documents):,} ground truth documents: {some}"
     warn(f"labeller spans: {what}")
 
 
 class Places(NamedTuple):
-    """Half-open intervals in documents, which are numbered from 0; empty intervals overlap nothing."""
+    """Half-open intervals in documents, which are numbered from 0. Empty intervals overlap nothing."""
 
     document: Ints
     start: Ints
@@ -317,7 +317,7 @@ def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
 
 
 def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints, Ints]:
-    """Find the first row at which pieces, in order, together cover `need[owner]` of their owner.
+    """Find the first row at which the pieces so far cover `need[owner]` of their owner.
 
     Returns (row, owner) for each covered owner. The union of pieces is cut at every bound; each part belongs to the
     first piece that covers it, and parts are added up in piece order.
@@ -360,7 +360,7 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
 
 
 def _ranges(start: Ints, end: Ints, points: Ints, side: Literal["left", "right"]) -> Iterator[tuple[Ints, Ints]]:
-    """Yield (interval, position) for sorted points from each interval's start (`right`: after it) to before its end."""
+    """Yield (interval, position) for sorted points from each interval's start (`right`: after it) up to its end."""
     low = np.searchsorted(points, start, side=side)
     count = np.maximum(np.searchsorted(points, end, side="left") - low, 0)
     total = np.concatenate(([0], np.cumsum(count)))

@@ -1,4 +1,4 @@
-"""The text labeller: a result hits an alternative if it contains the same text."""
+"""The text labeller matches a result to an alternative if they contain the same text."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Text(likeness.Reader):
         self.normalized = Cached(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Merge alternatives of a group that are equal after normalization; raise `DataError` for empty ones."""
+        """Merge alternatives of a group that are equal after normalization. Raise `DataError` for empty ones."""
         texts = likeness.alternative_texts(truth, self.reference)
         first: dict[tuple[int, str], int] = {}
         faults = Faults()
@@ -99,7 +99,7 @@ class Text(likeness.Reader):
         return np.flatnonzero(words * share > longest), way
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Compare every result with the alternatives of its query; each pair of texts is compared only once."""
+        """Compare every result with the alternatives of its query. Compare each pair of texts only once."""
         query, keys = results.queries, results.names
         texts = likeness.result_texts(truth, query, keys, results.texts, self.corpus, f"the {self.name} labeller")
         targets = list(map(self.normalized, likeness.alternative_texts(truth, self.reference)))

@@ -1,4 +1,4 @@
-"""Reads LangChain, LlamaIndex and Haystack documents as results, by their attributes, without importing these."""
+"""Reads LangChain, LlamaIndex and Haystack documents as results, without importing these libraries."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PLAIN = (str, int, float, Mapping)
 
 
 def result_of(value: Any) -> dict[str, Any] | None:
-    """Return a document, alone or paired with its score, as `{"id", "text", "score"}`, without the keys that it lacks.
+    """Convert a document, alone or paired with its score, to `{"id", "text", "score"}`, omitting missing keys.
 
-    An id in the metadata counts only if the document has no other. Returns None for anything else.
+    An id in the metadata counts only if the document has no other id. Return None for anything else.
 
     >>> from types import SimpleNamespace
     >>> result_of(SimpleNamespace(page_content="30 days", id=None, metadata={"doc_id": "leave"}))
@@ -44,7 +44,7 @@ def result_of(value: Any) -> dict[str, Any] | None:
 
 
 def columns_of(rankings: Mapping[Any, Any]) -> dict[str, dict[str, list[Any]]]:
-    """Return the `id`, `text` and `score` of documents by query, each only if all have it; raise `DataError`."""
+    """Return the `id`, `text` and `score` of documents by query. Omit fields that some documents do not have."""
     faults = Faults()
     columns: dict[str, dict[str, list[Any]]] = {name: {} for name in ("id", TEXT, SCORE)}
     for key, ranking in rankings.items():

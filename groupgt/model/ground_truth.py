@@ -55,7 +55,7 @@ class GroundTruth(Written):
         harmful_ids: Mapping[Any, Any] | None = None,
         shape: Shape = "groups",
     ) -> GroundTruth:
-        """Read `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raise a `DataError` that lists all errors.
+        """Read `{qid: groups}`, or qrels as `{qid: {id: grade}}`, or raise a `DataError` that lists all errors.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
         "vital"}`. An alternative is an id or `{"id": "b", "grade": 2}`, a span `{"doc": "d", "start": 120, "end":
@@ -73,14 +73,14 @@ class GroundTruth(Written):
         if rows and isinstance(rows[0], Mapping):
             if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
                 qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
-                what = f"expected {{id: grade}}, as query {qids[0]!r} has it, found {display(row)}"
+                what = f"expected {{id: grade}}, as for query {qids[0]!r}, found {display(row)}"
                 way = "write all queries as {id: grade}, or all as lists of groups"
                 raise DataError(f"query {qid!r}: {what}; {way}")
             return cls._built(read_qrels(qids, rows), named, policy=Policy.of(policy), shape="flat")
         return cls.from_rows(qids, rows, Policy.of(policy), excluded=named[0], harmful=named[1]).of_shape(shape)
 
     def of_shape(self, shape: Shape) -> GroundTruth:
-        """Change the shape; raise `DataError` if the new shape is `flat` and some groups have several alternatives."""
+        """Change the shape. Raise `DataError` if the new shape is `flat` and some groups have several alternatives."""
         if shape == self.shape:
             return self
         if shape == "flat" and len(self.ids) > count_distinct(self.group_of):
@@ -102,10 +102,10 @@ class GroundTruth(Written):
         excluded: Sequence[Any] | None = None,
         harmful: Sequence[Any] | None = None,
     ) -> GroundTruth:
-        """Read one row per query; `place(i)` returns the location of row i (file and line) for error messages.
+        """Read one row per query. `place(i)` returns the location of row i (file and line) for error messages.
 
-        `excluded` and `harmful` contain the ids of each query to exclude from its results, and that must not be among
-        them: a list, or None or "N/A" for none.
+        `excluded` and `harmful` contain the ids to exclude from each query's results, and the ids that must not occur
+        in them. Each is a list, or None or "N/A" for none.
         """
         read = read_groups(qids, groups, policy, place)
         return cls._built(read, (excluded, harmful), place, texts=texts, columns=columns or {}, policy=policy)
@@ -123,7 +123,7 @@ class GroundTruth(Written):
         harmful: Mapping[str, list[Any]] | None = None,
         **others: Any,
     ) -> GroundTruth:
-        """Build ground truth from one judgment per row; rows with the same query and group form a group.
+        """Build ground truth from one judgment per row. Rows with the same query and group form a group.
 
         Without `groups`, each row is a separate group. Names that equal the number of their group are dropped. Ids
         and grades must be valid; a group has the weight of its first row. `excluded` and `harmful` contain ids by
@@ -135,7 +135,7 @@ class GroundTruth(Written):
 
     @classmethod
     def _built(cls, read: Read, named: Sequence[Any], place: Any = None, **others: Any) -> GroundTruth:
-        """Build ground truth from parsed columns; `named` contains the excluded and the harmful ids of each query."""
+        """Build ground truth from parsed columns. `named` contains the excluded and the harmful ids of each query."""
         truth = cls(**read[0], **others)
         vars(truth).update(read[1])
         truth = truth._without_repeats()
@@ -149,7 +149,7 @@ class GroundTruth(Written):
         return replace(truth, excluded=left_out, harmful=banned)._with_harmful_judged()
 
     def _with_harmful_judged(self) -> GroundTruth:
-        """Judge harmful passages non-relevant: each that is not judged yet becomes a group of its own with grade 0."""
+        """Judge harmful passages non-relevant. Each passage without a judgment becomes its own group with grade 0."""
         if self.harmful is None:
             return self
         judged = set(compress(zip(self.query_of.tolist(), self.ids), (self.grade >= 0).tolist()))
@@ -178,13 +178,13 @@ class GroundTruth(Written):
         return [self._group_as_written(group, self.relevant_in(group)) for group in groups]
 
     def members_of(self, group: int) -> list[tuple[str, ...]]:
-        """Return a group's relevant alternatives, each as a tuple of the names needed together (usually just one)."""
+        """Return a group's relevant alternatives as tuples of names that are needed together (usually one name)."""
         # The order of members does not matter.
         sets = self._sets(self.relevant_in(group))
         return [tuple(sorted(self.ids[member] for member in members)) for members in sets]
 
     def alternatives_of(self, group: int) -> list[tuple[str, float]]:
-        """Return the names and grades of a group's relevant alternatives; members of a set are joined with `and`."""
+        """Return the names and grades of a group's relevant alternatives. Members of a set are joined with `and`."""
         sets = self._sets(self.relevant_in(group))
         names = [" and ".join(self.ids[member] for member in members) for members in sets]
         if len(sets) > 1:
@@ -204,9 +204,9 @@ class GroundTruth(Written):
         return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, unsplit=self.unsplit)
 
     def under(self, policy: Policy) -> GroundTruth:
-        """Apply another policy, which decides which grades are relevant and which groups count.
+        """Apply another policy. It decides which grades are relevant and which groups count.
 
-        Raises `ConfigError` if the policy requires an importance level that no group has.
+        Raise `ConfigError` if the policy requires an importance level that no group has.
         """
         judged_by = self if policy == self.policy else replace(self, policy=policy)
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
@@ -233,7 +233,7 @@ class GroundTruth(Written):
         )
 
     def of_alternatives(self, alternatives: Ints) -> GroundTruth:
-        """Keep only these alternatives; the groups stay the same."""
+        """Keep only these alternatives. The groups stay the same."""
         return replace(
             self,
             ids=[self.ids[position] for position in alternatives],
@@ -245,13 +245,13 @@ class GroundTruth(Written):
 
     @property
     def _group_and_set(self) -> Ints:
-        """Keys that combine group and set, to distinguish alternatives with the same name."""
+        """Keys that combine group and set to distinguish alternatives with the same name."""
         if self.set_of is None:
             return self.group_of
         return self.group_of * (int(self.set_of.max(initial=ALONE)) + 2) + self.set_of + 1
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
-        """Rename alternatives; equal names within a group are merged into one alternative with the highest grade."""
+        """Rename alternatives. Equal names within a group are merged into one alternative with the highest grade."""
         within = self._group_and_set * len(names) + _codes(names, forms)
         _, first, place = np.unique(within, return_index=True, return_inverse=True)
         renamed = replace(self, ids=names, forms=forms)
@@ -264,7 +264,7 @@ class GroundTruth(Written):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 hash of queries, texts, what is answerable, groups, names, weights and alternatives, in order."""
+        """SHA-256 hash of queries, texts, answerability, groups, names, weights and alternatives, in order."""
         digest = hashlib.sha256()
         for texts in (self.qids, self.ids, self.texts or [], self.group_name or [], self.importance or []):
             digest.update(json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
@@ -283,7 +283,7 @@ class GroundTruth(Written):
 
     @cached_property
     def by_text(self) -> bool:
-        """True if queries have no ids of their own, and their texts identify them."""
+        """True if queries have no ids and are identified by their texts."""
         rows = zip(self.qids, self.texts or ())
         return bool(self.texts) and all(text and normal_text(text) == qid for qid, text in rows)
 
@@ -305,7 +305,7 @@ class GroundTruth(Written):
 
     @cached_property
     def judged_ids(self) -> list[frozenset[str]]:
-        """Names in `id_sets` without the documents that count as unjudged, because their grade is negative."""
+        """Names in `id_sets`, except for documents that count as unjudged because their grade is negative."""
         unjudged: dict[int, set[str]] = {}
         for at in np.flatnonzero(~self.judgments.is_judged).tolist():
             unjudged.setdefault(int(self.query_of[at]), set()).add(self.ids[at])
@@ -313,7 +313,7 @@ class GroundTruth(Written):
 
     @cached_property
     def compiled(self) -> bytes | None:
-        """Id index for the compiled module; None if the module is missing or an id is not plain."""
+        """Id index for the compiled module, or None if the module is missing or an id is not plain."""
         return None if self._index is None else self._index[-1]
 
     @cached_property
@@ -322,7 +322,7 @@ class GroundTruth(Written):
 
     @cached_property
     def document_of(self) -> Ints:
-        """Document number of each alternative: the position of the first alternative with the same id."""
+        """Document number of each alternative, which is the position of the first alternative with the same id."""
         if not self.forms and self._index is not None:
             return np.frombuffer(self._index[0], dtype=np.int64)
         # Most queries repeat no id, and the sets are needed to match results.
@@ -348,7 +348,7 @@ class GroundTruth(Written):
 
     @cached_property
     def is_harmful(self) -> Bools:
-        """Mask of the alternatives that are harmful: they must not be among the results of their query."""
+        """Mask of the harmful alternatives, which must not be among the results of their query."""
         if self.harmful is None:
             return np.zeros(len(self.ids), dtype=np.bool_)
         named = map(self.harmful.__getitem__, self.query_of.tolist())
@@ -356,7 +356,7 @@ class GroundTruth(Written):
 
     @cached_property
     def only_harmful(self) -> Bools:
-        """Mask of the groups with only harmful alternatives: they are judgments, and need not be covered."""
+        """Mask of the groups with only harmful alternatives. They are judgments and need not be covered."""
         groups = len(self.group_query)
         harmful = np.bincount(self.group_of[self.is_harmful], minlength=groups)
         return np.asarray((harmful > 0) & (harmful == np.bincount(self.group_of, minlength=groups)))
@@ -375,7 +375,7 @@ class GroundTruth(Written):
 
     @cached_property
     def judgments(self) -> Judgments:
-        """Numeric form for metrics, limited to the groups that count."""
+        """Numeric form for metrics, with only the groups that count."""
         kept = self.relevant_groups
         renumber = np.zeros(len(self.group_query), dtype=np.int64)
         renumber[kept] = np.arange(len(kept))
@@ -422,13 +422,13 @@ class GroundTruth(Written):
 
     @cached_property
     def groups_never_met(self) -> int:
-        """Number of groups without a relevant alternative, including any that metrics use, except for harmful ones."""
+        """Number of groups without a relevant alternative, even if metrics use them, except for harmful ones."""
         covered = count_distinct(self.group_of[self.is_relevant])
         return len(self.group_query) - covered - int(self.only_harmful.sum())
 
     @cached_property
     def group_number(self) -> Ints:
-        """Number of each group within its query, starting at 1; 0 if metrics do not use the group."""
+        """Number of each group within its query, starting at 1, or 0 if metrics do not use the group."""
         relevant = np.zeros(len(self.group_query), dtype=np.bool_)
         relevant[self.relevant_groups] = True
         counted = np.cumsum(relevant)
@@ -436,7 +436,7 @@ class GroundTruth(Written):
         return np.asarray(np.where(relevant, counted - counted[first] + relevant[first], 0))
 
     def group_label(self, group: int) -> str:
-        """Return a label with the group's number, and its name if it has one; `group` is its position in the input.
+        """Return a label with the group's number and its name, if any. `group` is its position in the input.
 
         >>> truth = GroundTruth.of({"q": [[{"id": "n", "grade": 0}], {"ids": ["a"], "name": "capital"}, ["b"]]})
         >>> [truth.group_label(group) for group in range(3)]
@@ -447,7 +447,7 @@ class GroundTruth(Written):
         return ("no group" if not number else f"group {number}") + (f" ({name})" if name is not None else "")
 
     def relevant_in(self, group: int) -> list[int]:
-        """Return the relevant alternatives of a group; `group` is its position in the input."""
+        """Return the relevant alternatives of a group. `group` is its position in the input."""
         first, last = np.searchsorted(self.group_of, [group, group + 1]).tolist()
         return [alternative for alternative in range(first, last) if self.is_relevant[alternative]]
 
@@ -461,7 +461,7 @@ class GroundTruth(Written):
 
 
 def _codes(names: list[str], forms: list[Form] | None) -> Ints:
-    """Assign numbers to the distinct alternatives; an id, a span and a text with the same spelling are distinct."""
+    """Assign numbers to distinct alternatives. An id, a span and a text with the same spelling are distinct."""
     keys: Iterable[Hashable] = zip(names, map(kind_of, forms)) if forms else names
     numbers: dict[Hashable, int] = {}
     return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), np.int64, len(names))

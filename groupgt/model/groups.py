@@ -1,4 +1,4 @@
-"""Reads groups as users write them into columns for `GroundTruth.from_rows`, and reports every error.
+"""Reads groups that users write into columns for `GroundTruth.from_rows`, and reports every error.
 
 A group is a list of ids, or a mapping with alternatives, a weight and a name. An alternative is an id, a document span
 or a text, with or without a grade.
@@ -51,7 +51,7 @@ STATED: dict[str, bool | None] = {
 
 
 def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None) -> Read:
-    """Read each query's groups into the columns of a `GroundTruth`, and those of its properties that are known."""
+    """Read each query's groups into the columns of a `GroundTruth`, with the properties that are known."""
     read = _read_plain(qids, rows) if native.built is None else _read_compiled(qids, rows, graded=False)
     if read is not None:
         return read
@@ -62,7 +62,7 @@ def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place:
 
 
 def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
-    """Read `{id: grade}`, one per query, as `read_groups` does; raise a `DataError` that lists all errors."""
+    """Read one `{id: grade}` per query, as `read_groups` does, or raise a `DataError` that lists all errors."""
     read = _read_compiled(qids, rows, graded=True)
     if read is not None and bool((np.abs(read[0]["grade"]) <= GRADE_LIMIT).all()):
         return read
@@ -93,7 +93,7 @@ def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
 
 
 def _read_compiled(qids: Sequence[Any], rows: Sequence[Any], *, graded: bool) -> Read | None:
-    """Read lists of lists of ids, or if `graded`, `{id: grade}`, with the compiled module; None for any other input."""
+    """Read lists of lists of ids (if `graded`, `{id: grade}`) with the compiled module. Return None for other input."""
     read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
     if read is None or (read[3] is not None) != graded:
         return None
@@ -106,7 +106,7 @@ def _read_compiled(qids: Sequence[Any], rows: Sequence[Any], *, graded: bool) ->
 
 
 def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> Read | None:
-    """Read lists of lists of strings in a few passes without the compiled module; return None for any other input."""
+    """Read lists of lists of strings in a few passes without the compiled module. Return None for any other input."""
     if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not are_ids(qids):
         return None
     if not set(map(type, rows)) <= {list, tuple}:
@@ -175,7 +175,7 @@ def read_named(
     others: Mapping[str, Sequence[Collection[str]]],
     place: Callable[[int], str] | None = None,
 ) -> list[frozenset[str]] | None:
-    """Read the `excluded` or `harmful` ids of each query, if any; one that is among the `others` is an error."""
+    """Read the `excluded` or `harmful` ids of each query, if any. An id that is among the `others` is an error."""
     faults = Faults()
     named: list[frozenset[str]] = []
     for query, (qid, row) in enumerate(zip(qids, rows or ())):
@@ -201,11 +201,11 @@ def read_named(
 
 
 class _GroupError(Exception):
-    """Error in a query's groups."""
+    """An error in a query's groups."""
 
 
 class _Alternative(NamedTuple):
-    """An alternative: its id, span or text (`name`), and the `set_number` that members of a set share."""
+    """An alternative with its id, span or text (`name`), and the `set_number` that members of a set share."""
 
     name: str
     grade: float
@@ -214,7 +214,7 @@ class _Alternative(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Distinct alternatives of one group; `has_blank` records that at least one id was blank."""
+    """Distinct alternatives of one group. `has_blank` records that at least one id was blank."""
 
     alternatives: list[_Alternative]
     weight: float = 1.0
@@ -224,7 +224,7 @@ class _Group(NamedTuple):
 
 
 class _Reader:
-    """Reads groups in any form, one alternative at a time, and collects errors, at most one per group."""
+    """Reads groups in any form, one alternative at a time, and collects at most one error per group."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -237,7 +237,7 @@ class _Reader:
         self.pairs = 0
 
     def columns(self) -> dict[str, Any]:
-        """Return everything read so far as columns; raise a `DataError` that lists all errors."""
+        """Return everything read so far as columns, or raise a `DataError` that lists all errors."""
         self.faults.stop()
         groups = [group for _, group in self.groups]
         if self.pairs == len(groups) > 0:
@@ -286,7 +286,7 @@ class _Reader:
             return None
 
     def keep(self, groups: Sequence[_Group], where: str) -> None:
-        """Add the groups of the query just read; the policy decides whether to drop, keep or reject empty ones."""
+        """Add the groups of the query just read. The policy decides whether to drop, keep or reject empty ones."""
         empty = sum(not group.alternatives for group in groups)
         if empty == len(groups):
             return
@@ -305,7 +305,7 @@ class _Reader:
                     self.faults.add(where, f"a group contains a blank id; {way}")
 
     def cells(self, row: Any) -> list[Any]:
-        """Return the groups in a row; the policy decides how to read a flat list."""
+        """Return the groups in a row. The policy decides how to read a flat list."""
         if (row := plain(row)) is None:
             return []
         if isinstance(row, (set, frozenset)):
@@ -324,7 +324,7 @@ class _Reader:
         return [[name] for name in ids] if self.policy.flat_gt == "and" else [ids]
 
     def group(self, cell: Any) -> _Group:
-        """Read one group, keeping the higher grade of a duplicate id."""
+        """Read one group, and keep the higher grade of a duplicate id."""
         if cell is None:
             return _Group([])
         if isinstance(cell, Mapping):
@@ -350,7 +350,7 @@ class _Reader:
         return _Group(list(distinct.values()), has_blank=has_blank)
 
     def members(self, cell: Mapping[str, Any]) -> list[_Alternative]:
-        """Read a set of alternatives needed together; a set with one member becomes an ordinary alternative."""
+        """Read a set of alternatives needed together. A set with one member becomes an ordinary alternative."""
         others = [key for key, value in cell.items() if key not in ("all", "grade") and value is not None]
         members = plain(cell["all"])
         if others or not isinstance(members, SEQUENCES) or not members:
@@ -386,7 +386,7 @@ class _Reader:
         return group._replace(weight=weight, name=name, importance=importance)
 
     def alternative(self, cell: Any) -> _Alternative:
-        """Read one alternative, which is an id, or a mapping with an id, a span or a text, and a grade."""
+        """Read one alternative: an id, or a mapping that contains an id, a span or a text, and a grade."""
         if not isinstance(cell, Mapping):
             return _of_id(cell, 1.0, cell)
         # A column of structs has every key in every cell.
@@ -411,7 +411,7 @@ class _Reader:
 
 
 def _record_in(cells: Sequence[Any]) -> str | None:
-    """Explain what a group seems to be if it holds more than ids, such as an id and its grade; None otherwise."""
+    """Explain what a group seems to be if it contains more than ids, such as an id and its grade, or return None."""
     kinds = {"text" if isinstance(cell, str) else "number" for cell in cells if not isinstance(cell, Mapping)}
     inner = next((cell for cell in cells if isinstance(plain(cell), (list, tuple)) and not isinstance(cell, str)), None)
     numbers = [cell for cell in cells if finite_number(cell) is not None]
@@ -445,7 +445,7 @@ def _grade(cell: Mapping[str, Any]) -> float:
 
 
 def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
-    """Read an alternative written as an id; a missing id counts as blank."""
+    """Read an alternative written as an id. A missing id counts as blank."""
     name = "" if cell is None else id_text(cell)
     if name is None:
         kind = type(cell).__name__
@@ -457,7 +457,7 @@ def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
 
 
 def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[Any]], relevant: Ints) -> Bools:
-    """Return a mask of the queries that are declared to have no answer; one among the `relevant` is an error."""
+    """Return a mask of queries declared to have no answer. Declaring one of the `relevant` queries is an error."""
     declared = np.zeros(len(qids), dtype=np.bool_)
     if ANSWERABLE not in columns:
         return declared
@@ -475,7 +475,7 @@ def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[An
 
 
 def stated_answerable(cell: Any) -> bool | None:
-    """Read true and false as files and frames write them; None if nothing is stated. Raises `KeyError`.
+    """Parse true and false as written in files and frames. Return None for a missing value, or raise `KeyError`.
 
     >>> [stated_answerable(cell) for cell in ("No", 0.0, True, "", float("nan"))]
     [False, False, True, None, None]

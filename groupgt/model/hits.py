@@ -1,6 +1,6 @@
 """Numeric ground truth and hits, the only inputs of metrics.
 
-`Judgments` is the numeric form of a ground truth, and `Hits` is the table of what hits which group at which rank in one
+`Judgments` is the numeric form of a ground truth. `Hits` is the table of groups that results hit, with ranks, for one
 run. Neither contains ids, texts, scores or files, so metrics work the same whether results are in memory, in files or
 on a cluster.
 """
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class _Remembering:
-    """Caches computed values, such as values that depend only on the ground truth and can be reused for every run."""
+    """Caches computed values, such as those that depend only on the ground truth and can be reused for every run."""
 
     @cached_property
     def _memo(self) -> dict[Hashable, Any]:
@@ -38,7 +38,7 @@ class _Remembering:
 
 @dataclass(frozen=True, eq=False)
 class Judgments(_Remembering):
-    """Ground truth as numbers: `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
+    """Ground truth as numbers for `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
 
     Each alternative is one membership: a document in two groups counts as two alternatives. Alternatives are sorted by
     query, then by group; groups are sorted by query.
@@ -83,12 +83,12 @@ class Judgments(_Remembering):
 
     @cached_property
     def groups(self) -> Ints:
-        """m: the number of groups for each query, shape (Q,)."""
+        """Number of groups m for each query, shape (Q,)."""
         return np.bincount(self.group_query, minlength=self.size)
 
     @cached_property
     def defined(self) -> Bools:
-        """Mask of the queries that count, because they have a group or because they score 0 without one, shape (Q,)."""
+        """Mask of the queries that count because they have a group, or score 0 without one, shape (Q,)."""
         return self.groups > 0 if self.zeros is None else (self.groups > 0) | self.zeros
 
     @cached_property
@@ -145,12 +145,12 @@ class Judgments(_Remembering):
 
     @cached_property
     def relevant(self) -> Ints:
-        """R: the number of distinct relevant documents for each query, shape (Q,)."""
+        """Number of distinct relevant documents R for each query, shape (Q,)."""
         return np.bincount(self.document_query[self.is_relevant(self.document_grade)], minlength=self.size)
 
     @cached_property
     def rejected(self) -> Ints:
-        """N: the number of judged non-relevant documents (highest grade at least 0) for each query, shape (Q,)."""
+        """Number of judged non-relevant documents N (highest grade at least 0) for each query, shape (Q,)."""
         rejected = (self.document_grade >= 0) & ~self.is_relevant(self.document_grade)
         return np.bincount(self.document_query[rejected], minlength=self.size)
 
@@ -173,7 +173,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def sharing_order(self) -> Ints:
-        """Rank of each alternative's document in byte order, shape (A,); 0 if its query has no shared documents."""
+        """Rank of each alternative's document in byte order, or 0 if its query has no shared documents, shape (A,)."""
         places = np.zeros(len(self.alternative_query), dtype=np.int64)
         rows = np.flatnonzero(self.sharing[self.alternative_query])
         places[rows] = self.byte_order(rows)
@@ -181,7 +181,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def group_sizes(self) -> Ints:
-        """|G|: the number of relevant alternatives in each group, shape (G,)."""
+        """Number of relevant alternatives |G| in each group, shape (G,)."""
         return np.bincount(self.alternative_group[self.alternative_group >= 0], minlength=len(self.group_query))
 
     @cached_property
@@ -194,7 +194,7 @@ class Judgments(_Remembering):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """Scores of the content of each result, in one column per measure; one row per result, in rank order."""
+    """Content scores with one column per measure and one row per result, in rank order."""
 
     query: Ints
     rank: Ints
@@ -202,7 +202,7 @@ class Contents:
 
 
 class Hit(NamedTuple):
-    """One row of `Hits`; `group` is the number of the group in its query, or 0 if the alternative is not relevant."""
+    """One row of `Hits`. `group` is the number of the group in its query, or 0 if the alternative is not relevant."""
 
     rank: int
     group: int
@@ -214,7 +214,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Hits(_Remembering):
-    """What hits which group at which rank: one row per hit, sorted by query, rank and alternative, without a cutoff.
+    """A table with one row per hit, sorted by query, rank and alternative, without a cutoff.
 
     Each (query, alternative) pair that is hit has one row with `repeat` False, at the first rank that hits it. Later
     hits of the same alternative are rows with `repeat` True; they score nothing unless `keep` selects AutoRAG's
@@ -239,7 +239,7 @@ class Hits(_Remembering):
 
     @cached_property
     def group(self) -> Ints:
-        """Group that each row hits; −1 if its alternative is judged non-relevant."""
+        """Group that each row hits, or −1 if its alternative is judged non-relevant."""
         return self.judgments.alternative_group[self.alternative]
 
     @cached_property
@@ -250,7 +250,7 @@ class Hits(_Remembering):
 
     @cached_property
     def part(self) -> Bools:
-        """Mask of the rows that hit a member of a set without completing it: only the last member hits the group."""
+        """Mask of the rows that hit a set member without completing the set. Only the last member hits the group."""
         if (of_set := self.judgments.alternative_set) is None:
             return np.zeros(len(self.alternative), dtype=np.bool_)
         row = np.flatnonzero((of_set[self.alternative] >= 0) & ~self.repeat)
@@ -271,25 +271,25 @@ class Hits(_Remembering):
 
     @cached_property
     def counted(self) -> Bools:
-        """Mask of the rows that hit a group and count: repeats do so only if the policy keeps them."""
+        """Mask of the rows that hit a group and count. Repeats count only if the policy keeps them."""
         return self.relevant if self.keep else self.relevant & ~self.repeat
 
     @cached_property
     def first_ranks(self) -> Ints:
-        """Rank of the first hit of each group, shape (G,); 0 without a hit."""
+        """Rank of the first hit of each group, or 0 without a hit, shape (G,)."""
         first = np.zeros(len(self.judgments.group_query), dtype=np.int64)
         # Rows are in rank order, and assigning backwards leaves the first one.
         first[self.group[self.relevant][::-1]] = self.rank[self.relevant][::-1]
         return first
 
     def covered(self, top: Ints | int) -> Bools:
-        """Return a mask of the groups with a hit in the first `top` results (of each query), shape (G,)."""
+        """Return a mask of the groups with a hit in the first `top` results (which may vary by query), shape (G,)."""
         depth = np.broadcast_to(np.asarray(top, dtype=np.int64), self.size)[self.judgments.group_query]
         return np.asarray((self.first_ranks > 0) & (self.first_ranks <= depth))
 
     @cached_property
     def completion_ranks(self) -> Ints:
-        """Rank at which each query is complete, shape (Q,); 0 if it never is."""
+        """Rank at which each query is complete, or 0 if it never is, shape (Q,)."""
         last = np.zeros(self.size, dtype=np.int64)
         np.maximum.at(last, self.judgments.group_query, self.first_ranks)
         last[self.judgments.group_query[self.first_ranks == 0]] = 0
@@ -305,7 +305,7 @@ class Hits(_Remembering):
         yield from map(Hit, *(column.tolist() for column in columns))
 
     def at_level(self, level: float | None) -> Hits:
-        """Return the same hits with documents relevant at this grade or above; without a level, these hits."""
+        """Return the same hits with documents relevant at this grade or above. Without a level, return these hits."""
         if level is None or level == self.judgments.level:
             return self
         return self.once(("level", level), lambda: replace(self, judgments=self.judgments.at_level(level)))

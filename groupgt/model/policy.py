@@ -14,13 +14,13 @@ from groupgt.options import Rule, check_options, choices, options_of
 
 
 def _level(value: Any) -> float | None:
-    """Return a level as a number, parsing text if necessary; None if it is not a grade above 0."""
+    """Convert a level to a number, even from text, or return None if it is not a grade above 0."""
     number = number_of(value) if isinstance(value, str) else finite_number(value)
     return number if number is not None and 0 < number <= GRADE_LIMIT else None
 
 
 def _importance(value: Any) -> tuple[str, ...] | None:
-    """Return importance levels from a list or a +-separated string; None for anything else."""
+    """Parse importance levels from a list or a +-separated string, or return None for anything else."""
     names = value.split("+") if isinstance(value, str) else plain(value)
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
         return None
@@ -38,7 +38,7 @@ IMPORTANCE = Rule(
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules for handling invalid or ambiguous data, with one field per case; most fields offer a few choices.
+    """Rules for handling invalid or ambiguous data, with one field per case. Most fields offer choices.
 
     >>> Policy.of({"missing": "skip", "level": 2}).changes
     'missing=skip, level=2'
@@ -136,7 +136,7 @@ class Policy:
 
     @property
     def looks_at_all(self) -> bool:
-        """True if labelling looks for repeats among all results, not only among the relevant ones."""
+        """True if labelling checks all results for repeats, not only the relevant ones."""
         return self.duplicates in ("drop", "error")
 
     @property
@@ -151,7 +151,7 @@ class Policy:
 
     @property
     def as_texts(self) -> dict[str, str]:
-        """Fields as text for `--policy`; `unjudged`, `absent`, `level` and `importance` only if they are set."""
+        """Fields as text for `--policy`. `unjudged`, `absent`, `level` and `importance` are included only if set."""
         texts = {name: str(getattr(self, name)) for name in CHOICES}
         texts = {name: text for name, text in texts.items() if (name, text) not in UNSAID}
         if self.level is not None:

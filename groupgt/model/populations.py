@@ -1,4 +1,4 @@
-"""The populations of queries, and which of them count: the one place where this is decided.
+"""Defines the populations of queries and which of them count.
 
 Every query of a ground truth is answerable (with results in the run, or missing from it), declared unanswerable, or
 undefined. `docs/generate/populations.py` lists what each consumer does with each, and tests check every entry.
@@ -21,7 +21,7 @@ Queries = Literal["answerable", "unanswerable", "harmful"]
 
 @dataclass(frozen=True, eq=False)
 class Populations:
-    """Masks of the queries by population, shape (Q,); `present` marks those with results, all if there is no run."""
+    """Masks of the queries by population, shape (Q,). `present` marks queries with results (all without a run)."""
 
     judgments: Judgments
     present: Bools | None = None
@@ -39,12 +39,12 @@ class Populations:
 
     @property
     def defined(self) -> Bools:
-        """Queries with relevant alternatives, and those without any that the policy counts as 0 (`undefined=zero`)."""
+        """Queries with relevant alternatives, and queries that the policy scores 0 without any (`undefined=zero`)."""
         return self.judgments.defined
 
     @cached_property
     def undefined(self) -> Bools:
-        """Queries that no metric is defined for."""
+        """Queries for which no metric is defined."""
         return ~(self.defined | self.unanswerable)
 
     @cached_property
@@ -59,14 +59,14 @@ class Populations:
 
     @cached_property
     def counting(self) -> Bools:
-        """Queries in the means of metrics: defined, and with results if the policy skips missing queries."""
+        """Queries in the means of metrics. They are defined and, if the policy skips missing queries, have results."""
         return self.defined & ~self.absent if self.policy.missing == "skip" else self.defined
 
     def valued(self, queries: Queries, *, higher_is_better: bool) -> Bools:
         """Return a mask of the queries that have a value of a metric.
 
-        Metrics of unanswerable queries are defined for these alone, and a query without results abstains, whatever the
-        policy says of missing queries. Metrics of harm are defined for answerable and unanswerable queries that name
+        Metrics of unanswerable queries are defined only for them. A query without results abstains, whatever the policy
+        for missing queries. Metrics of harm are defined for answerable and unanswerable queries that name
         harmful passages. If lower values are better, an empty ranking has no value.
         """
         if queries == "unanswerable":

@@ -1,4 +1,4 @@
-"""The order of a query's results and the handling of repeats, for lists and columns (polars).
+"""Orders a query's results and handles repeats, in lists and in polars columns.
 
 A higher score ranks first. Equal scores are in descending byte order of their ids (`ties=id`) or in input order
 (`ties=input`). A repeat is an id that also ranks higher in the same query. The compiled module has loops of its own;
@@ -22,24 +22,24 @@ WITHOUT_REPEATS = "remove it, or set the duplicates=drop policy"
 
 
 def deciding(ties: str, tie: str = "tie") -> list[str]:
-    """Return the columns that decide the order, most important first; the greatest values rank first."""
+    """Return the columns that decide the order, most important first. The greatest values rank first."""
     return ["score", tie] if ties == "id" else ["score"]
 
 
 def repeat_fault(name: str) -> str:
-    """Return the message for a repeated result under the policy `duplicates=error`."""
+    """Return the message for a repeated result under the `duplicates=error` policy."""
     return f"duplicate result {name!r}; {WITHOUT_REPEATS}"
 
 
 def rank_keys(ids: Sequence[str], scores: Sequence[float], ties: str = "id") -> Sequence[Any]:
-    """Return a key for each result; the greatest ranks first. Strings compare like their bytes in UTF-8."""
+    """Return a key for each result. The greatest key ranks first. Strings compare like their bytes in UTF-8."""
     columns = {"score": scores, "tie": ids}
     chosen = [columns[name] for name in deciding(ties)]
     return list(zip(*chosen)) if len(chosen) > 1 else scores
 
 
 def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
-    """Return the input positions of results, best first; fast for strictly decreasing scores."""
+    """Return the input positions of results, best first. This is fast for strictly decreasing scores."""
     places = range(len(ids))
     if all(map(gt, scores, islice(scores, 1, None))):
         return places
@@ -47,7 +47,7 @@ def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy)
 
 
 def ranked_places(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Sequence[int]:
-    """Return the input positions of results, best first; repeats are removed if the policy drops them."""
+    """Return the input positions of results, best first. Remove repeats if the policy drops them."""
     places: Sequence[int] = range(len(ids)) if scores is None else places_in_order(ids, scores, policy)
     if policy.duplicates != "drop" or len(set(ids)) == len(ids):
         return places
@@ -58,7 +58,7 @@ def ranked_places(ids: list[str], scores: Sequence[float] | None, policy: Policy
 
 
 def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Ranking:
-    """Return a ranking, without repeats and their scores if the policy drops repeats."""
+    """Return a ranking. If the policy drops repeats, remove them and their scores."""
     return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
 

@@ -1,4 +1,4 @@
-"""Results of one system, passed from readers to engines as lists, columns, lines, or a frame on a cluster."""
+"""Stores the results of one system as lists, columns, lines or a frame on a cluster."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Columns:
 
     @cached_property
     def checked(self) -> Run:
-        """Rankings read from a suspicious source by the slow reader; raises `DataError` if they are invalid."""
+        """Rankings read from a suspicious source by the slow reader. Raises `DataError` if they are invalid."""
         return self.recheck()
 
 
 class Block(NamedTuple):
-    """The lines of one query: their offsets in the file, their number, and what was noticed about them."""
+    """The lines of one query, with their offsets in the file, their number, and any problem noticed."""
 
     begin: int
     end: int
@@ -69,7 +69,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Results as lines of a TREC file, for the compiled module; `part` returns the bytes between two offsets.
+    """Results as lines of a TREC file, for the compiled module. `part` returns the bytes between two offsets.
 
     Lines range from `begin` to `end`; `read` converts them to columns. If any line may be invalid, `recheck` reads the
     file with the slow reader, which is fast enough for a small file in memory: it has no `read`. The module fills in
@@ -105,13 +105,13 @@ class Lines:
 
     @cached_property
     def checked(self) -> Run:
-        """Results read from suspicious lines by the slow reader; raises `DataError` if they are invalid."""
+        """Results read from suspicious lines by the slow reader. Raises `DataError` if they are invalid."""
         return self.recheck()
 
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results in a `frame` on a cluster; `groupgt.engines.cluster` reads them once their ground truth is known."""
+    """Results in a `frame` on a cluster. `groupgt.engines.cluster` reads them once their ground truth is known."""
 
     frame: Any
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -127,9 +127,9 @@ class Remote:
 
 @dataclass(frozen=True)
 class Traces:
-    """Traces from which a run was read, by query: `texts` of traces without an id, search times (`ms`), and `searches`.
+    """Traces from which a run was read, with `texts` of traces without an id, search times (`ms`), and `searches`.
 
-    The searches of a query are the texts that it searched for, in order, or None. Its `origins` are the ids of its
+    The searches of a query are the texts that were searched for, in order, or None. Its `origins` are the ids of its
     trace, of the first span there, and of the last response of a model, or None. `left_out` counts traces without a
     search and, once matched with ground truth, `count` all others, `by_id` and `by_text` those that match a query. In
     `reranked` traces, the results are those of a reranker.
@@ -147,7 +147,7 @@ class Traces:
 
 
 class Trials(tuple[Any, ...]):
-    """The results of one system that was asked several times: a run, in any readable form, for each time."""
+    """The results of one system over several trials, with one run, in any readable form, for each trial."""
 
     __slots__ = ()
 
@@ -186,7 +186,7 @@ class Run:
 
     @classmethod
     def of_trials(cls, runs: Sequence[Run]) -> Run:
-        """Combine the runs of a system that was asked several times; a single run has no trials."""
+        """Combine several trials of one system into a run. A single run has no trials."""
         if any(run.trials for run in runs):
             raise DataError(f"{runs[0].title}: expected one run for each trial, found a run that has trials itself")
         return replace(runs[0], trials=tuple(runs)) if len(runs) > 1 else runs[0]
@@ -195,7 +195,7 @@ class Run:
     def of(
         cls, rankings: Mapping[Any, Any], name: str = "", *, scores: Mapping[str, Sequence[float]] | None = None
     ) -> Run:
-        """Wrap `{qid: ranking}`; a ranking is a list of ids, of (id, score) or of documents, or `{id: score}`.
+        """Wrap `{qid: ranking}`. A ranking is a list of ids, of (id, score) or of documents, or `{id: score}`.
 
         If rankings are lists of ids, `scores` may contain scores for each query, which then determine the order.
         """
@@ -219,12 +219,12 @@ class Run:
 
     @property
     def rankings(self) -> Mapping[Any, Any]:
-        """Rankings by query; empty if the results are not in memory."""
+        """Rankings by query, or nothing if the results are not in memory."""
         return self.lists.rankings if self.in_memory else {}
 
     @property
     def lists(self) -> Lists:
-        """Contents of a run in memory; raises `DataError` for any other run."""
+        """Contents of a run in memory. Raises `DataError` for any other run."""
         contents = self.loaded.contents
         if not isinstance(contents, Lists):
             raise DataError(f"{self.title}: these results are not lists")
@@ -240,7 +240,7 @@ class Run:
 
     @property
     def as_columns(self) -> Columns:
-        """Contents as columns of ids and scores; without scores, a result's score is minus its position."""
+        """Contents as columns of ids and scores. Without scores, a result's score is minus its position."""
         if isinstance(self.contents, Columns):
             return self.contents
         if isinstance(self.contents, Lines):
@@ -270,7 +270,7 @@ class Run:
 
     @property
     def sign(self) -> int:
-        """The factor between the numbers in the contents and the scores as given: −1 if these are ascending."""
+        """The sign of the scores in the contents relative to the original scores (−1 if these are ascending)."""
         return -1 if self.ascending else 1
 
     @property
@@ -285,7 +285,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """Name used in messages: the source if there is one, otherwise the run name."""
+        """Name used in messages, which is the source if there is one, otherwise the run name."""
         return self.source or self.name or "results"
 
     @property
@@ -299,7 +299,7 @@ class Run:
 
     @property
     def by_original_ids(self) -> Run:
-        """This run with the ids that its results had before a labeller renamed them."""
+        """This run with the original ids of results that a labeller renamed."""
         if self.original is None:
             return self
         return replace(self.original, trials=tuple(trial.by_original_ids for trial in self.trials))
@@ -321,7 +321,7 @@ class Run:
 
 
 def _documents_in(rankings: Mapping[Any, Any]) -> dict[str, dict[str, list[Any]]] | None:
-    """Return the columns of documents of LangChain, LlamaIndex or Haystack; None if the first result is none."""
+    """Return columns from LangChain, LlamaIndex or Haystack documents, or None if the first result is not one."""
     first = next((ranking[0] for ranking in rankings.values() if isinstance(ranking, (list, tuple)) and ranking), "")
     if isinstance(first, (str, int, Mapping)):
         return None

@@ -1,4 +1,4 @@
-"""Random samples of queries in a seeded order; the first n queries of a sample are also a random sample."""
+"""Draws random samples of queries in a seeded order. The first n queries of a sample are also a random sample."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SAMPLE = "sample"
 
 
 def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
-    """Draw a random sample; return its seed, the population size (`of`), the sample size (`drawn`) and the `order`.
+    """Draw a random sample. Return its seed, the population size (`of`), the sample size (`drawn`) and the `order`.
 
-    The order of `qids` does not matter. Raises `ConfigError` if there are fewer than `size` queries.
+    The order of `qids` does not matter. Raise `ConfigError` if there are fewer than `size` queries.
 
     >>> sample_of(["a", "b", "c"], 2, seed=0)
     {'seed': 0, 'of': 3, 'drawn': 2, 'order': ['a', 'c']}
@@ -37,7 +37,7 @@ def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
 
 
 def sample_fault(qids: Sequence[str], entries: Sequence[Any], population: Sequence[str]) -> str | None:
-    """Return the reason why these queries do not form the start of a recorded random sample, or None if they do."""
+    """Explain why these queries are not the start of a recorded random sample, or return None if they are."""
     if not entries or not all(isinstance(each, Mapping) and isinstance(each.get("seed"), int) for each in entries):
         return "it does not record which sample its queries are from"
     first = entries[0]

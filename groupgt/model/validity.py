@@ -1,4 +1,4 @@
-"""Rules for valid ids, scores, grades and rows, written in Python and shared by all readers and carriers.
+"""Defines valid ids, scores, grades and rows in Python, for all readers and carriers.
 
 `groupgt.formats.validity` implements the same rules as polars expressions; a test checks that the two agree.
 """
@@ -46,7 +46,7 @@ _ODD = (
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether a value is a Python or NumPy integer; bools do not count."""
+    """Return whether a value is a Python or NumPy integer. Bools do not count."""
     if type(value) is int:
         return True
     return not isinstance(value, bool) and hasattr(value, "__index__") and type(value).__name__ not in ("bool", "bool_")
@@ -65,7 +65,7 @@ def id_text(value: Any) -> str | None:
 
 
 def id_fault(name: str) -> str | None:
-    """Return the reason why a text is not a valid query or document id, or None if it is valid.
+    """Explain why a text is not a valid query or document id, or return None if it is valid.
 
     >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
     (None, 'is blank', 'contains the control character U+0009')
@@ -91,7 +91,7 @@ def _named(letter: str) -> str:
 
 
 def are_plainly_ids(names: Sequence[str]) -> bool:
-    """Return True if all of these texts are certain to be valid ids, or False if any of them may be invalid."""
+    """Return True if all of these texts are certainly valid ids, or False if any may be invalid."""
     if not names:
         return True
     data = np.frombuffer("\n".join(names).encode("utf-8", "surrogatepass"), dtype=np.uint8)
@@ -105,9 +105,9 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
 
 
 def has_plain_letters(text: str) -> bool:
-    """Return True if joined ids are certain to contain no invalid characters and no blank ids outside `BLANK_IDS`.
+    """Return True if joined ids certainly contain no invalid characters and no blank ids outside `BLANK_IDS`.
 
-    False means that it is unsure.
+    False means unsure.
 
     >>> has_plain_letters("abc d"), has_plain_letters("a\\x85b"), has_plain_letters("a  b")
     (True, False, False)
@@ -131,7 +131,7 @@ def are_ids(names: Sequence[str]) -> bool:
 
 
 def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
-    """Return False if UTF-8 data certainly contains no invalid characters and no non-ASCII blanks; True if unsure."""
+    """Return whether UTF-8 data may contain invalid characters or non-ASCII blanks."""
     if not len(data) or data.max() < 0x7F:
         return False
     if bool((data == 0x7F).any()):
@@ -156,7 +156,7 @@ def _is_missing(cell: Any) -> bool:
 
 
 def finite_number(value: Any) -> float | None:
-    """Convert a finite number of any numeric type to a float; return None for anything else, including text and bools.
+    """Convert a finite number of any numeric type to a float, or return None for other values, such as text and bools.
 
     >>> finite_number(2), finite_number(True), finite_number("2"), finite_number(float("nan"))
     (2.0, None, None, None)
@@ -171,7 +171,7 @@ def finite_number(value: Any) -> float | None:
 
 
 def number_of(text: str) -> float | None:
-    """Parse a finite number in plain decimal notation; return None for anything else.
+    """Parse a finite number in plain decimal notation, or return None for anything else.
 
     >>> number_of("1e-3"), number_of("1_000"), number_of("nan")
     (0.001, None, None)
@@ -208,7 +208,7 @@ def is_rank(text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Convert an array or series (anything with `tolist` or `to_list`) to a list; return any other value unchanged."""
+    """Convert an array or series (anything with `tolist` or `to_list`) to a list. Return other values unchanged."""
     if isinstance(value, (list, tuple, str, dict)):
         return value
     for method in ("tolist", "to_list", "to_pylist"):
@@ -218,7 +218,7 @@ def plain(value: Any) -> Any:
 
 
 def note_cost(costs: dict[str, float], qid: str, cell: Any, faults: Faults, where: str) -> None:
-    """Add a query's cost if it states one; a cost that is not a number of at least 0 is an error."""
+    """Add a query's cost if it states one. A cost that is not a number of at least 0 is an error."""
     number = finite_number(cell)
     if number is not None and number >= 0:
         costs[qid] = number

@@ -1,4 +1,4 @@
-"""Defines spans, lengths and budgets for results and alternatives, and sums numbers exactly."""
+"""Defines spans, lengths and budgets of results and alternatives, and sums numbers exactly."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RANK = "rank"
 
 
 def count_distinct(codes: Ints) -> int:
-    """Count the distinct numbers, none below 0, without the sort of `np.unique`."""
+    """Count distinct non-negative numbers without sorting them, unlike `np.unique`."""
     return int(np.count_nonzero(np.bincount(codes)))
 
 
@@ -53,7 +53,7 @@ def summed(values: Floats) -> float:
 
 
 def means_over_trials(values: Floats) -> Floats:
-    """Return the mean over the first axis, of values of shape (r, …), whatever their order; NaN where all are NaN.
+    """Average values of shape (r, …) over the first axis, in any order. The mean is NaN where all are NaN.
 
     >>> means_over_trials(np.array([[0.1, 0.0], [0.1, np.nan], [0.1, 1.0]])).tolist()
     [0.1, 0.5]
@@ -68,7 +68,7 @@ def means_over_trials(values: Floats) -> Floats:
 
 
 def _parts(values: Floats) -> list[float]:
-    """Return few doubles with the same exact sum, or all of these if a sum might overflow."""
+    """Return fewer doubles with the same exact sum, or the input if a sum might overflow."""
     parts: list[float] = []
     rest = values
     while len(rest) and (highest := float(np.abs(rest).max())):
@@ -83,12 +83,12 @@ def _parts(values: Floats) -> list[float]:
 
 
 def normal_text(text: str) -> str:
-    """Normalize a query text, so that texts can be compared: Unicode form NFC, single blanks."""
+    """Normalize a query text for comparison (Unicode form NFC, single blanks)."""
     return " ".join(normalize("NFC", text).split())
 
 
 def unnamed(size: int) -> list[str]:
-    """Return names for results without ids, in a form that no id has; only the text labeller can match such results."""
+    """Name results without ids in a form that no id has. Only the text labeller can match such results."""
     return [f"(result {rank})" for rank in range(1, size + 1)]
 
 
@@ -98,7 +98,7 @@ def total(key: Ints, terms: Floats, size: int) -> Floats:
 
 
 class Span(NamedTuple):
-    """Span of characters, pages or lines in a document, from `start` to `end`.
+    """A span of characters, pages or lines in a document, from `start` to `end`.
 
     >>> str(Span("leave.md", 120, 480))
     'leave.md[120:480]'
@@ -122,7 +122,7 @@ def kind_of(form: Form) -> str:
 
 
 def span_of(cell: Mapping[str, Any]) -> Span | str:
-    """Read a span from a mapping with `doc` (or `doc_id`), `start` and `end`; return an error message if it is invalid.
+    """Read a span from a mapping with `doc` (or `doc_id`), `start` and `end`, or return an error message.
 
     >>> span_of({"doc": "a", "start": 3, "end": 9})
     Span(doc='a', start=3, end=9)
@@ -154,7 +154,7 @@ class Chunks:
 
     @classmethod
     def of(cls, places: Mapping[str, Any]) -> Chunks:
-        """Read `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raise `DataError` if invalid."""
+        """Read `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`, or raise `DataError` if invalid."""
         faults = Faults()
         spans: dict[str, Span] = {}
         for key, place in places.items():
@@ -187,14 +187,14 @@ class Chunks:
 
 
 def is_order_only(scores: Sequence[float], ranks: Ints) -> bool:
-    """Return whether scores only repeat the ranks, as −rank or 1 ÷ rank, because the results came without scores."""
+    """Return whether scores only repeat the ranks (−rank or 1 ÷ rank) because the results came without scores."""
     several = bool(ranks.max(initial=0) > 1)
     return several and (np.array_equal(scores, -ranks) or np.array_equal(scores, 1 / ranks))
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Cutoff by length, calls or score: the longest prefix of at most `amount` of `unit`, or with scores ≥ `amount`."""
+    """A cutoff that keeps the longest prefix with at most `amount` of `unit`, or with scores ≥ `amount`."""
 
     amount: float
     unit: str
@@ -205,7 +205,7 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Document lengths in tokens or chars, from `known[unit][id]` or counted from `texts`.
+    """Document lengths in tokens or chars, read from `known[unit][id]` or counted from `texts`.
 
     A char is a Unicode code point. `count` returns the token counts of texts. These lengths take precedence over
     lengths that come with results.
@@ -251,7 +251,7 @@ class Lengths:
         return unit in self.known or (bool(self.texts) and (unit == "chars" or self.count is not None))
 
     def of(self, unit: str, ids: Iterable[str]) -> Ints:
-        """Return document lengths; raise a `DataError` that lists the ids without one."""
+        """Return document lengths, or raise a `DataError` that lists the ids without one."""
         names = list(ids)
         if self.wrong.get(unit):
             raise DataError(*self.wrong[unit])
@@ -266,7 +266,7 @@ class Lengths:
             faults.fail(DataError)
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
-        """Return a mapping that includes these ids if their lengths are available; each text is counted only once."""
+        """Return a mapping that includes these ids if their lengths are available. Each text is counted only once."""
         if (lengths := self.known.get(unit)) is not None:
             return lengths
         counted = self._counted.setdefault(unit, {})
@@ -275,7 +275,7 @@ class Lengths:
         return counted
 
     def measure(self, unit: str, texts: Sequence[str]) -> list[int]:
-        """Measure texts; raise `ConfigError` if the tokenizer does not return counts."""
+        """Measure texts, or raise `ConfigError` if the tokenizer does not return counts."""
         if unit == "chars":
             return list(map(len, texts))
         if self.count is None:
@@ -292,7 +292,7 @@ class Lengths:
 
 
 def as_lengths(value: Any) -> Lengths:
-    """Convert `{"tokens": {id: length}}`, `{id: text}` or `Lengths` to `Lengths`; raise `ConfigError` for other values.
+    """Convert `{"tokens": {id: length}}`, `{id: text}` or `Lengths` to `Lengths`. Raise `ConfigError` otherwise.
 
     >>> as_lengths({"tokens": {"a": 3}}).of("tokens", ["a"]).tolist()
     [3]

@@ -1,4 +1,4 @@
-"""The columns of a ground truth, and its groups in the form in which they are given."""
+"""Describes the columns of a ground truth, and returns its groups in input form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Written:
-    """The columns of a `GroundTruth`, which describes them, and each query's groups in input form."""
+    """The columns of a `GroundTruth`, which documents them, and each query's groups in input form."""
 
     qids: list[str]
     ids: list[str]
@@ -63,7 +63,7 @@ class Written:
         return dict(zip(self.qids, range(len(self.qids))))
 
     def __getitem__(self, qid: str) -> list[Any]:
-        """Return a query's groups in input form: as lists, or as mappings for groups with a grade, weight or name."""
+        """Return a query's groups as lists, or as mappings for groups with a grade, weight or name."""
         query = self.index[qid]
         first, last = np.searchsorted(self.group_query, [query, query + 1]).tolist()
         bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()

@@ -117,7 +117,7 @@ def test_a_data_set_of_ir_datasets(means: dict[str, float], monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("truth", "words"),
     [
-        ({"q": {"a": 1}, "r": [["a"]]}, "query 'r': expected {id: grade}, as query 'q' has it"),
+        ({"q": {"a": 1}, "r": [["a"]]}, "query 'r': expected {id: grade}, as for query 'q'"),
         ({"q": {"a": "high"}}, "query 'q': expected a number as the grade of 'a', found 'high'"),
         ({"q": {"a": float("nan")}}, "expected a number as the grade of 'a'"),
         ({"q": {"a": 2**40}}, "expected a number as the grade of 'a'"),

@@ -280,7 +280,7 @@ def test_what_has_no_partner_is_named(tmp_path: Path) -> None:
 def test_equal_numbers_with_other_texts_are_an_error(tmp_path: Path) -> None:
     truth = put(tmp_path / "t.jsonl", '{"qid": 1, "query": "Who?", "retrieval_gt": [["a"]]}\n')
     run = put(tmp_path / "r.jsonl", '{"qid": 1, "query": "Where?", "retrieved_ids": ["a"]}\n')
-    with pytest.raises(groupgt.DataError, match=r"query '1': its text is 'Where\?', and 'Who\?' in the ground truth"):
+    with pytest.raises(groupgt.DataError, match=r"query '1': its text is 'Where\?', but 'Who\?' in the ground truth"):
         groupgt.evaluate(truth, run, ["mrr"])
 
 
@@ -392,7 +392,7 @@ def test_runs_of_query_passage_and_rank(tmp_path: Path, cli: Cli) -> None:
     # 501 stands second, 502 first: (1/2 + 1) / 2.
     assert groupgt.evaluate(truth, run, ["mrr"])["mrr"] == 0.75
     put(run, "11\t900\t1\n11\t501\t1\n12\t502\t1\n")
-    fails(cli("evaluate", truth, run, "-m", "mrr"), f"{run}:1", "qid pid rank", "each once in a query")
+    fails(cli("evaluate", truth, run, "-m", "mrr"), f"{run}:1", "qid pid rank", "each once per query")
 
 
 def test_texts_alone_of_a_compressor(tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ def test_mistakes(tmp_path: Path) -> None:
         span("t", ids=["a"], attributes=q1), span("u", ids=["a"], attributes=q1)
     )
     who = "Who wrote The Trial?"
-    assert "query 'q2': the traces t and u are both for this query" in fault(span("t", text=who), span("u", text=who))
+    assert "query 'q2': the traces t and u both belong to this query" in fault(span("t", text=who), span("u", text=who))
     assert "trace t: the queries q1, q2 have the same text; add ids (groupgt.query.id)" in fault(
         span("t", text=who), texts={"q1": who, "q2": who}
     )

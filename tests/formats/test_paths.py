@@ -248,7 +248,7 @@ def test_alternatives_that_begin_alike_are_two(tmp_path: Path) -> None:
     ("columns", "told"),
     [
         ({"doc_id": "hits[].doc.ident"}, "r.jsonl:1: expected the key ident, found id (at hits[0].doc)"),
-        ({"doc_id": "hits[].doc.id", "text": "hits[].t?"}, "r.jsonl: text=hits[].t? leads to nothing in any record"),
+        ({"doc_id": "hits[].doc.id", "text": "hits[].t?"}, "r.jsonl: no record has a value at text=hits[].t?"),
         ({"doc_id": "hits[.doc"}, "columns: doc_id: expected a path such as hits[].id, found '[.doc' in 'hits[.doc'"),
         (
             {"doc_id": "hit[].doc.id"},

@@ -233,7 +233,7 @@ def test_how_texts_are_compared_is_shown(method: str, shown: str) -> None:
     ("use", "given", "words"),
     [
         ("spans", {"min_overlap": 9.99e-7}, "expected a share of at least 1/1,000,000, found 9.99e-07"),
-        ("spans", {"joint": True, "of": "result"}, "of=result measures each by itself"),
+        ("spans", {"joint": True, "of": "result"}, "of=result measures each result alone"),
         ("parents", {"column": "page"}, "names a column of a mapping, but no mapping is given"),
     ],
 )
@@ -274,7 +274,7 @@ def test_what_a_mapping_does_not_know() -> None:
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        ({}, "parents (as results carry them)"),
+        ({}, "parents (from the results)"),
         ({"mapping": {}}, "parents (a mapping)"),
         ({"pattern": "(.*)#"}, "parents (pattern (.*)#)"),
     ],

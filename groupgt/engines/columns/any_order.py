@@ -1,4 +1,4 @@
-"""The second plan, for rows in any order: the rank is 1 + the number of better results for the query."""
+"""The second plan handles rows in any order. A rank is 1 + the number of better results for the query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy
 
 
 class _Count:
-    """Two passes over the rows: the first finds the hits, the second counts the results that rank above each hit."""
+    """Makes two passes over the rows. The first finds hits, the second counts results that rank above each hit."""
 
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
@@ -69,7 +69,7 @@ class _Count:
             seen += len(batch)
 
     def first_pass(self) -> tuple[pl.DataFrame, dict[str, None]]:
-        """Return the hits, and the queries without ground truth; counts the results of all other queries."""
+        """Return the hits and the queries without ground truth. Count the results of all other queries."""
         names = dict.fromkeys(("doc", "score", self.tie))
         code = self.keys.code(pl.col("doc")).alias("code")
         plain = self.batches.plain().alias("plain")
@@ -92,7 +92,7 @@ class _Count:
         return pl.concat(hits), extra_qids
 
     def note(self, qids: pl.Series, extra_qids: dict[str, None]) -> None:
-        """Record queries without ground truth; raises `InvalidRowError` for an invalid id."""
+        """Record queries without ground truth, or raise `InvalidRowError` for an invalid id."""
         names = dict.fromkeys(qids.unique(maintain_order=True).to_list())
         for qid in names:
             if qid is None or (not self.batches.columns.ids_checked and id_fault(qid)):
@@ -100,7 +100,7 @@ class _Count:
         extra_qids.update(names)
 
     def second_pass(self, hits: pl.DataFrame, levels: _Levels) -> tuple[Ints, Ints, Ints]:
-        """Count higher and equal results per level, and equal results that rank above each hit."""
+        """Count higher and equal results per level, and the equal results that rank above each hit."""
         beaten, equal = np.zeros((2, len(levels) + 1), dtype=np.int64)
         better = np.zeros(len(hits), dtype=np.int64)
         if not len(hits):

@@ -1,4 +1,4 @@
-"""The carrier for results in columns: it reads rows in batches and keeps only hits and one row per query."""
+"""The carrier for results in columns, which reads rows in batches and keeps only hits and one row per query."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMED = 100
 
 
 class ColumnCarrier(LocalCarrier):
-    """Accesses results in lazy columns; if a row may be invalid, the slow reader decides."""
+    """Accesses results in lazy columns. If a row may be invalid, the slow reader decides."""
 
     def __init__(self, run: Run, columns: Columns) -> None:
         self.run, self.columns = run, columns
@@ -52,7 +52,7 @@ class ColumnCarrier(LocalCarrier):
 
     @property
     def checked(self) -> LocalCarrier:
-        """The carrier for the slow reader's output: lists, or columns if lists would be too large."""
+        """The carrier for the slow reader's output, which is lists, or columns if lists would be too large."""
         return row_carrier_of(replace(self.run, contents=self.columns.checked.contents))
 
     def _hits(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
@@ -68,7 +68,7 @@ class ColumnCarrier(LocalCarrier):
         return any_order.ranked_hits(truth, keys, batches, policy)
 
     def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
-        """Return the best row per (query, document) and the number of queries with repeats; repeats may be errors."""
+        """Return the best row per (query, document) and the number of queries with repeats. Repeats may be errors."""
         columns = self.columns
         rows = columns.frame.with_row_index("row")
         best = best_of_each(rows, policy, columns.tie)
@@ -211,7 +211,7 @@ class ColumnCarrier(LocalCarrier):
         return Flat(found["query"].to_numpy().astype(np.int64), found["doc"], cells)
 
     def _lengths(self, truth: GroundTruth, rows: pl.DataFrame, unit: str) -> Ints:
-        """Return a length column as whole numbers; raises `DataError` listing results with invalid lengths."""
+        """Return a length column as whole numbers, or raise `DataError` for results with invalid lengths."""
         lengths = rows[unit].cast(pl.Float64, strict=False)
         sound = lengths.is_between(0, LONGEST).fill_null(False) & (lengths == lengths.round(0)).fill_null(False)
         wrong = rows.filter(~sound)

@@ -1,4 +1,4 @@
-"""The first plan, for contiguous queries sorted best first: a rank is the distance from the query's first row."""
+"""The first plan handles contiguous queries sorted best first. A rank is the distance from the query's first row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NotSortedError(Exception):
 
 
 def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
-    """Return the hits with their ranks; raise `NotSortedError` for scattered rows of a query or rising scores."""
+    """Return the hits with their ranks. Raise `NotSortedError` for scattered rows of a query or rising scores."""
     return _Walk(truth, keys, batches, policy).walk()
 
 
@@ -98,7 +98,7 @@ class _Walk:
         self.last_score, self.last_query_code = float(score[-1]), query_code[-1]
 
     def numbered(self, qids: list[str | None]) -> Ints:
-        """Convert query ids to positions, or −1 without ground truth; each query may occur only once."""
+        """Convert query ids to positions, or −1 without ground truth. Each query may occur only once."""
         numbers = []
         for qid in qids:
             if qid is None:
@@ -153,7 +153,7 @@ class _Walk:
 
 
 def _first_block(score: Floats, query_code: Codes) -> int:
-    """Return the number of first rows that have the same score and query."""
+    """Return how many of the first rows share the same score and query."""
     for width in (TAIL, len(score)):
         differs = (score[:width] != score[0]) | (query_code[:width] != query_code[0])
         if differs.any():

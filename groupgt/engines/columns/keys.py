@@ -1,4 +1,4 @@
-"""A lookup table that matches rows by comparing hash codes first, and then the ids themselves."""
+"""A lookup table that matches rows by comparing hash codes first, then ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupgt.runtime import pl
 
 
 def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
-    """Return a labeller's table with `qid`, `doc`, `query` and `target`; only the first of repeated keys is kept."""
+    """Return a labeller's table with `qid`, `doc`, `query` and `target`. Keep only the first of repeated keys."""
     qids = pl.Series(truth.qids, dtype=pl.String).gather(matches.queries)
     docs = pl.Series(matches.keys, dtype=pl.String)
     frame = pl.DataFrame({"qid": qids, "doc": docs, "query": matches.queries, "target": matches.targets})
@@ -30,7 +30,7 @@ PIECE = 1 << 15
 
 
 class Keys:
-    """A labeller's table as hash codes; `code` hashes a column of ids, and `likely` and `sure` find the hits.
+    """A labeller's table as hash codes. `code` hashes a column of ids, and `likely` and `sure` find the hits.
 
     Each query has its own adjacent slots, so that all slots of one query stay in the CPU cache.
     """
@@ -59,7 +59,7 @@ class Keys:
         return doc.hash(SEED)
 
     def slots(self, query: Ints) -> Ints:
-        """Return the first slot of each query; the slots of −1 (no ground truth) are empty."""
+        """Return the first slot of each query. The slots of −1 (no ground truth) are empty."""
         return (query + 1) << self.bits
 
     def likely(self, code: Codes, slots: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""The carrier for a TREC file that is not loaded: compiled code compares its lines, one part of the file at a time.
+"""The carrier for a TREC file that is not loaded. Compiled code compares its lines, one part of the file at a time.
 
 All other operations read the lines as columns, and a careful reader reports invalid lines.
 """
@@ -35,7 +35,7 @@ USUAL_LINE = 50
 
 
 class LineCarrier(LocalCarrier):
-    """Accesses results in the lines of a TREC file; all other operations use its `columns`."""
+    """Accesses results in the lines of a TREC file. All other operations use its `columns`."""
 
     def __init__(self, run: Run, lines: Lines) -> None:
         self.run, self.lines = run, lines
@@ -102,7 +102,7 @@ class LineCarrier(LocalCarrier):
         return results
 
     def _sample_of_blocks(self, limit: int, queries: Collection[str]) -> dict[str, list[str]]:
-        """Return what the carrier of lists does."""
+        """Return the same sample as the carrier for lists."""
         most = max(limit // len(queries), TOP) if queries else limit
         results: dict[str, list[str]] = {}
         for qid in queries or self.lines.blocks:
@@ -129,7 +129,7 @@ class LineCarrier(LocalCarrier):
 
 
 class _Part(NamedTuple):
-    """The contents of one part of the file: hits, judged queries with their line counts, and ids of other queries.
+    """The hits in one part of the file, with judged queries, their line counts, and ids of other queries.
 
     In a pass over contiguous queries, a query that occurs twice is listed twice. A small file also has `blocks`.
     """
@@ -142,7 +142,7 @@ class _Part(NamedTuple):
 
 
 class _Scan:
-    """A labelling scan over lines: one pass if the lines of each query are contiguous, two if they are scattered.
+    """Labels lines in one pass if the lines of each query are contiguous, or in two if they are scattered.
 
     `length` is the number of results per query; `extra` contains the ids of queries without ground truth, and `blocks`
     the lines of each query of a small file, if no query is scattered.
@@ -162,9 +162,9 @@ class _Scan:
         return np.concatenate([part.hits for part in parts])
 
     def together(self) -> Ints | None:
-        """Return hits as rows of query, key, rank, first and last rank of equal scores; None if a query is scattered.
+        """Return rows of query, key, rank, and first and last rank of equal scores, or None if a query is scattered.
 
-        Also returns None if a query is so long that the file cannot be split into parts.
+        Also return None if a query is so long that the file cannot be split into parts.
         """
         try:
             spans = list(pairwise(self.cuts()))
@@ -186,7 +186,7 @@ class _Scan:
         return self.hits_of(parts)
 
     def scattered(self) -> Ints:
-        """Label lines in any order: a second pass counts the results that are better than each hit."""
+        """Label lines in any order. A second pass counts the results that are better than each hit."""
         spans = list(pairwise(self.cuts(scattered=True)))
         hits = self.hits_of(list(_side_by_side(partial(self.scan, native.FIRST, b""), spans)))
         # Without lines, the second pass returns the order of hits.
@@ -215,7 +215,7 @@ class _Scan:
         return _Part(np.frombuffer(rows, dtype=np.int64).reshape(-1, 5), judged[:, 0], judged[:, 1], extra, blocks)
 
     def cuts(self, *, scattered: bool = False) -> list[int]:
-        """Return offsets at which lines begin; unless `scattered`, each offset is also the start of another query."""
+        """Return offsets at which lines begin. Unless `scattered`, each offset also starts another query."""
         size, end = SCATTERED_PART if scattered else PART, self.lines.end
         cuts = [self.lines.begin]
         while (target := cuts[-1] + size) < end:
@@ -245,7 +245,7 @@ class _Scan:
 
 
 def _blocks(data: bytes | memoryview, span: tuple[int, int], segments: Ints) -> Iterator[tuple[str, Block]]:
-    """Yield each query of a part with its lines, which end where those of the next one begin."""
+    """Yield each query of a part with its lines, which end where the lines of the next query begin."""
     low, high = span
     begins = [*(segments[:, 2] + low).tolist(), high]
     for (begin, end), (_, lines, at, size, noticed) in zip(pairwise(begins), segments.tolist()):
@@ -254,7 +254,7 @@ def _blocks(data: bytes | memoryview, span: tuple[int, int], segments: Ints) -> 
 
 
 def _side_by_side(scan: Callable[[tuple[int, int]], T], spans: Sequence[tuple[int, int]]) -> Iterator[T]:
-    """Yield the result of each part in order; starts no more parts after a failure or once the caller stops."""
+    """Yield the result of each part in order. Start no more parts after a failure or once the caller stops."""
     if not spans:
         return
     from concurrent.futures import ThreadPoolExecutor

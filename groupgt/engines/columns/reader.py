@@ -58,7 +58,7 @@ class Batches:
         return score if self.columns.ids_checked else score & is_plainly_id(pl.col("doc"))
 
     def check(self, batch: pl.DataFrame) -> None:
-        """Recheck rows that are not `plain`; raises `InvalidRowError` for an invalid id or score."""
+        """Recheck rows that are not `plain`. Raise `InvalidRowError` for an invalid id or score."""
         if not batch["plain"].all() and not batch.filter(~batch["plain"]).select(self.sound("doc").all()).item():
             raise InvalidRowError
 
@@ -76,7 +76,7 @@ class Batches:
                 raise InvalidRowError
 
     def begin_in_order(self) -> bool:
-        """Return whether the first rows could be from a sorted run; detects a shuffled run without a full read."""
+        """Return whether the first rows could be from a sorted run. This detects a shuffled run without a full read."""
         for batch in self.of(self.columns.frame.head(LOOKED_AT))("qid", "score"):
             starts = (batch["qid"] != batch["qid"].shift(1)).fill_null(True)
             rises = (batch["score"] > batch["score"].shift(1)).fill_null(False) & ~starts
@@ -86,7 +86,7 @@ class Batches:
 
 
 def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]], Any]) -> Iterator[pl.DataFrame]:
-    """Yield batches from a query in its own thread, at most one batch ahead; raises any exception from the query.
+    """Yield batches from a query in its own thread, at most one batch ahead. Raise any exception from the query.
 
     The polars iterator ends silently if one of its threads panics.
     """
@@ -122,6 +122,6 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
 
 
 def results_by_query(rows: pl.DataFrame) -> dict[str, list[str]]:
-    """Return the result ids of each query, from rows with `qid` and `doc`; rows without either are ignored."""
+    """Return the result ids of each query from rows with `qid` and `doc`. Ignore rows without either."""
     by_query = rows.drop_nulls().group_by("qid", maintain_order=True).agg("doc")
     return dict(zip(by_query["qid"].to_list(), by_query["doc"].to_list()))
