@@ -1,1 +1,1 @@
-"""Tools to build and audit ground truth: checks, rechunking, suggestions, near-duplicates, agreement."""
+"""Tools that check and rechunk ground truth, find near-duplicates, and measure agreement."""

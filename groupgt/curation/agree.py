@@ -1,4 +1,4 @@
-"""Measures agreement between two labellers or annotators: Cohen's kappa, Krippendorff's alpha, and disagreements."""
+"""Measures how well two labellers or annotators agree, and lists the groups on which they disagree."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ COUNTS = ("both", "only_first", "only_second", "neither")
 
 @dataclass(frozen=True)
 class Agreement(Result):
-    """Agreement counts: items that are a hit for `both` sides, `only_first`, `only_second`, or `neither`.
+    """Counts of items that are a hit for `both` sides, for `only_first`, for `only_second`, or for `neither`.
 
     For two labellers, an item is a result paired with a group of its query. For two annotators, an item is a result.
-    `groups` lists each group with its own counts, most disagreement first, and `labellers` names the labellers. For two
+    `groups` lists the counts of each group, most disagreement first. `labellers` names the labellers. For two
     annotators, `pairs` contains their groups, matched by shared passages.
     """
 
@@ -78,7 +78,7 @@ class Agreement(Result):
     def alpha(self) -> float:
         """Krippendorff's alpha for two coders and nominal data: 1 − (2n − 1)·differences ÷ (hits · others).
 
-        Hits and others are counted over both coders, and n is the number of items. It is NaN if all labels are equal.
+        Hits and others are counted over both, and n is the number of items. Alpha is NaN if all labels are equal.
         Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
         """
         hits = 2 * self.both + self.only_first + self.only_second
@@ -89,7 +89,7 @@ class Agreement(Result):
 
     @property
     def group_kappa(self) -> float:
-        """Cohen's kappa over all judged passages and all pairs of matched groups, or NaN without pairs.
+        """Cohen's kappa over all judged passages and all pairs of matched groups, or NaN if there are no pairs.
 
         A passage is a hit for an annotator if it is in that annotator's group in the pair.
         """
@@ -196,7 +196,7 @@ class _Judgments:
 
     @classmethod
     def of(cls, truth: GroundTruth, run: Run, request: Request) -> _Judgments:
-        """Label a run, counting every result with a hit, not only the first, so that both sides match by rank."""
+        """Label a run. Keep every result with a hit, not only the first, so that both sides match by rank."""
         labeller, policy = request.labeller, Policy(ties=request.policy.ties)
         read = labeller.read(truth)
         run = renamed(read, run, labeller, policy)
@@ -211,7 +211,7 @@ class _Judgments:
 
     @property
     def span(self) -> int:
-        """A bound above the highest rank."""
+        """A number that is larger than every rank."""
         return int(self.length.max(initial=0)) + 1
 
 
@@ -257,7 +257,7 @@ def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
 
 
 def _counts(first: Ints, second: Ints, items: int) -> tuple[int, int, int, int]:
-    """Count the items as in `COUNTS` from the distinct hits of both sides."""
+    """Return the four counts in the order of `COUNTS`, given the distinct hits of both sides."""
     both = len(np.intersect1d(first, second, assume_unique=True))
     return both, len(first) - both, len(second) - both, items - len(first) - len(second) + both
 

@@ -46,7 +46,7 @@ Groups = dict[int, list[frozenset[tuple[str, ...]]]]
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a check: a description, a count, an example, whether it is suspicious, and whether it fails."""
+    """One line of a check, with a description, a count and an example. It may be suspicious, or fail the check."""
 
     what: str
     count: int
@@ -57,9 +57,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check(Result):
-    """Findings for the ground truth and for each run. `findings` is keyed by name, ground truth first.
+    """Findings for the ground truth and for each run. `findings` maps names to findings, ground truth first.
 
-    `candidates` are the near-duplicates of judged passages, if they were searched.
+    `candidates` are the near-duplicates of judged passages, if groupgt searched for them.
     """
 
     findings: dict[str, list[Finding]]
@@ -72,7 +72,7 @@ class Check(Result):
 
     @property
     def fails(self) -> dict[str, int]:
-        """The number of problems of each kind that make numbers wrong, so that the check fails."""
+        """The number of problems of each kind that make the check fail, because they would make scores wrong."""
         return self._counts("fails")
 
     def _counts(self, kind: str) -> dict[str, int]:
@@ -138,7 +138,7 @@ def checked(
 ) -> Check:
     """Check loaded ground truth and runs, and report the errors in all of them together.
 
-    With a `threshold`, also search for near-duplicates. `file` is where the ground truth was read. Warnings about the
+    With a `threshold`, also search for near-duplicates. `file` is the path of the ground truth. Warnings about the
     corpus begin with `title`.
     """
     findings, texts = {name: check_truth(truth)}, request.passages
@@ -172,7 +172,7 @@ def checked(
 
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
-    """Report sizes and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
+    """Report sizes and possible mistakes: undefined queries, redundant groups, and ids that nearly match."""
     judgments, populations = truth.judgments, Populations(truth.judgments)
     groups_by_query = _relevant_groups(truth)
     equal, nested = _redundant_groups(truth, groups_by_query)
@@ -214,9 +214,9 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
 
 
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
-    """Report sizes and mismatches: queries on only one side, repeats, ties, queries without hits.
+    """Report sizes and mismatches: queries on only one side, repeats, ties, and queries without hits.
 
-    Repeats are counted among all results, however the results are stored.
+    Repeats are counted among all results, even if the run is streamed from a file.
     """
     labeller, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = labeller.read(truth)
@@ -316,7 +316,7 @@ def _relevant_groups(truth: GroundTruth) -> Groups:
 
 
 def _asked_twice(truth: GroundTruth, groups_by_query: Groups) -> list[str]:
-    """Return each query with the same text as an earlier query but other relevant groups, with the first of these."""
+    """Return pairs of queries that have the same text but different relevant groups."""
     of_text: dict[str, list[int]] = {}
     for query, text in enumerate(truth.texts or ()):
         of_text.setdefault(normal_text(text or "").casefold(), []).append(query)

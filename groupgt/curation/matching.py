@@ -55,7 +55,7 @@ def _groups(truth: GroundTruth, qid: str) -> tuple[list[set[str]], list[str]]:
 
 
 def judged_ids(truth: GroundTruth, qid: str) -> list[str]:
-    """Return the ids judged for a query, repeated for each group."""
+    """Return the ids judged for a query. An id that belongs to several groups is repeated."""
     return [truth.ids[row] for row in np.flatnonzero(truth.query_of == truth.index[qid]).tolist()]
 
 

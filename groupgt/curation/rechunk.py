@@ -1,4 +1,4 @@
-"""Maps ground truth to a different chunking, by chunk spans or by texts."""
+"""Maps ground truth to a different chunking, by spans or by passage text."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Carried:
 class Rechunked(Result):
     """Ground truth mapped to new chunks, with a record of the mapping.
 
-    `rows` has one row for each alternative and each new chunk that replaces it, or one row for a lost alternative.
-    `dropped` maps each query that was dropped for losing an entire group to the labels of its lost groups.
+    `rows` has one row for each alternative and each new chunk that replaces it. A lost alternative has one row.
+    `dropped` maps each query that was dropped, because it lost an entire group, to the labels of its lost groups.
     """
 
     truth: GroundTruth
@@ -74,7 +74,7 @@ class Rechunked(Result):
 
     @property
     def weak(self) -> list[Carried]:
-        """Groups whose new chunks all contain less than 90% of a passage, each with the best chunk, worst first."""
+        """Groups whose new chunks all contain less than 90% of a passage, worst first. Each row shows the best one."""
         best: dict[int, Carried] = {}
         for row in self.rows:
             if not row.lost and row.qid not in self.dropped:
@@ -115,7 +115,7 @@ def notes_of(truth: Path) -> Path:
 
 
 def weak_in(truth: str | os.PathLike[str], grouped: GroundTruth) -> list[str] | None:
-    """Return the weakly mapped groups that ground truth still has, as text, or None if its file has no such list."""
+    """Return the weakly mapped groups still in the ground truth, as text, or None if its file has no such list."""
     notes, faults = notes_of(Path(truth)), Faults()
     if is_url(truth) or not notes.is_file():
         return None
@@ -209,7 +209,7 @@ class Share(NamedTuple):
 
 
 def _places_in(table: Any, option: str) -> Any:
-    """Return the spans from a table of chunks, or None if there is no table or it contains only texts."""
+    """Return the spans from a table of chunks, or None if there is no table, or if it contains only text."""
     if isinstance(table, Mapping):
         return None if all(isinstance(cell, str) for cell in table.values()) else Sources().chunks(table, option)
     return None if table is None else Sources(corpus=table).chunks(None, option)
@@ -252,7 +252,7 @@ def _through_places(
 
 
 def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> list[Share]:
-    """Compute shares by text for every sufficient chunk, or for the best chunk if none is sufficient."""
+    """Compare text to compute the shares of every sufficient chunk, or of the best chunk if none is sufficient."""
     options_from(text.Options, {"method": method, "threshold": threshold})
     sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
@@ -276,7 +276,7 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 
 
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
-    """Return (chunk, text) pairs that could reach the threshold, and some that come close.
+    """Return all (chunk, text) pairs that could reach the threshold, and a few others that come close.
 
     A chunk that contains a text contains its rarest word. A chunk that lacks at most n words of a text contains
     at least one of any n + 1. With `partial_ratio`, spelling may differ in every word, so all chunks are candidates.

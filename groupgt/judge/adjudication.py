@@ -1,4 +1,4 @@
-"""Shows what two annotators said about a query side by side: where they agree, and what remains to be settled."""
+"""Shows two annotators' judgments of a query side by side, with what remains to be resolved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groupgt.formats.replay import Group, QueryState
 
 
 def agreed(states: Mapping[str, QueryState]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the groups and non-relevant passages on which both agree, as in an `open` act. The rest stays open."""
+    """Return the groups and non-relevant passages on which both annotators agree, in the form of an `open` act."""
     groups: list[dict[str, Any]] = []
     pairs = [[state.groups[number] if number else Group() for state, number in pair] for pair in _aligned(states)]
     # In one of two matched groups only, or with another grade.
@@ -38,7 +38,7 @@ def opinions(states: Mapping[str, QueryState]) -> dict[str, Any]:
 
 
 def _aligned(states: Mapping[str, QueryState]) -> list[list[tuple[QueryState, int | None]]]:
-    """Return pairs of groups matched by shared passages, each with its state, and its number if it has one."""
+    """Match groups by shared passages. In each pair, a group is its annotator's state and its number, or None."""
     groups_of = [state.groups.items() for state in states.values()]
     members = [{number: set(group.docs) for number, group in groups if group.docs} for groups in groups_of]
     numbers = [list(groups) for groups in members]

@@ -1,6 +1,6 @@
-"""Audit questions: which passages may be missing alternatives, and which groups may not be needed.
+"""Asks which passages may be missing alternatives, and which groups may not be needed.
 
-Questions that are most likely to reveal an error come first. No answer is assumed: people answer every question.
+Questions that are most likely to reveal an error come first. A person answers every question.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def questions(
     size: int = 50,
     nonrelevant: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Question]:
-    """Return all audit questions, groups before candidates, and the most suspicious first.
+    """Return all audit questions. Groups come before candidates, and the most suspicious of each come first.
 
     Candidates for a group are the `size` passages outside it that rank highest for the query (by BM25 and in `runs`)
     and are most similar to its passages. A passage from another group may belong to both groups. Their suspicion is the
@@ -101,8 +101,8 @@ def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
 def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
     """Return the passage in a group to compare a candidate with, and whether the two share another group in the query.
 
-    The most similar passage is chosen, if possible among passages that do not share another group, because passages
-    that are interchangeable for one part of the query may not be for another.
+    Choose the most similar passage, if possible one that shares no other group with the candidate. Passages that
+    are interchangeable for one part of the query may not be for another.
     """
     *before, group = groups[:number]
     others = set(chain.from_iterable(other for other in (*before, *groups[number:]) if doc in other))

@@ -1,4 +1,4 @@
-"""A BM25 index of a corpus, which needs little memory and is built once, in a thread if possible."""
+"""A BM25 index of a corpus. It needs little memory, and is built once, in a thread if possible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The postings of consecutive passages: which contain each piece, and how often (counted up to 255).
+    """Postings of consecutive passages. They say which passages contain each piece, and how often (at most 255).
 
     The postings of `pieces[i]` are at `begins[i]` to `begins[i + 1]`.
     """
@@ -108,7 +108,7 @@ class Index:
         return [self.ids[row] for row in np.argsort(-scores, kind="stable")[:k].tolist() if scores[row] > 0]
 
     def likeness(self, doc: str) -> Floats:
-        """Return the similarity of every passage to `doc`, its score for that text ÷ the score of the text itself."""
+        """Return the similarity of every passage to `doc`: its score for that text ÷ the text's own score."""
         if doc not in self._likeness:
             if len(self._likeness) == LIKENESSES:
                 del self._likeness[next(iter(self._likeness))]
@@ -183,5 +183,5 @@ def _pieces_of(texts: Sequence[str]) -> tuple[Ints, Ints]:
 
 @cache
 def _letters(end: int) -> Bools:
-    """Return whether each character before this one belongs to words."""
+    """Return, for every character code below `end`, whether the character can be part of a word."""
     return np.fromiter((chr(code).isalnum() or code == ord("_") for code in range(end)), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""One annotator's journal, which is append-only, synced before an action is confirmed, and open in only one process."""
+"""One annotator's append-only journal, open in only one process. Actions are synced before they are confirmed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ActLog:
             return False
 
     def _mended(self) -> int:
-        """Remove an incomplete last line after a crash, which was never confirmed. Return the size."""
+        """Remove a last line that a crash cut off, which was never confirmed. Return the size of the file."""
         data = self.path.read_bytes()
         complete = data.rfind(b"\n") + 1
         if complete < len(data):

@@ -98,7 +98,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Order:
-    """The order of work: the audit questions, most suspicious first (also by query), and the queries."""
+    """The order of work. `queue` lists all audit questions, most suspicious first, and `qids` the queries."""
 
     queue: list[Question]
     by_query: dict[str, list[Question]]
@@ -238,7 +238,7 @@ class Session:
         }
 
     def _in_queue(self, states: Mapping[str, QueryState]) -> dict[str, Any]:
-        """Return the number of answered audit questions, and the first open question, as a position in its query."""
+        """Return the number of answered audit questions, and the position of the first open one within its query."""
         answered = sum(len(state.answers) for state in states.values())
         progress = {"answered": answered, "of": len(self.prepare().queue), "qid": None, "at": None}
         for question in self.prepare().queue:

@@ -1,4 +1,4 @@
-"""Draw tables with a bar in each row on a terminal: intervals on one axis, and values against their limits."""
+"""Draw tables with a bar in each row on a terminal. Bars show intervals on one axis, or values and their limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOM = 0.05
 
 @dataclass(frozen=True)
 class Bar:
-    """A value with its interval on the axis of the table; `limit` is drawn as well, and `sign` marks the value."""
+    """A value with its interval on the axis of the table. `limit` is drawn as well, and `sign` marks the value."""
 
     value: float | None
     low: float | None = None
@@ -35,13 +35,13 @@ class Bar:
 
     @property
     def ends(self) -> list[float]:
-        """All places on the axis."""
+        """All numbers that the axis must include."""
         return [each for each in (self.value, self.low, self.high, self.limit) if each is not None]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from `low` to `high`, with ticks at round numbers; an axis of changes includes 0 and shows signs."""
+    """An axis from `low` to `high`, with ticks at round numbers. An axis of changes includes 0 and shows signs."""
 
     low: float
     high: float
@@ -61,7 +61,7 @@ class Axis:
         return cls(low, high, tuple(place * step for place in range(first, last + 1)), has_zero)
 
     def share(self, value: float) -> float:
-        """Return a place on the axis, from 0 to 1."""
+        """Return the position of a number on the axis, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
     def text(self, tick: float) -> str:
@@ -75,7 +75,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class BarTable:
-    """A table with a bar after its first `before` columns; the first column is a name, all others are numbers.
+    """A table with a bar after its first `before` columns. The first column is a name, and all others are numbers.
 
     A bar of None leaves its place empty. `other` is the table for formats other than a terminal's, and `legend`
     explains the signs. The axis includes 0 if `has_zero`.
@@ -90,7 +90,7 @@ class BarTable:
     has_zero: bool = True
 
     def lines(self, screen: Screen) -> str:
-        """Return the table for a terminal; if too wide, names are cut first, then columns after the bars are hidden."""
+        """Return the table for a terminal. If it is too wide, cut names first, then hide columns after the bars."""
         headers, *rows = [[printable(cell) for cell in row] for row in (self.headers, *self.rows)]
         widths, room = self._fitted([headers, *rows], screen.width)
         if room < SHORTEST_BAR:
@@ -125,7 +125,7 @@ class BarTable:
 
 
 def labels(axis: Axis, width: int) -> dict[float, tuple[int, str]]:
-    """Return the column and the label of each tick on an axis of this many characters, 0 first; labels never touch.
+    """Return the column and the label of each tick on an axis of this many characters, 0 first. Labels never touch.
 
     >>> labels(Axis(0.0, 1.0, (0.0, 0.1, 1.0), has_zero=False), 12)
     {0.0: (0, '0'), 1.0: (9, '1.0')}
@@ -170,9 +170,9 @@ def _place(axis: Axis, value: float, width: int) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """Values against their limits, one per row: the result, the measure, the bar, the value and the limit.
+    """Values and their limits. Each row has the result, the measure, the bar, the value and the limit.
 
-    A bar consists of the shares of its width that the value and the limit take, or is None without a value. `other` is
+    A bar consists of the shares of its width that the value and the limit fill, or is None without a value. `other` is
     the table for other formats. If details are hidden, the last `folded` rows become one line.
     """
 
@@ -182,7 +182,7 @@ class Limits:
     folded: int = 0
 
     def lines(self, screen: Screen) -> str:
-        """Return the gates for a terminal; reasons wrap and are never cut."""
+        """Return the gates for a terminal. Reasons wrap and are never cut."""
         width, hidden = screen.width or 100, 0 if screen.details else self.folded
         rows = self.rows[: len(self.rows) - hidden]
         first, last = max(len(row[0]) for row in rows), max(columns_of(row[3]) for row in rows)

@@ -1,6 +1,6 @@
-"""Define columns of records: a dataclass declares heading and format of each field once, for all outputs.
+"""Define columns of records. A dataclass declares the heading and format of each field once, for all outputs.
 
-JSON, CSV, frames and the page take keys, headings and texts from the type of a record. Fields whose
+JSON, CSV, frames and the page get their keys, headings and text from the type of a record. Fields whose
 column is None are internal. A dataclass without declarations exports all its fields as JSON.
 """
 
@@ -57,7 +57,7 @@ FORMATS: dict[Format, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """The presentation of a field: its heading, the format of its values, and whether CSV files include it."""
+    """How a field is presented: its heading, the format of its values, and whether CSV files include it."""
 
     heading: str
     format: Format
@@ -69,18 +69,18 @@ class Column:
 
 
 def shown(heading: str, format: Format, *, in_csv: bool = True, **more: Any) -> dict[str, Any]:
-    """Return the metadata of a visible field; `more` is for other readers of the metadata."""
+    """Return the metadata of a visible field. `more` is for other readers of the metadata."""
     return {"column": Column(heading, format, in_csv), **more}
 
 
 def columns_of(kind: type[Any]) -> dict[str, Column]:
-    """Return the columns of a record by the names of its fields; every field must declare one, or None."""
+    """Return the columns of a record by the names of its fields. Every field must declare a column, or None."""
     declared = {field.name: field.metadata["column"] for field in fields(kind)}
     return {name: each for name, each in declared.items() if each is not None}
 
 
 def keys_of(kind: type[Any]) -> dict[str, str]:
-    """Return the fields that are exported as JSON, by key; the metadata `key` renames one."""
+    """Return the fields that are exported as JSON, by key. The metadata `key` renames a field."""
     every = fields(kind)
     if any("column" in field.metadata for field in every):
         return {name: name for name in columns_of(kind)}
@@ -98,7 +98,7 @@ def headings_of(kind: type[Any]) -> list[str]:
 
 
 def csv_headers(kind: type[Any]) -> list[str]:
-    """Return the headers of the CSV columns; an interval has two.
+    """Return the headers of the CSV columns. An interval has two.
 
     >>> from groupgt.comparison.contrast import Contrast
     >>> csv_headers(Contrast)[:4]
@@ -112,7 +112,7 @@ def csv_headers(kind: type[Any]) -> list[str]:
 
 
 def csv_cells(record: Any) -> list[Any]:
-    """Return the cells below `csv_headers` with full double precision; numbers that are not finite become None."""
+    """Return the cells below `csv_headers` with full double precision. Numbers that are not finite become None."""
     cells: list[Any] = []
     for name in _in_csv(type(record)):
         value = getattr(record, name)
@@ -128,7 +128,7 @@ def _in_csv(kind: type[Any]) -> list[str]:
 
 
 def jsonable(value: Any) -> Any:
-    """Convert a dataclass, or a list of dataclasses, to plain Python; NaN and intervals of NaN become None.
+    """Convert a dataclass, or a list of dataclasses, to plain Python. NaN and intervals of NaN become None.
 
     >>> from groupgt.comparison.contrast import Row
     >>> jsonable(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None

@@ -58,7 +58,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Card:
-    """A conclusion: the badge with its sign and word, a sentence (every second part is a name), and lines below it."""
+    """A conclusion with a badge (a sign and a word), a sentence whose every second part is a name, and lines below."""
 
     sign: str
     word: str
@@ -76,7 +76,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Foot:
-    """The last line; if a terminal hides details, it also says what they are and how to see them."""
+    """The last line. If a terminal hides details, it also says what they are and how to see them."""
 
     text: str
     details: str = "details"
@@ -96,7 +96,7 @@ Item = Grid | Bare | Detail
 def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
     """Render items in a tabulate format, with paragraphs formatted to match.
 
-    `screen` limits the width of tables and lines; it applies only to the default format.
+    `screen` limits the width of tables and lines. It applies only to the default format.
 
     >>> print(document(["a & b", (["run", "map"], [["x", 0.5]])], "github"))
     a & b
@@ -134,7 +134,7 @@ def sentence_text(sentence: Sentence) -> str:
 
 
 def _card_text(card: Card, style: str) -> str:
-    """Render a card; in Markdown it is a heading and paragraphs, with real minus signs."""
+    """Render a card. In Markdown, it is a heading and paragraphs, with real minus signs."""
     sentence = "".join(card.sentence)
     if style not in tables.MARKDOWN:
         first = f"{card.sign} {card.word.upper()}: {sentence}" if card.word else sentence
@@ -216,7 +216,7 @@ def _card(card: Card, screen: Screen) -> str:
 
 
 def _names_in(parts: Sequence[str], screen: Screen, indent: str = "  ", taken: int = 0) -> str:
-    """Wrap a sentence and make its names bold; `taken` columns of the first line are in use."""
+    """Wrap a sentence and make its names bold. `taken` columns of the first line are already in use."""
     escaped = [printable(part) for part in parts]
     if screen.color:
         escaped = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(escaped)]
@@ -235,7 +235,7 @@ def _sentence(sentence: Sentence, screen: Screen) -> str:
 
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
-    """Render a table, split into parts if it is too wide; also return the hidden columns."""
+    """Render a table, and split it if it is too wide. Also return the hidden columns."""
     cells = tables.cells_of(table)
     paint = layout.paint_cell if screen.color else str
     width = screen.width

@@ -1,6 +1,6 @@
-"""Define Vega-Lite figures with their data as tables; Jupyter displays them, and `save` writes them to files.
+"""Define Vega-Lite figures with their data as tables. Jupyter displays them, and `save` writes them to files.
 
-`groupgt.render.figures` creates figures; the report page uses their templates.
+`groupgt.render.figures` creates figures. The report page uses their templates.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FILLED = ("rows", "mean")
 class Figure:
     """A figure with its name, its template, and its data as both a sentence and a table.
 
-    In `template`, strings that begin with `$` are color names (see `THEMES`); `spec` replaces them with light colors.
+    In `template`, strings that begin with `$` are color names (see `THEMES`). `spec` replaces them with light colors.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Figure:
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
     def picture_html(self) -> str:
-        """Return the picture as HTML; requires vl-convert."""
+        """Return the picture as HTML. Requires vl-convert."""
         data = base64.b64encode(_converted(self.spec, ".svg")).decode()
         return f'<img alt="{html.escape(printable(self.text))}" src="data:image/svg+xml;base64,{data}">'
 
@@ -139,7 +139,7 @@ def check_picture(path: Path) -> None:
 
 
 def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
-    """Return a copy in which strings with an entry in `texts` are replaced; the data is left unchanged."""
+    """Return a copy in which strings with an entry in `texts` are replaced. The data stays unchanged."""
     if isinstance(value, str):
         return texts.get(value, value)
     if isinstance(value, Mapping):
@@ -190,7 +190,7 @@ def drawing(figure: Figure) -> Drawing:
 
 
 def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
-    """Convert a figure without its data, which the page fills in; `texts` replaces strings that users can change."""
+    """Convert a figure without its data, which the page fills in. `texts` replaces strings that users can change."""
     return {"template": _emptied(replaced(figure.template, texts or {}))}
 
 

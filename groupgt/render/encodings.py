@@ -28,7 +28,7 @@ TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 @dataclass(frozen=True)
 class About:
-    """Facts stated in every figure: metric, number of queries, convention, policy, and an optional note.
+    """Facts shown in every figure: the metric, number of queries, convention and policy, and an optional note.
 
     `level` names the interval, with its level.
     """
@@ -129,7 +129,7 @@ def share_axis(title: str) -> Layer:
 
 
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
-    """Draw lines for many systems: `named` ones in color with names at the end, on top of all others in grey.
+    """Draw lines for many systems. `named` ones are in color with names at the end. All others are grey, below them.
 
     `with_labels` prepares the rows.
     """
@@ -162,7 +162,7 @@ def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> lis
 
 
 def by_system(systems: Sequence[str], field: str = "system") -> Layer:
-    """Encode systems by color and dash; all systems beyond the first few look the same."""
+    """Encode systems by color and dash. All systems beyond the first few look the same."""
     count = len(systems)
     colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
     dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]
@@ -206,7 +206,7 @@ def stacked_bars(
 ) -> Layer:
     """Draw one bar per name, with parts by `field` in the `order` of the rows and their `count` as text.
 
-    `colors` contains the theme color for each part; `key` is the legend.
+    `colors` contains the theme color for each part, and `key` is the legend.
     """
     shared = {"y": {**y, "sort": None}, "x": numeric("count", stack="zero", **x), "order": numeric("order")}
     parts, names = list(colors), list(colors.values())

@@ -1,4 +1,4 @@
-"""Fit entries to a terminal: a name with its text, and below it lines that end in ids."""
+"""Fit entries to a terminal. An entry is a name with its text, followed by lines that end in ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARK, ASCII_MARK = "✗", "x"
 
 @dataclass(frozen=True)
 class Line:
-    """A missing part of an entry: cells, interchangeable ids, and the text of the first id."""
+    """A missing part of an entry, with its cells, its interchangeable ids, and the text of the first id."""
 
     cells: Sequence[str]
     ids: Sequence[str] = ()
@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Entry:
-    """A listed item: its name, a count, its text, its lines, and the number of further lines."""
+    """A listed item with its name, a count, its text, its lines, and the number of further lines."""
 
     name: str
     count: str
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Entries:
-    """A title, entries, and a last line; `other` is the table for formats other than a terminal's."""
+    """A title, entries, and a last line. `other` is the table for formats other than a terminal's."""
 
     title: str
     entries: Sequence[Entry]
@@ -44,7 +44,7 @@ class Entries:
     foot: str
 
     def lines(self, screen: Screen) -> str:
-        """Return the entries for a terminal: ids keep their end, and texts fill the remaining width."""
+        """Return the entries for a terminal. Ids keep their end, and text fills the remaining width."""
         heads = _padded([(entry.name, entry.count) for entry in self.entries])
         rows = iter(_padded([line.cells for entry in self.entries for line in entry.lines]))
         blocks = []
@@ -71,7 +71,7 @@ def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _head(entry: Entry, cells: Sequence[str], screen: Screen) -> Iterator[str]:
-    """Yield the lines with an entry's name, count and text; the text starts on the first line if it fits."""
+    """Yield the lines with an entry's name, count and text. The text starts on the first line if it fits."""
     head = f"  {GAP.join(cells)}"
     if screen.width is None:
         yield f"{head}{GAP}{snippet(printable(entry.text), TEXT_CHARS)}"

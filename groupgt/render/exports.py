@@ -27,12 +27,12 @@ CaseKind = Literal["failure", "error", "skipped", "system-out"]
 
 
 def json_text(value: Any) -> str:
-    """Format JSON with full double precision; NaN and infinities become null."""
+    """Format JSON with full double precision. NaN and infinities become null."""
     return json.dumps(nulls(value), ensure_ascii=False, indent=2, allow_nan=False)
 
 
 def nulls(value: Any) -> Any:
-    """Convert a structure to plain Python: dataclasses become mappings; NaN and infinities (not in JSON) become None.
+    """Convert a structure to plain Python. Dataclasses become mappings, and NaN and infinities become None.
 
     >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
     {'a': [None, None, 1.0]}
@@ -55,7 +55,7 @@ class _Lines(list[str]):
 
 
 def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Format CSV with full double precision; undefined values are empty cells, and spreadsheet formulas are escaped.
+    """Format CSV with full double precision. Undefined values are empty cells, and spreadsheet formulas are escaped.
 
     >>> csv_text(["qid", "map"], [["=1+1", 0.25], ["q2", None]]).splitlines()
     ['qid,map', "'=1+1,0.25", 'q2,']
@@ -93,7 +93,7 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
-    """Write rows as .csv, .jsonl or .parquet; the type of each column is inferred from its values."""
+    """Write rows as .csv, .jsonl or .parquet. The type of each column is inferred from its values."""
     ending = ending.lower()
     if ending == ".parquet":
         frame_of(headers, rows).write_parquet(path)
@@ -106,7 +106,7 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
-    """Convert rows to a polars frame; None and NaN become null, and column types are inferred from the values."""
+    """Convert rows to a polars frame. None and NaN become null, and column types are inferred from the values."""
     columns = list(zip(*rows)) or [()] * len(headers)
     series = []
     for name, cells in zip(headers, columns):
@@ -117,7 +117,7 @@ def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFr
 
 
 def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], notes: Sequence[str] = ()) -> str:
-    """Format one JUnit suite from cases (class, name, kind, text); without a text, a case has passed.
+    """Format one JUnit suite from cases (class, name, kind, text). A case without text has passed.
 
     The notes become the output of the suite.
 
@@ -158,5 +158,5 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], note
 
 
 def xml_text(text: str) -> str:
-    """Replace characters that are invalid in XML, and so in SVG, with U+FFFD."""
+    """Replace characters that are invalid in XML (and in SVG) with U+FFFD."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

@@ -80,8 +80,8 @@ FIGURES: dict[str, str] = {
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
     """Draw means, or differences if `delta` is set, each with its CI.
 
-    Rows: `name`, `value`, `low`, `high` (None without a CI), and `kind`: better, worse, not significant or baseline;
-    omit `kind` if there is nothing to compare with.
+    Rows: `name`, `value`, `low`, `high` (None without a CI), and `kind`: better, worse, not significant or baseline.
+    Omit `kind` if there is nothing to compare with.
     """
     kinds = ["better", "worse", "not significant", *([] if delta else ["baseline"])]
     color = colored("kind", kinds, ["$better", "$worse", "$same", "$ink"][: len(kinds)])
@@ -147,11 +147,11 @@ def deltas(
 
 
 def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
-    """Draw the values of queries in one system against those in another; the diagonal is where both are equal.
+    """Draw the values of queries in one system against those in another. They are equal on the diagonal.
 
     Rows, one for each place, furthest apart first: `x` (second system), `y` (first system), `times` (queries there),
-    `qids`, `kind` (better, worse or same) and `name`, empty where nothing is to be named. Names are placed on the
-    side with more room.
+    `qids`, `kind` (better, worse or same) and `name` (empty for no name). Names are placed on the side
+    with more room.
     """
     values = [row[axis] for row in rows for axis in "xy"]
     ends = [min(values, default=0.0), max(values, default=1.0)]
@@ -184,7 +184,7 @@ def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
     """Draw metrics against the number of results, or against a budget of tokens, characters or search calls.
 
-    Rows: `system`, `metric`, `k`, `value`; one panel per metric. With many systems, only `named` ones stand out.
+    Rows: `system`, `metric`, `k`, `value`. Each metric has a panel. With many systems, only `named` ones stand out.
     """
     systems = distinct(rows, "system")
     title = {
@@ -210,7 +210,7 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
 def _lines(
     rows: Rows, about: About, encoding: Layer, named: Sequence[str], panel: str, mark: Layer
 ) -> tuple[list[Layer], Rows, About]:
-    """Return layers, rows and note for one line per system; if there are many, only `named` systems have labels."""
+    """Return layers, rows and a note for one line per system. If there are many, only `named` ones have labels."""
     systems = distinct(rows, "system")
     chosen = [name for name in systems if name in named]
     if len(systems) <= FEW_LINES or not chosen:
@@ -322,7 +322,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
 
 
 def trials(rows: Rows, about: About, floors: Sequence[str]) -> Figure:
-    """Draw the values of queries over the trials of each system, noisiest first; `floors` describe the noise of means.
+    """Draw the values of queries over the trials of each system, noisiest first. `floors` describe the noise of means.
 
     Rows: `query`, `system`, `value`, `times` (the number of trials with this value).
     """
@@ -340,14 +340,14 @@ def trials(rows: Rows, about: About, floors: Sequence[str]) -> Figure:
 
 
 def check_figure(name: str, also: Sequence[str] = ()) -> None:
-    """Raise `ConfigError` for an unknown figure and suggest similar names; `also` lists further valid names."""
+    """Raise `ConfigError` for an unknown figure, and suggest similar names. `also` lists further valid names."""
     names = [*FIGURES, *(each for each in also if each not in FIGURES)]
     if name not in names:
         raise ConfigError(f"unknown figure {name!r}{near_names(name, names)}; figures: {', '.join(names)}")
 
 
 def figure_named(name: str, figures: Drawable, needs: str = "") -> Figure:
-    """Draw the figure with the given name; raises `ConfigError` if the name is unknown.
+    """Draw the figure with the given name. Raise `ConfigError` if the name is unknown.
 
     `needs` explains the requirements of figures that are not available.
     """

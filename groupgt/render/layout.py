@@ -1,6 +1,6 @@
-"""Lay out text for a terminal: fit tables to its width, wrap paragraphs, and add color.
+"""Lay out text for a terminal. Tables are fitted to its width, paragraphs are wrapped, and colors are added.
 
-`render.document` uses this module for complete documents; cells and text are passed in exactly as they are printed.
+`render.document` uses this module for complete documents. It passes cells and text exactly as they are printed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 @dataclass(frozen=True)
 class Screen:
-    """The output device: its width in columns (None for unlimited), and whether to show color and details.
+    """The output device, with its width in columns (None for unlimited), and whether to show color and details.
 
-    If it `is_ascii`, bars and badges use no other characters.
+    If `is_ascii` is set, bars and badges use only ASCII characters.
     """
 
     width: int | None = None
@@ -143,10 +143,10 @@ class Strong(str):
 
 @dataclass(frozen=True)
 class Cells:
-    """A table of text cells; `right` marks numeric columns, and columns in `shed` may be hidden one by one.
+    """A table of text cells. `right` marks numeric columns, and columns in `shed` may be hidden one by one.
 
     The first `keep` columns identify a row and are repeated in each part of a split table. `above` contains the title
-    of the group of each column, or is empty; `shed` names a column by its header, or a group by its title.
+    of the group of each column, or is empty. `shed` names a column by its header, or a group by its title.
     """
 
     headers: list[str]
@@ -157,7 +157,7 @@ class Cells:
     above: tuple[str, ...] = ()
 
     def widths(self, padding: int = 0) -> list[int]:
-        """Return the width of each column; the first column of a group makes room for its title."""
+        """Return the width of each column. The first column of a group makes room for its title."""
         columns = zip(self.headers, zip(*self.rows) if self.rows else repeat(()))
         widths = [max([columns_of(header) + padding, *map(columns_of, column)]) for header, column in columns]
         for start, end in self.groups:
@@ -217,7 +217,7 @@ def total(widths: Sequence[int]) -> int:
 
 
 def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
-    """Render a table in tabulate's `simple` format; `paint` colors the cells."""
+    """Render a table in tabulate's `simple` format. `paint` colors the cells."""
     widths = cells.widths(padding)
 
     def line(texts: Sequence[str], paint: Callable[[str], str]) -> str:
@@ -238,9 +238,9 @@ def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROO
 
 
 def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
-    """Split a table into parts of at most `width` columns; also return the names of hidden columns.
+    """Split a table into parts of at most `width` columns. Also return the names of hidden columns.
 
-    Columns in `shed` are hidden first, one by one, if names and long text can't be cut that far; only then is the
+    If names and long text cannot be cut that far, columns in `shed` are hidden one by one. Only then is the
     table split.
     """
     left_out: list[str] = []
@@ -279,7 +279,7 @@ def _shortened(cells: Cells, width: int) -> Cells:
 
 
 def _divided(cells: Cells, width: int) -> Iterator[Cells]:
-    """Split a table into as few parts as possible; each part begins with the columns that identify a row."""
+    """Split a table into as few parts as possible. Each part begins with the columns that identify a row."""
     widths = cells.widths()
     kept = list(range(min(cells.keep, len(widths))))
     part = list(kept)
@@ -301,14 +301,14 @@ def painted(text: str, color: str) -> str:
 
 
 def paint_cell(text: str) -> str:
-    """Color a cell for a terminal: failures are red, and significant or best values are bold."""
+    """Color a cell for a terminal. Failures are red, and significant or best values are bold."""
     if text == "FAILED":
         return painted(text, "red")
     return painted(text, "bold") if isinstance(text, Strong) or re.fullmatch(r"[-+]?[0-9.]+\*", text) else text
 
 
 def paint_line(text: str) -> str:
-    """Color a line for a terminal: warnings are yellow, and failures are red."""
+    """Color a line for a terminal. Warnings are yellow, and failures are red."""
     if text.startswith("warning:"):
         return painted(text, "yellow")
     return painted(text, "red") if text.startswith(("failed:", "FAILED")) else text

@@ -22,7 +22,7 @@ RowT_co = TypeVar("RowT_co", covariant=True)
 
 
 class Result:
-    """A result that can print and export itself; commands print only `blocks`, `csv_rows` and `to_dict`.
+    """A result that can print and export itself. Commands print only `blocks`, `csv_rows` and `to_dict`.
 
     Result classes contain only data; `report` builds the output when it is requested.
     """
@@ -69,7 +69,7 @@ class Result:
         return frame_of(*self._teller.frame_rows())
 
     def to_pandas(self) -> Any:
-        """Return the same rows as a pandas frame; raises `ConfigError` if pandas or pyarrow is not installed."""
+        """Return the same rows as a pandas frame. Raise `ConfigError` if pandas or pyarrow is not installed."""
         try:
             return self.to_polars().to_pandas()
         except ImportError:
@@ -115,7 +115,7 @@ class Teller(ABC, Generic[ResultT]):
     """Format a `result` for output. `groupgt.report.tellers` maps each result type to its subclass.
 
     Subclasses define blocks, rows with full double precision, the `fields` to export as plain Python, and the available
-    figures; everything else is derived from these.
+    figures. Everything else is derived from these.
     """
 
     fields: Sequence[str] = ()
@@ -145,7 +145,7 @@ class Teller(ABC, Generic[ResultT]):
 
     @property
     def main_figure(self) -> str:
-        """The name of the figure that notebooks show below the tables if it has data; empty for none."""
+        """The name of the figure that notebooks show below the tables if it has data. It is empty for none."""
         return ""
 
     @abstractmethod
@@ -165,11 +165,11 @@ class Teller(ABC, Generic[ResultT]):
         return self.csv_rows()
 
     def figures(self, *args: Any, **options: Any) -> Drawable:
-        """Return the available figures by name (by default, the only one); overrides may accept content options."""
+        """Return the available figures by name (by default, the only one). Overrides may accept content options."""
         return {self.main_figure: self.figure} if self.main_figure else {}
 
     def plot(self, name: str, **options: Any) -> Figure:
-        """Draw a figure; raises `ConfigError` for an unknown name."""
+        """Draw a figure. Raise `ConfigError` for an unknown name."""
         from groupgt.render.figures import figure_named
 
         return figure_named(name, self.figures(**options))

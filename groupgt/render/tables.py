@@ -54,7 +54,7 @@ _ESCAPES = [
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """Format a value with a fixed number of decimals; a missing value becomes `–`.
+    """Format a value with a fixed number of decimals. A missing value becomes `–`.
 
     >>> fixed(0.5), fixed(None), fixed(float("nan")), fixed(-0.00001)
     ('0.5000', '–', '–', '0.0000')
@@ -66,7 +66,7 @@ def fixed(value: float | None, digits: int = 4) -> str:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """Format a difference with its sign; a missing value becomes `–`.
+    """Format a difference with its sign. A missing value becomes `–`.
 
     >>> signed(0.5), signed(-0.25), signed(0.0), signed(float("nan"))
     ('+0.5000', '-0.2500', '0.0000', '–')
@@ -175,7 +175,7 @@ def p_text(value: float, digits: int = 4) -> str:
 
 
 def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
-    """Stack the tables of all data sets; the first column names the data set."""
+    """Stack the tables of all data sets. The first column names the data set."""
     headers: list[str] = []
     rows: list[list[Any]] = []
     for dataset, (dataset_headers, dataset_rows) in grids:
@@ -186,9 +186,9 @@ def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; if it is too wide, columns in `shed` are hidden one by one.
+    """A table. If it is too wide, columns in `shed` are hidden one by one.
 
-    The first `keep` columns identify a row. `above` contains the title of the group of each column, or is empty; `shed`
+    The first `keep` columns identify a row. `above` contains the title of the group of each column, or is empty. `shed`
     may name a group.
     """
 
@@ -205,7 +205,7 @@ class Table:
 
 
 def check_style(style: str, *others: str) -> None:
-    """Raise `ConfigError` for an unknown format; `others` are valid in addition to tabulate's formats."""
+    """Raise `ConfigError` for an unknown format. `others` are valid in addition to tabulate's formats."""
     if style in others or style == DEFAULT:
         return
     import tabulate
@@ -217,7 +217,7 @@ def check_style(style: str, *others: str) -> None:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:
-    """Render a table; floats have four decimals and are right-aligned, and None becomes `–`.
+    """Render a table. Floats have four decimals and are right-aligned, and None becomes `–`.
 
     >>> print(table(["run", "map"], [["a", 0.5]]))
     run       map
@@ -252,7 +252,7 @@ def cells_of(table: Table, style: str = DEFAULT) -> layout.Cells:
 
 
 def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
-    """Return whether all cells of a column are numbers or formatted numbers; numeric-looking names do not count."""
+    """Return whether all cells of a column are numbers or formatted numbers, not names that look like numbers."""
     texts = [cell for cell in cells if isinstance(cell, str) and cell not in _NO_FIGURE]
     if is_name and texts:
         return False
@@ -281,7 +281,7 @@ def _cell(cell: Cell, style: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Escape text for Markdown: the text is shown literally, never as HTML, a link or a mention.
+    """Escape text for Markdown, so that it is shown literally, never as HTML, a link or a mention.
 
     >>> print(markdown("fix <b>, ask @ann, see https://a.b or [this](x)"))
     fix &lt;b>, ask @&#8203;ann, see https&#58;//a.b or \\[this\\](x)

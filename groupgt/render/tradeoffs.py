@@ -40,7 +40,7 @@ HEIGHT_PIXELS = 280
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     """Draw a metric against one parameter, as lines with CIs, or against two parameters, as a heat map.
 
-    Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
+    Rows: `family`, `x`, `value`, `low`, `high`. With two parameters: `x`, `y` and `value`.
     """
     best = max((row for row in rows if row.get("value") is not None), key=lambda row: row["value"], default=None)
     text = f"Mean {about.metric} by {' and '.join(parameters)}"
@@ -77,7 +77,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
 
 
 def _both(parameters: Sequence[str]) -> str:
-    """Join two option labels; a system that both share is named only once.
+    """Join two option labels. A system that both share is named only once.
 
     >>> _both(["k1 of bm25", "b of bm25"]), _both(["k1 of bm25", "k of rrf"])
     ('k1 and b of bm25', 'k1 of bm25 and k of rrf')
@@ -87,7 +87,7 @@ def _both(parameters: Sequence[str]) -> str:
 
 
 def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
-    """Draw the latency of each system; the front contains every system that no other beats on latency and quality.
+    """Draw the latency of each system. The front contains every system that no other beats on latency and quality.
 
     Rows, best first: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no).
     Names are placed on the axis, where they never overlap.

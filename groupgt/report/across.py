@@ -1,4 +1,4 @@
-"""Report data sets that share queries: means side by side, and tests of differences between data sets."""
+"""Report data sets that share queries, with their means side by side and tests of their differences."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class AcrossTeller(Teller[Across]):
 
 
 def sentences(result: Across) -> Iterator[Sentence]:
-    """Describe differences in the primary metric; warn if different chunk sizes make that metric unfair."""
+    """Describe differences in the primary metric. Warn if different chunk sizes make that metric unfair."""
     metric, sizes = result.metrics[result.primary], result.sizes
     other = Other("than on ", "", result.baseline)
     yield from changes(result.contrasts(), other, result.label, result.settings)
@@ -94,7 +94,7 @@ def _under(metric: Metric, chars: int, convention: str) -> str:
 
 
 def tables(result: Across) -> Iterator[Item]:
-    """Yield tables (primary metric first), note on excluded queries, and the significance test used."""
+    """Yield tables (primary metric first), a note on excluded queries, and the significance test."""
     shown: list[Table] = []
     for text in sorted(result.metrics, key=lambda text: text != result.primary):
         label = result.metrics[text].label(text, result.convention)
@@ -138,7 +138,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
-    """Group data sets that differ only in their corpus; groups of one are left out."""
+    """Group data sets that differ only in their corpus. Leave out groups of one."""
     kinds: dict[str, list[str]] = {}
     for name, dataset in experiment.config.datasets.items():
         if dataset.corpus is not None:

@@ -154,7 +154,7 @@ def items(
 ) -> Iterator[Item]:
     """Yield the table of systems, all differences, slices and query-level failures, followed by the test used.
 
-    Pairs and slices are shown if requested, unless `brief` is set; everything else is a detail.
+    Pairs and slices are shown if requested, unless `brief` is set. Everything else is a detail.
     """
     chosen = list(comparison.metrics if metrics is None else metrics)
     above: list[Item] = [standings.table(comparison.by(), gates)]
@@ -196,7 +196,7 @@ def population_of(comparison: Systems) -> list[str]:
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
-    """Explain the test and the marks in tables; notes that concern only details are themselves details."""
+    """Explain the test and the marks in tables. Notes that concern only details are themselves details."""
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
@@ -220,7 +220,7 @@ def _untested(comparison: Systems) -> Iterator[str]:
 
 
 def _other_families(comparison: Systems) -> Iterator[str]:
-    """Describe the correction of p-values of slices and of all pairs, and why none in a family can be significant."""
+    """Describe how p-values of slices and of all pairs are corrected, and why none in a family can be significant."""
     settings, primary = comparison.settings, comparison.primary
     families: list[tuple[str, str, tuple[int, int], dict[Any, Contrast]]] = []
     for by, rows in grouped((part.by, (part.value, row)) for part in comparison.slices for row in part.rows).items():
@@ -244,7 +244,7 @@ def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
 
 
 def drawable(systems: Systems, comparison: Comparison) -> Drawable:
-    """Return the available figures of a comparison by name; `systems` may use a different primary metric."""
+    """Return the available figures of a comparison by name. `systems` may use a different primary metric."""
     figures = evaluated.drawable(systems)
     if len(systems.names) > 1:
         figures |= {name: partial(draw, systems) for name, draw in contrasts.FIGURES.items()}

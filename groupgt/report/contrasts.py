@@ -60,7 +60,7 @@ def of_pairs(systems: Systems) -> str:
 
 
 def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: str = "") -> str:
-    """Explain why no comparison of a family can be significant; empty if any can."""
+    """Explain why no comparison in a family can be significant. The text is empty if one can."""
     tested = {name: each for name, each in contrasts.items() if each.differ and not math.isnan(each.raw_p_value)}
     least = out_of_reach(tested, settings, correction)
     if not tested or len(least) < len(tested):
@@ -71,7 +71,7 @@ def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: st
 
 
 def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
-    """Explains that significance is out of reach, and how many resamples would be enough."""
+    """Explain that no p-value can be small enough to be significant, and how many resamples would be enough."""
     enough = math.ceil(least * (1 + settings.resamples) / settings.alpha - SLACK) - 1
     below = f"cannot give a p-value below {least:.2g} for {counted(comparisons, 'comparison')}"
     drawn = counted(settings.resamples, "resample")
@@ -161,7 +161,7 @@ def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contra
 def beside_grid(
     beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
-    """Build a table of comparisons for one metric; `first` holds the leading cells of each row (default: the name).
+    """Build a table of comparisons for one metric. `first` contains the leading cells of each row (default: the name).
 
     `headers` name these cells, the number of queries, and the two means.
     """
@@ -190,7 +190,7 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 
 
 def leaderboards(systems: Systems) -> Iterator[Table]:
-    """Yield tables with one row per system; highlight the best mean and mark differences from the baseline.
+    """Yield tables with one row per system. Highlight the best mean, and mark differences from the baseline.
 
     If there are many metrics, they are split by cutoff, and the table with the primary metric comes first.
     """
@@ -255,7 +255,7 @@ def _gain_kind(gain: float) -> str:
 
 
 def scatter(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
-    """Draw each query's values in two systems; the queries furthest apart are named."""
+    """Draw each query's values in two systems, and name the queries whose values differ most."""
     sign = 1 if systems.higher else -1
     (chosen, values), (against, other) = _two(systems, first, second)
     places: dict[tuple[float, float], list[str]] = {}

@@ -51,7 +51,7 @@ class CheckTeller(Teller[Check]):
         return sentence
 
     def _checked(self) -> str:
-        """Return the sizes of what was checked, for a sentence."""
+        """Return the sizes of the checked data, for use in a sentence."""
         truth, *runs = self.result.findings.values()
         sizes = {each.what: each.count for each in truth}
         parts = [counted(sizes[many], one) for many, one in SIZES.items()]
@@ -116,7 +116,7 @@ class DataChecksTeller(Teller[Any]):
 
 
 def check_junit(suite: str, checks: Mapping[str, Check]) -> str:
-    """Format checks as JUnit XML; a case is a check of a file, named after its data set if that has a name."""
+    """Format checks as JUnit XML. A case is one check of a file, and is named after its data set if it has a name."""
     cases: list[tuple[str, str, CaseKind, str]] = []
     for dataset, check in checks.items():
         for name, findings in check.findings.items():

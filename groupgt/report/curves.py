@@ -47,7 +47,7 @@ def _budgets(systems: Systems) -> list[Budget]:
 def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = ()) -> Figure:
     """Draw metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a given unit.
 
-    Cutoffs of the given metrics are ignored; raises `ConfigError` for a metric that takes no cutoff.
+    Cutoffs of the given metrics are ignored. Raises `ConfigError` for a metric that has no cutoff.
     """
     shown = shown_systems(systems)
     cutoffs: Sequence[int | Budget] = depths_of(shown.values())
@@ -121,7 +121,7 @@ def sweeps_of(
     families: Mapping[str, str],
     options: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Figure]:
-    """Draw sweeps from entries with their swept options; `families` and `options` are keyed by system name."""
+    """Draw sweeps from entries with their swept options. `families` and `options` are keyed by system name."""
     swept: dict[str, Figure] = {}
     stated = about(systems)
     for family, matrix in entries.items():

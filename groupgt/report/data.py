@@ -1,6 +1,6 @@
 """Page and figure data for systems on one ground truth, built from their evaluations.
 
-`report.comparison` adds comparisons between systems; `report.experiment` adds gates, times and versions.
+`report.comparison` adds comparisons between systems, and `report.experiment` adds gates, times and versions.
 """
 
 from __future__ import annotations
@@ -207,14 +207,14 @@ def _values(table: Floats, metric: Metric) -> data.Values:
 
 
 def step_of(value: float | None, metric: Metric) -> int | None:
-    """Return the step of a value in heat maps, from 0 (worst) to 5 (best); None if the metric is unbounded."""
+    """Return the step of a value in heat maps, from 0 (worst) to 5 (best), or None if the metric is unbounded."""
     if value is None or not metric.definition.bounded:
         return None
     return max(0, min(STEPS - 1, math.floor((value if metric.higher_is_better else 1 - value) * STEPS)))
 
 
 def why_out(evaluations: Sequence[Evaluation], query: int) -> str:
-    """Explain why some system is not evaluated on a query; empty if all are."""
+    """Explain why a system is not evaluated on a query. The text is empty if all systems are."""
     populations = evaluations[0].populations
     if populations.unanswerable[query]:
         return "This query is declared unanswerable, so it counts only in the metrics for such queries."

@@ -42,7 +42,7 @@ SHAPES: dict[Badge, str] = {"Blocked": "■", "Worse": "▼", "Inconclusive": "�
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision on one data set; every second part of `sentence` is the name of a system.
+    """A decision on one data set. Every second part of `sentence` is the name of a system.
 
     `evidence` lists the difference or the mean, its CI, the p-value and the number of queries. `note` explains an
     apparent contradiction, or is empty. `system` is the system that the decision is about, if any.
@@ -105,7 +105,7 @@ class Decision:
 def decide(
     systems: Systems | None, gates: Sequence[GateResult] = (), failed: Mapping[str, str] | None = None
 ) -> Decision:
-    """Return the decision on one data set; `systems` is None if none has results, and `failed` gives the reasons.
+    """Return the decision on one data set. `systems` is None if all systems failed, and `failed` gives the reasons.
 
     >>> import groupgt
     >>> runs = {"good": {"q": ["a"]}, "bad": {"q": ["x"]}}
@@ -126,7 +126,7 @@ def decisions(outcome: Outcome) -> dict[str, Decision]:
 
 
 def no_result(case: Case) -> Decision | None:
-    """No query was evaluated, or every system failed."""
+    """Return the decision if no query was evaluated, or if every system failed."""
     if case.all_systems is not None and case.all_systems.best is not None:
         return None
     if case.failed and case.all_systems is None:
@@ -139,7 +139,7 @@ def no_result(case: Case) -> Decision | None:
 
 
 def failed_gates(case: Case) -> Decision | None:
-    """One gate failed, several did, or none has a value because a system failed."""
+    """Return the decision if gates failed, or if no gate has a value because a system failed."""
     failures = [gate for gate in case.gates if not gate.passed]
     if not failures:
         return None
@@ -193,7 +193,7 @@ def _failure(gate: GateResult, name: str) -> list[str]:
 
 
 def losses(case: Case) -> Decision | None:
-    """Systems are significantly worse than the baseline, and none is better."""
+    """Return the decision if systems are significantly worse than the baseline and none is better."""
     worse = [name for name, each in case.contrasts.items() if each.standing == "worse"]
     if not worse or any(each.standing == "better" for each in case.contrasts.values()):
         return None
@@ -202,7 +202,7 @@ def losses(case: Case) -> Decision | None:
 
 
 def gains(case: Case) -> Decision | None:
-    """Systems are significantly better than the baseline."""
+    """Return the decision if systems are significantly better than the baseline."""
     better = [name for name, each in case.contrasts.items() if each.standing == "better"]
     if not better:
         return None
@@ -230,7 +230,7 @@ def _changed(case: Case, kind: Literal["loss", "gain"], names: Sequence[str], no
 
 
 def clear_winner(case: Case) -> Decision | None:
-    """Without a baseline, the best system is significantly better than every other."""
+    """Return the decision if, without a baseline, the best system is significantly better than every other."""
     systems, best = case.systems, case.systems.best
     if best is None or systems.is_baseline_named or not systems.baseline or not systems.has_clear_winner:
         return None
@@ -243,7 +243,7 @@ def clear_winner(case: Case) -> Decision | None:
 
 
 def all_passed(case: Case) -> Decision | None:
-    """All gates passed, and nothing is significant."""
+    """Return the decision if all gates passed and no difference is significant."""
     words, systems = case.passed_words(is_start=True), case.systems
     if not words:
         return None
@@ -259,7 +259,7 @@ def all_passed(case: Case) -> Decision | None:
 
 
 def nothing_significant(case: Case) -> Decision | None:
-    """There is a baseline, and no difference from it is significant."""
+    """Return the decision if no difference from the baseline is significant."""
     if not case.contrasts:
         return None
     label, baseline = case.systems.label, case.names[case.systems.baseline]
@@ -281,7 +281,7 @@ def nothing_significant(case: Case) -> Decision | None:
 
 
 def highest_mean(case: Case) -> Decision | None:
-    """There are several systems and no baseline to test them against."""
+    """Return the decision if there are several systems and no baseline to test them against."""
     systems, tied = case.systems, case.systems.tied
     if len(systems.names) == 1:
         return None
@@ -297,7 +297,7 @@ def highest_mean(case: Case) -> Decision | None:
 
 
 def one_system(case: Case) -> Decision:
-    """There is only one system."""
+    """Return the decision if there is only one system."""
     systems, best = case.systems, case.systems.best or ""
     over = f" over {counted(systems.queries_of(best), 'query')}."
     mean = fixed(systems.mean(best), DIGITS)
@@ -320,7 +320,7 @@ ROWS: tuple[Callable[[Case], Decision | None], ...] = (
 
 
 def _undecided(case: Case) -> str:
-    """Return why no contrast is significant: `same values`, `not tested`, or empty for a test that found nothing."""
+    """Return why no contrast is significant: `same values`, `not tested`, or empty if a test found no difference."""
     if not any(each.differ for each in case.contrasts.values()):
         return "same values"
     return "not tested" if all(math.isnan(each.raw_p_value) for each in case.contrasts.values()) else ""
@@ -438,7 +438,7 @@ def corrected_note(case: Case, name: str | None = None) -> str:
 def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:
     """Yield significant differences within slices, largest losses first and largest gains last.
 
-    Each has its system, `worse` or `better`, and the slice with the difference and its p-value.
+    Each item is the system, `worse` or `better`, and the slice with the difference and its p-value.
     """
     if not systems.is_baseline_named or not systems.is_compared:
         return
@@ -461,7 +461,7 @@ def first_line(text: str) -> str:
 
 
 def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[Decision, list[str]]:
-    """Return one decision over several data sets, the worst of them first, and those whose own sentence it repeats.
+    """Return one decision over several data sets, based on the worst, and the data sets whose sentence it repeats.
 
     It has no evidence, because each data set has its own and no test covers all of them.
     """

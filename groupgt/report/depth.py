@@ -1,6 +1,6 @@
 """Report how far to read rankings: the smallest cutoffs that complete a share of queries, and score thresholds.
 
-Thresholds are the lowest scores at which unanswerable queries return nothing; they cost recall of the other queries.
+Thresholds are the lowest scores at which unanswerable queries return nothing. They reduce the recall of other queries.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
 
 
 def _range(low: int | None, high: int | None) -> str:
-    """Format a confidence interval; either bound may be unknown."""
+    """Format a confidence interval, either bound of which may be unknown."""
     if low is None:
         return "–" if high is None else f"at most {high:,}"
     return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"

@@ -42,7 +42,7 @@ Runs = Callable[[str, str, Metric], Sequence[Floats]]
 
 @dataclass(frozen=True)
 class _Known:
-    """Everything known before a run: `systems` and `truths` by data set, and the values of earlier `runs`."""
+    """The data available before a run: `systems` and `truths` by data set, and the values of earlier `runs`."""
 
     gates: Sequence[Gate]
     systems: Mapping[str, Sequence[str]]
@@ -53,7 +53,7 @@ class _Known:
     convention: str
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each gate, data set and system whose values decide; gates on latency are left out."""
+        """Yield a line for each gate, data set and system whose values decide. Leave out gates on latency."""
         for number, gate in enumerate(self.gates, 1):
             for dataset in matching(gate.dataset, self.systems) if gate.metric not in LATENCIES else ():
                 names = matching(gate.system, self.systems[dataset])

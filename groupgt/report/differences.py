@@ -30,7 +30,7 @@ MOST_CHANGES = 3
 
 
 class Other(NamedTuple):
-    """The other side of a comparison in sentences: phrases to follow `worse` and `different from`, and its name."""
+    """The other side of a comparison. It has a name, and phrases that follow `worse` and `different from`."""
 
     than: str
     from_: str
@@ -42,7 +42,7 @@ class Other(NamedTuple):
 
 
 def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, settings: Settings) -> Iterator[data.Sentence]:
-    """Describe significant losses, then gains, largest first; if there are none, describe the largest difference."""
+    """Describe significant losses, then gains, largest first. If there are none, describe the largest difference."""
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
@@ -72,14 +72,14 @@ def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, setting
 
 
 def by_ranks(contrast: Contrast) -> str:
-    """Return words for a decision about ranks, to follow a sentence about a difference; empty for means."""
+    """Return a phrase that says that a test compares ranks, for use after a difference. It is empty for means."""
     return "" if contrast.ranks is None else " by ranks"
 
 
 def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", correction: str = "") -> str:
-    """Format a difference with its CI and p-value; `count` is the number of comparisons in its family.
+    """Format a difference with its CI and p-value. `count` is the number of comparisons in its family.
 
-    With a test of ranks, the difference is that of ranks. `correction` replaces that of the settings.
+    A test of ranks shows the difference in ranks. `correction` replaces the correction in the settings.
     """
     correction = correction or settings.corrects
     if reason := undefined(contrast, settings):
@@ -110,7 +110,7 @@ def of_two(
 
 
 def undefined(contrast: Contrast, settings: Settings) -> str:
-    """Explain why a test has no p-value for a difference that is known; empty if it has one."""
+    """Explain why a test has no p-value for a known difference. The text is empty if it has one."""
     if not math.isnan(contrast.raw_p_value) or math.isnan(contrast.delta) or contrast.pairs < 1:
         return ""
     why = "all differences are the same" if contrast.pairs > 1 else "there is only one query"
@@ -118,7 +118,7 @@ def undefined(contrast: Contrast, settings: Settings) -> str:
 
 
 def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
-    """Recommend the default test if too few queries differ for the chosen test to be reliable; otherwise empty."""
+    """Recommend the default test if too few queries differ for the chosen test to be reliable."""
     few = [f"{name} {each.differ:,}" for name, each in contrasts.items() if is_unreliable(each, settings)]
     if not few:
         return ""
@@ -128,7 +128,7 @@ def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
 
 
 def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -> Iterator[str]:
-    """Warn about contrasts that a test cannot decide: too few queries differ, or too few resamples are drawn."""
+    """Warn about contrasts that a test cannot decide with so few differing queries or resamples."""
     tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value)}
     least = out_of_reach(tested, settings)
     few = {name: p for name, p in least.items() if counts_signs(tested[name], settings)}
@@ -151,7 +151,7 @@ def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -
 
 
 def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
-    """Yield notes on a decision: the largest loss and gain within a slice, unless `told`, and warnings."""
+    """Yield a decision's largest loss and gain within slices, except those already in `told`, and its warnings."""
     rows = list(in_slices(systems))
     for name, standing, text in (*rows[:1], *rows[1:][-1:]):
         if text not in told:
@@ -163,7 +163,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 
 def whole(systems: Systems) -> Iterator[str]:
-    """Warn about trials that differ as a whole when combined with the baseline's, but not in either system alone."""
+    """Warn if a system's trials, combined with the baseline's, differ as a whole, but neither system's do alone."""
     for name in systems.against_baseline if systems.evaluations else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]

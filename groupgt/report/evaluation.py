@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _title(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return the name of a single run, which no column of its table contains; empty if it has none."""
+    """Return the name of a single run, because its table does not show it. The list is empty without a name."""
     return [f"run {each.name}" for each in evaluations if len(evaluations) == 1 and each.run.name]
 
 
@@ -70,7 +70,7 @@ class EvaluationTeller(Teller[Evaluation]):
     main_figure = "depth"
 
     def blocks(self) -> list[Block]:
-        """Return the means overall and by slice, the population, and note on the convention."""
+        """Return the means overall and by slice, the population, and notes on the convention."""
         evaluation = self.result
         means: list[Block] = [*_title([evaluation]), measured.means_grid(evaluation)]
         means += [*measured.slice_tables([evaluation]), *measured.call_tables([evaluation])]
@@ -148,7 +148,7 @@ class EvaluationTeller(Teller[Evaluation]):
         return explanation_dict(self.result, qid, list(self.result.metrics.values()))
 
     def shortfalls(self, least: Mapping[str, float]) -> str:
-        """Return a message for each mean below its required minimum; empty if there are none."""
+        """Return a message for each mean below its required minimum, or an empty text if there are none."""
         from groupgt.report.shortfalls import shortfalls
 
         return shortfalls(self.result, least)
@@ -160,7 +160,7 @@ class EvaluationTeller(Teller[Evaluation]):
         return drawable_of([self.result])
 
     def page(self, corpus: Mapping[str, str]) -> bytes:
-        """Return the HTML page of the run; `corpus` maps ids to texts."""
+        """Return the HTML page of the run. `corpus` maps ids to texts."""
         from groupgt.comparison.systems import Systems
         from groupgt.render.page.page import single_page
         from groupgt.report.data import dataset_of
@@ -210,7 +210,7 @@ class EvaluationsTeller(Teller[Evaluations]):
 
 
 def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Return runs by their mean of the first metric, best first; undefined means come last, ties keep their order."""
+    """Sort runs by their mean of the first metric, best first. Undefined means come last, and ties keep their order."""
     text, metric = next(iter(evaluations[0].metrics.items()))
     sign = -1 if metric.higher_is_better else 1
     means = [sign * each.deciding[text] for each in evaluations]
@@ -221,7 +221,7 @@ def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
 def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sentence]:
     """Name the runs that are best on most metrics, then the best ones on other metrics, without a significance test.
 
-    `lead` precedes them.
+    `lead` is the beginning of the sentence.
     """
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """Export per-query values as OpenTelemetry events, to show them next to the traces of the queries.
 
-An event is named `gen_ai.evaluation.result`, with the trace of the query and the first span there, or null if results
-were not read from traces. Queries without a value have no event, and each trial has events of its own. Attributes:
+An event is named `gen_ai.evaluation.result`. It refers to the query's trace and its first span, or to null if results
+were not read from traces. Queries without a value have no event, and each trial has its own events. Attributes:
 
 - `gen_ai.evaluation.name`, `gen_ai.evaluation.score.value`: the metric as requested, and its value.
 - `gen_ai.evaluation.score.label`, `gen_ai.evaluation.explanation`: `complete` if each group is covered within the
@@ -53,7 +53,7 @@ def _events(evaluation: Evaluation, metrics: Mapping[str, Metric]) -> list[list[
 
 
 def _told(failures: Failures) -> list[dict[str, str]]:
-    """Return the label and the explanation of each query of one run; empty for queries that need nothing."""
+    """Return the label and the explanation of each query of one run. They are empty for queries without groups."""
     missing: dict[str, list[str]] = {}
     for each in failures.groups(np.flatnonzero(failures.covered[:, 0] == 0)):
         missing.setdefault(each.qid, []).append(first_of(each.alternatives, NAMED, " or ") or "no alternatives")
@@ -68,5 +68,5 @@ def _told(failures: Failures) -> list[dict[str, str]]:
 
 
 def _hex(text: str | None) -> str | None:
-    """Return an id as hexadecimal digits, as backends show it; protobuf writes it in base 64, and SDKs after `0x`."""
+    """Return an id as hexadecimal digits, as backends show it. Protobuf uses base64, and SDKs add `0x`."""
     return b64decode(text).hex() if text and text.endswith("=") else text and text.removeprefix("0x")

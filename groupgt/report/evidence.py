@@ -25,7 +25,7 @@ CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini–Ho
 
 
 class Tested(NamedTuple):
-    """A contrast, and the comparisons for which a method corrects its interval and p-value."""
+    """A contrast with its settings, and the number of comparisons for which its p-value is corrected."""
 
     contrast: Contrast
     settings: Settings
@@ -65,12 +65,12 @@ class Case:
 
     @cached_property
     def subject(self) -> str | None:
-        """The one system, other than the baseline, that all gates are about; None if there are several, or no gates."""
+        """The only system, apart from the baseline, that all gates apply to. None if there are several, or no gates."""
         return subject_of(self.gates, self.systems.baseline if self.systems.is_baseline_named else None)
 
     @cached_property
     def family(self) -> dict[str, Contrast]:
-        """The contrasts of all systems with the baseline on the primary metric; empty without a baseline."""
+        """The contrasts of all systems with the baseline on the primary metric. Empty without a baseline."""
         is_compared = len(self.systems.names) > 1 and self.systems.is_baseline_named and self.systems.baseline
         return self.systems.against_baseline if is_compared else {}
 
@@ -87,7 +87,7 @@ class Case:
         return Tested(contrast, settings, comparisons(self.family.values()), settings.corrects)
 
     def passed_words(self, *, is_start: bool = False) -> str:
-        """Return how many gates passed, such as `all 4 gates passed`; empty if no gate had a value."""
+        """Return how many gates passed, such as `all 4 gates passed`. The text is empty if no gate had a value."""
         checked = [gate for gate in self.gates if not gate.skipped]
         if not checked:
             return ""
@@ -98,7 +98,7 @@ class Case:
 
 
 def evidence(tested: Tested, lead: str = "") -> list[str]:
-    """Return a difference, its CI, its p-value and the number of queries behind it; `lead` names the system."""
+    """Return a difference, its CI, its p-value and the number of queries behind it. `lead` names the system."""
     contrast, queries = tested.contrast, counted(tested.contrast.pairs, "query")
     delta = f"{lead}{signed(contrast.delta, DIGITS)}"
     if math.isnan(contrast.raw_p_value):
@@ -139,7 +139,7 @@ def mean_evidence(systems: Systems, name: str) -> list[str]:
 
 
 def ends_of_mean(systems: Systems, name: str) -> str:
-    """Return the CI of a mean; empty without one."""
+    """Return the CI of a mean, or nothing if it has none."""
     low, high = systems.ends(name)
     if low is None:
         return ""

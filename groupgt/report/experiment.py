@@ -1,4 +1,4 @@
-"""Report an `Outcome`: text (sentences, then gates, tables and times), data, figures, the page, and a summary."""
+"""Report an `Outcome` as text (sentences, gates, tables and times), data, figures, a page and a summary."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OutcomeTeller(Teller[Outcome]):
 
     @property
     def main_figure(self) -> str:
-        """The name of the forest plot if there is only one data set; otherwise empty."""
+        """The name of the forest plot if there is only one data set, otherwise empty."""
         return "means" if sum(map(bool, self.result.evaluations.values())) == 1 else ""
 
     def blocks(self) -> list[Item]:
@@ -66,7 +66,7 @@ class OutcomeTeller(Teller[Outcome]):
         return list(items(self.result))
 
     def metrics(self) -> dict[str, float]:
-        """Return the means of each system as a flat dict; with several data sets, names begin with the data set."""
+        """Return the means of each system as a flat dict. With several data sets, names begin with the data set."""
         several = len(self.result.evaluations) > 1
         means = list[tuple[list[str], dict[str, float]]]()
         for dataset, by_system in self.result.evaluations.items():
@@ -84,7 +84,7 @@ class OutcomeTeller(Teller[Outcome]):
         return results_of(self.result)
 
     def figures(self, dataset: str | None = None) -> Drawable:
-        """Return the figures of the requested data set, or of the only one; raise `ConfigError` if there is none."""
+        """Return the figures of the requested data set, or of the only one. Raise `ConfigError` if there is none."""
         outcome = self.result
         name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
         systems = outcome.systems[name]
@@ -98,7 +98,7 @@ class OutcomeTeller(Teller[Outcome]):
 
 
 def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
-    """Return the full report of an outcome, verdict first; `timed` includes times."""
+    """Return the full report of an outcome, verdict first. `timed` includes times."""
     return map(outcome.experiment.hide.sure, _items(outcome, timed=timed))
 
 
@@ -147,7 +147,7 @@ def summary(outcome: Outcome) -> str:
 
 
 def failure_summary(title: str, why: str) -> str:
-    """Summarize a run that ended in an error; the error is shown as literal text, not as Markdown."""
+    """Summarize a run that ended in an error. Show the error as literal text, not as Markdown."""
     lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
     return f"## {markdown(printable(title))}\n\nThe run failed before any gate was evaluated:\n\n{lines}"
 
@@ -176,7 +176,7 @@ def headline(outcome: Outcome, dataset: str) -> str:
 
 
 def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) -> list[data.Sentence]:
-    """Return the details of the decision on a data set, warnings last; `timed` adds details that vary by run."""
+    """Return the details of the decision on a data set, warnings last. `timed` adds details that vary by run."""
     found = [*previous.sentences(outcome, dataset)]
     if outcome.evaluations[dataset]:
         found += differences.notes(outcome.systems[dataset], decision.note)
@@ -259,7 +259,7 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
 
 
 def chosen(names: Sequence[str], dataset: str | None) -> str:
-    """Return the requested data set, or the only one; raise `ConfigError` if there is no such data set."""
+    """Return the requested data set, or the only one. Raise `ConfigError` if there is no such data set."""
     if dataset in names or (dataset is None and len(names) == 1):
         return names[0] if dataset is None else dataset
     what = "none named" if dataset is None else f"{dataset!r}{near_names(dataset, names)}"
@@ -267,7 +267,7 @@ def chosen(names: Sequence[str], dataset: str | None) -> str:
 
 
 def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None) -> Drawable:
-    """Wrap finished figures as functions; the first sweep is also available as just `sweep`."""
+    """Wrap finished figures as functions. The first sweep is also available as just `sweep`."""
     drawings: Drawable = {name: lambda figure=figure: figure for name, figure in swept.items()}  # type: ignore[misc]
     if swept:
         drawings["sweep"] = next(iter(drawings.values()))

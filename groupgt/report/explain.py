@@ -93,7 +93,7 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
 
 
 def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
-    """Select some groups if there are many, preferring covered ones and keeping their order."""
+    """Select a few groups if there are many. Prefer covered ones, and keep their order."""
     if len(groups) <= GROUPS:
         return groups
     hits = evaluation.labelled.hits
@@ -102,7 +102,7 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
 
 
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """Build a table of the first results and any further hits, with one column per group, or one for many groups."""
+    """Build a table of the first results and any further hits. If there are many groups, they share one column."""
     truth, hits = evaluation.truth, evaluation.labelled.hits
     length = int(hits.length[query])
     if not length:

@@ -135,7 +135,7 @@ def change(result: GateResult) -> str:
 
 
 def why(result: GateResult) -> str:
-    """Explain why a gate has no value; empty if it has one."""
+    """Explain why a gate has no value. The text is empty if it has one."""
     text = "" if result.problem is None else PROBLEMS[result.problem].format(result.detail)
     return text.partition("\n")[0].removeprefix("is ").removeprefix("has ")
 
@@ -186,7 +186,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
 
 
 def _few(drop: Drop) -> str:
-    """Explains that too few queries differ for the test that decides a gate; empty if enough do."""
+    """Explain that too few queries differ for the test that decides a gate. The text is empty if enough do."""
     if drop.needed is None:
         return ""
     count = f"only {counted(drop.against.differ, 'query differs', 'queries differ')}"
@@ -261,7 +261,7 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
 
 
 def kind(result: GateResult) -> str:
-    """Return the outcome of a gate: failed, allowed (a drop beyond the limit, not significant), passed or skipped."""
+    """Return the outcome of a gate: failed, allowed (a non-significant drop beyond the limit), passed or skipped."""
     if not result.passed or result.skipped:
         return "skipped" if result.passed else "failed"
     is_beyond = result.drop is not None and result.asks.max_drop is not None and result.drop.is_beyond
@@ -269,7 +269,7 @@ def kind(result: GateResult) -> str:
 
 
 def subject_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
-    """Return the only system, other than the baseline, that gates apply to; None if there are several, or none."""
+    """Return the only system, other than the baseline, that gates apply to, or None if there is not exactly one."""
     systems = {gate.system for gate in gates if gate.system != baseline and gate.problem != "left out"}
     return systems.pop() if len(systems) == 1 else None
 
@@ -298,7 +298,7 @@ def rest(result: GateResult, subject: str | None, baseline: str | None) -> str:
 
 
 def remark(result: GateResult) -> str:
-    """Return why a gate has no value, or why a drop beyond its limit is allowed; empty for others."""
+    """Return why a gate has no value, or why a drop beyond its limit is allowed. Others have no remark."""
     if result.problem is not None:
         return why(result)
     if kind(result) == "allowed" and result.drop is not None:
@@ -309,7 +309,7 @@ def remark(result: GateResult) -> str:
 
 
 def shares(result: GateResult) -> tuple[float, float] | None:
-    """Return the shares of a bar that the value and the limit fill; None without a value."""
+    """Return the shares of a bar that the value and the limit fill, or None without a value."""
     if result.value is None:
         return None
     asks = result.asks
@@ -367,7 +367,7 @@ def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]
 
 
 def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
-    """Return the address parameters that list the queries of a gate on the page, worst first; None if impossible."""
+    """Return the address parameters that list a gate's queries on the page, worst first, or None if impossible."""
     evaluation = outcome.evaluations.get(gate.dataset, {}).get(gate.system)
     if evaluation is None or gate.value is None or gate.timed or not set(gate.asks.slice) <= set(evaluation.slicer.by):
         return None
@@ -402,7 +402,7 @@ def _page_row(gate: GateResult, words: str, shown: dict[str, str] | None) -> dat
 
 
 def junit_report(outcome: Outcome) -> str:
-    """Format gates as JUnit XML; each case is named after its data set, system and bound, not its number."""
+    """Format gates as JUnit XML. Each case is named after its data set, system and bound, not its number."""
     cases: list[tuple[str, str, CaseKind, str]] = []
     used: Counter[tuple[str, str]] = Counter()
     for gate in outcome.gates:

@@ -61,7 +61,7 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
 
 
 def page_rows(systems: Systems) -> list[list[str]]:
-    """Return the best system for each metric, its mean, that of the best system per query, their difference, and n."""
+    """Return, for each metric, the best system, its mean, the oracle's mean, the difference of the two, and n."""
     return _rows(systems, systems.headroom)
 
 

@@ -90,7 +90,7 @@ def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
 
 
 def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
-    """Return one row per run and metric, and one column per convention; other metrics repeat in every column."""
+    """Return one row per run and metric, and one column per convention. Other metrics repeat in every column."""
     several = len(evaluations) > 1
     rows: list[list[Any]] = []
     for evaluation in evaluations:
@@ -111,7 +111,7 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 
 
 def call_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
-    """Yield a table for each run with calls: what its searches covered, one row per call."""
+    """Yield a table for each run with calls. It shows what the searches covered, with one row per call."""
     of_runs = [(evaluation.name, call) for evaluation in evaluations for call in calls_of_run(evaluation)[:SHOWN_CALLS]]
     if not of_runs:
         return
@@ -181,7 +181,7 @@ def notes_below(evaluations: Sequence[Evaluation], conventions: Sequence[str], l
 def below_means(
     evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None
 ) -> Iterator[Item]:
-    """Yield the same notes below a decision: the population is a detail, what limits the means is not."""
+    """Yield the same notes below a decision. The population is a detail, but limits of the means are not."""
     yield Detail("\n".join(_population_notes(evaluations, conventions, primary)))
     if notes := list(_notes(evaluations)):
         yield "\n".join(notes)
@@ -254,7 +254,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 
 
 def lead_of(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
-    """Return the population as the start of a sentence if every run was evaluated on all queries; otherwise empty."""
+    """Return the population as the start of a sentence. It is empty if a run was not evaluated on all queries."""
     counts = {_counts(each, is_named=len(conventions) < 2, in_columns=True) for each in evaluations}
     total = counted(evaluations[0].counts["queries"], "query")
     population_, *more = next(iter(counts))
@@ -272,7 +272,7 @@ def footer(evaluation: Evaluation) -> list[str]:
 def _counts(evaluation: Evaluation, *, is_named: bool = True, in_columns: bool = False) -> tuple[str, ...]:
     """Return the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line.
 
-    Metrics that are columns have no number of queries beside their mean, so those with another number are listed.
+    Tables with a column per metric show no number of queries, so list metrics with a different number.
     """
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query")
@@ -382,7 +382,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
-    """Yield a table of corrected means with a note; nothing without an audit."""
+    """Yield a table of corrected means with a note, or nothing without an audit."""
     first = evaluations[0]
     if first.audit is None:
         return
@@ -398,7 +398,7 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
 
 
 def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
-    """Explain what numbers from an audit or several annotators reflect; nothing without either."""
+    """Explain what numbers from an audit or several annotators reflect. Without either, yield nothing."""
     if evaluation.annotators:
         count = 1 + len(evaluation.annotators)
         shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
@@ -435,7 +435,7 @@ def forest(systems: Systems) -> Figure:
 
 
 def about(systems: Systems, label: str = "", note: str = "", level: str = "") -> About:
-    """Return the notes shown in every figure of these systems; `label` defaults to that of the primary metric.
+    """Return the notes shown in every figure of these systems. `label` defaults to that of the primary metric.
 
     `level` names the intervals (default: those of means).
     """

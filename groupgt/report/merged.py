@@ -53,7 +53,7 @@ def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
 def merged_figures(
     folders: Sequence[ResultFolder], table: Comparison, dataset: str, metric: str | None = None
 ) -> Drawable:
-    """Return figures for a data set in merged folders by name; sweeps and latency require a single folder."""
+    """Return figures for a data set in merged folders by name. Sweeps and latency require a single folder."""
     systems = table.by(metric or folders[0].primary)
     figures = drawable(systems, table)
     if len(folders) > 1:

@@ -184,7 +184,7 @@ class MissesTeller(Teller[Misses]):
         yield sentence_of("best", *parts)
 
     def to_dict(self) -> Any:
-        """Return the fields to export; harmful results only where the ground truth names some."""
+        """Return the fields to export. Include harmful results only if the ground truth names harmful passages."""
         misses = self.result
         if not self._is_of_one:
             return misses.failures.to_dict(misses.worst)
@@ -269,7 +269,7 @@ def _alternatives(group: PlacedGroup, texts: Mapping[str, str], most: int | None
 def place_of(group: PlacedGroup, results: int, k: int, *, brief: bool = False) -> str:
     """Describe where the only run covers a group, and in how many trials, if there are several.
 
-    If `brief`, it is one of a list of groups that are not covered.
+    If `brief`, the group is listed among groups that are not covered.
     """
     (place,) = group.places.values()
     if not group.alternatives:
@@ -287,7 +287,7 @@ def place_of(group: PlacedGroup, results: int, k: int, *, brief: bool = False) -
 
 
 def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
-    """Add the text of each query to its first row; groups of a single document are named after that document."""
+    """Add the text of each query to its first row. Name groups of a single document after that document."""
     headers, rows = grid
     if unit != "group":
         group, last = headers.index("group"), headers.index("alternatives")
@@ -303,7 +303,7 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
 
 
 def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
-    """Explain why no result can cover a group, given the ids that each alternative needs; empty if one can.
+    """Explain why no result can cover a group, given the ids that each alternative needs. It is empty if one can.
 
     >>> _why_never_covered([], []), _why_never_covered([["a"], ["b", "c"]], {"a", "c"})
     ('it has no relevant alternative', 'none of its alternatives is in the corpus')
@@ -317,7 +317,7 @@ def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection
 
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
-    """Yield details of the given queries in order; only the first few have worked examples."""
+    """Yield details of the given queries in order. Only the first few have worked examples."""
     question_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
     every_ranking = [_rankings(systems, name, queries) for name in systems.evaluations]
     every_mark = [Marks(each) for each in systems.every]

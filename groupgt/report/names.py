@@ -1,4 +1,4 @@
-"""Display names of systems: `bm25[k1=1.6,b=0.4]` becomes `bm25 k1=1.6 b=0.4`, without options that all share."""
+"""Shortens `bm25[k1=1.6,b=0.4]` to `bm25 k1=1.6 b=0.4`, and omits options that all systems share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BETWEEN = re.compile(r",(?![^\[]*\])")
 
 
 class Names:
-    """The names of systems side by side; an option that all systems of a retriever share is named once, in `shared`.
+    """The names of systems side by side. An option that all systems of a retriever share is only in `shared`.
 
     >>> names = Names(["bm25[k1=0.9,b=0.4]", "bm25[k1=1.2,b=0.4]", "convex[weights=[0.5,0.5]]"])
     >>> names["bm25[k1=0.9,b=0.4]"], names["convex[weights=[0.5,0.5]]"], names.shared
@@ -42,7 +42,7 @@ class Names:
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:
-    """Split a name such as `rrf[k=10]` into the retriever and its options; any other name has none."""
+    """Split a name such as `rrf[k=10]` into the retriever and its options. Other names have no options."""
     match = WITH_OPTIONS.fullmatch(name)
     pairs = [option.partition("=") for option in BETWEEN.split(match[2])] if match else []
     if match is None or not all(key and value for key, _, value in pairs):

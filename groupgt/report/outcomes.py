@@ -172,7 +172,7 @@ def _worst(results: Mapping[str, Outcomes]) -> list[str]:
 
 
 def page_part(results: Mapping[str, Outcomes]) -> data.Outcomes | None:
-    """Return the page data of all systems with answers; None if there are none."""
+    """Return the page data of all systems with answers, or None if there are none."""
     if not results:
         return None
     worst, first = _worst(results), next(iter(results.values()))
@@ -265,7 +265,7 @@ def _sentence(result: Outcomes) -> str:
 
 
 def _difference(result: Outcomes) -> tuple[str, str]:
-    """Describe how much better answers are if retrieval is complete, with the interval; empty without both sides."""
+    """Describe how much better answers are if retrieval is complete, with the CI. It is empty without both sides."""
     share = result.shares.get("difference")
     if share is None:
         return "", ""

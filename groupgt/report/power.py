@@ -34,12 +34,12 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
 
     @property
     def _primary(self) -> list[Power]:
-        """The rows behind the sentences and the curve: power for the primary metric, over all queries."""
+        """The rows that the sentences and the curve use, with power for the primary metric over all queries."""
         return [row for row in self.result.powers if not row.by and row.metric == self.result.systems.primary]
 
     @property
     def main_figure(self) -> str:
-        """The name of the power curve if any system differs from the baseline; otherwise empty."""
+        """The name of the power curve if any system differs from the baseline, otherwise empty."""
         return "power" if any(row.reached is not None for row in self.result.powers) else ""
 
     def blocks(self) -> list[Item]:

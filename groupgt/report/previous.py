@@ -114,7 +114,7 @@ def _notes(against: Against) -> Iterator[str]:
 
 
 def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
-    """Return each system next to its previous version for the page, as text; None without a previous run."""
+    """Return each system next to its previous version for the page, as text, or None without a previous run."""
     against = outcome.against.get(dataset)
     if against is None:
         return None

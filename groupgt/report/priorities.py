@@ -71,7 +71,7 @@ def first_queries(
 
 
 def _best_rank(failures: Failures, query: int) -> float:
-    """Return the deepest of the best ranks of a query's groups; infinite if a group is never retrieved."""
+    """Return the deepest of the best ranks of a query's groups, or infinity if a group is never retrieved."""
     ranks = failures.anywhere[views.part_of(failures.truth.judgments.group_query, query)]
     best = np.where(ranks > 0, ranks, math.inf).min(axis=1, initial=math.inf)
     return float(best.max(initial=0.0))
@@ -80,7 +80,7 @@ def _best_rank(failures: Failures, query: int) -> float:
 def _missing(
     systems: Systems, failures: Failures, query: int, subject: str | None, than: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the groups that the system misses (without one, all systems), with ranks, also that of `than` if given."""
+    """Yield the groups that the system misses (all systems, if None), with their ranks, and those in `than`."""
     count = len(systems.names)
     for group in failures.groups_of(query):
         if subject is not None:

@@ -1,6 +1,6 @@
 """The files of a result folder that present an outcome: tables, report.html, results.json, timings.json and CSV.
 
-`schema` describes results.json; `results.write` adds what was measured, and writes the folder.
+`schema` describes results.json. `results.write` adds the measured data and writes the folder.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def means_grid(outcome: Outcome) -> Grid:
 
 
 def files_of(outcome: Outcome, parent: Path) -> dict[str, Writer]:
-    """Return writers for the files that present an outcome, by name; its result folder will be in `parent`."""
+    """Return writers for the files that present an outcome, by name. Its result folder will be in `parent`."""
     formats = outcome.experiment.config.output.formats
     files: dict[str, Writer] = {}
     for ending, style in (STYLES[kind] for kind in formats if kind in STYLES):

@@ -34,9 +34,9 @@ def run_experiment(
     allow_no_previous: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run an experiment file and write its results; raise `GroupgtError` with all errors.
+    """Run an experiment file and write its results. Raise `GroupgtError` with all errors.
 
-    A failed gate does not raise an error; see `Outcome.gates`.
+    A failed gate does not raise an error. See `Outcome.gates`.
 
     Args:
         path: Experiment file.
@@ -46,12 +46,12 @@ def run_experiment(
         jobs: Number of processes that retrieve in parallel.
         refresh: Ignore the cache and retrieve, judge and build again.
         reuse: Reuse answers that services, models and custom code gave in earlier runs instead of querying again.
-        resume: Continue the newest run that was killed or failed, with the answers that it has; code and services are
-            not examined. Raises `ConfigError` if there is none with the same options, changes, queries and corpora.
+        resume: Continue the newest run that was killed or failed, with the answers that it has. groupgt does not
+            examine code and services. Raises `ConfigError` if none has the same options, changes, queries and corpora.
         allow_code: Allow the file to run custom code.
-        against: Result folder of an earlier run, or a folder with several runs (the newest is used); every system is
+        against: Result folder of an earlier run, or a folder with several runs (the newest is used). Every system is
             compared with its previous version.
-        allow_no_previous: Allow `against` to have no earlier run, as in a first run: nothing is compared, and gates
+        allow_no_previous: Allow `against` to have no earlier run, as in a first run. Nothing is compared, and gates
             against it are skipped.
         progress: Progress callback.
     """

@@ -60,7 +60,7 @@ def every(count: int, one: str) -> str:
 
 
 def enumerated(names: Sequence[str], then: str) -> list[str]:
-    """Return sentence parts that begin with a list of names; long lists are shortened.
+    """Return sentence parts that begin with a list of names. Long lists are shortened.
 
     >>> "".join(enumerated(["a", "b", "c"], " win.")), "".join(enumerated(["a", "b", "c", "d", "e"], " win."))
     ('a, b and c win.', 'a, b, c and 2 more win.')
@@ -82,7 +82,7 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
 
 
 def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """Warn about means that may mislead: queries without results, repeated results, or no evaluated queries."""
+    """Warn about means that may mislead, because of queries without results, repeats, or no evaluated queries."""
     if not evaluations:
         return
     runs_of = grouped(
@@ -119,7 +119,7 @@ def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
 
 
 def _counted_runs(evaluations: Mapping[str, Evaluation], name: str) -> str:
-    """List the runs for which one of the counts is not zero, with these counts; empty if there are none."""
+    """List the runs for which one of the counts is not zero, with these counts. It is empty if there are none."""
     counts = {run: evaluation.counts.get(name, 0) for run, evaluation in evaluations.items()}
     named = [f"{run} {count:,}" for run, count in counts.items() if count]
     return shortlist(named, NAMED, " and {:,} more runs") if named else ""
@@ -131,12 +131,12 @@ def subject(name: str) -> list[str]:
 
 
 def sentence_of(kind: str, *parts: str) -> Sentence:
-    """Return a sentence of a kind; every second part is a name."""
+    """Return a sentence of a kind. Every second part is a name."""
     return {"kind": kind, "parts": list(parts)}
 
 
 def typeset(sentences: Iterable[Sentence]) -> list[Sentence]:
-    """Return sentences with real minus signs, names apart."""
+    """Return sentences with real minus signs, but leave names unchanged."""
     apart = ((each["kind"], enumerate(each["parts"])) for each in sentences)
     return [sentence_of(kind, *(part if place % 2 else minus(part) for place, part in parts)) for kind, parts in apart]
 

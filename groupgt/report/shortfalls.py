@@ -23,7 +23,7 @@ LONGEST_QUERY = 60
 
 
 def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
-    """Return a message for each mean below its required minimum; empty if there are none."""
+    """Return a message for each mean below its required minimum, or an empty text if there are none."""
     parts = []
     for text, number in _checked(evaluation, least).items():
         mean = evaluation.deciding[text]
@@ -35,7 +35,7 @@ def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
 
 
 def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, float]:
-    """Return the required minimums by metric text; raise an error if any is invalid."""
+    """Return the required minimums by metric text. Raise an error if any is invalid."""
     if not isinstance(least, Mapping):
         raise ConfigError(f"expected {{metric: number}}, such as {{'recall@10': 0.9}}, found {display(least)}")
     metrics, numbers = Faults(), Faults()

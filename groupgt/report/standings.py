@@ -35,7 +35,7 @@ AXIS_CHARS = 22
 
 @dataclass(frozen=True)
 class Standing:
-    """One row. `contrast` is None for the baseline or without one, and `complete` is None if only values are available.
+    """One row. `contrast` is None for the baseline or if there is none, and `complete` is None if only values exist.
 
     `queries` is the number of queries that can be complete for this system.
     """
@@ -55,17 +55,17 @@ class Standing:
 
     @property
     def completed(self) -> str:
-        """The number of complete queries and of all queries, such as `69/82`; empty if unknown."""
+        """The number of complete queries and of all queries, such as `69/82`. The text is empty if unknown."""
         return "" if self.complete is None else f"{count_text(self.complete)}/{self.queries:,}"
 
     @property
     def changed(self) -> list[str]:
-        """The numbers of queries complete only for the baseline and only for the system; empty without a contrast."""
+        """The numbers of queries complete only for the baseline and only for the system. Empty without a contrast."""
         return ["", ""] if self.contrast is None else counts_text([self.lost_count, self.gained_count])
 
     @property
     def mark(self) -> str:
-        """The sign of a significant difference; empty for any other."""
+        """The sign of a significant difference. It is empty for others."""
         return MARKS.get(self.kind, "")
 
     @property
@@ -110,7 +110,7 @@ def _limits(systems: Systems, gates: Sequence[GateResult]) -> Iterator[tuple[str
 
 
 def lost_and_gained_note(systems: Systems, rows: Sequence[Standing]) -> str:
-    """Explain the column `Lost / gained`; empty if nothing is counted or compared."""
+    """Explain the `Lost / gained` column. The text is empty if nothing is counted or compared."""
     failures = systems.failures
     if failures is None or not is_compared(rows):
         return ""
@@ -225,7 +225,7 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
 
 
 def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axis | None:
-    """Return one axis for the changes on several data sets; None if some have no changes."""
+    """Return one axis for the changes on several data sets, or None if some have no changes."""
     every = [(systems, standings(systems, gates)) for systems, gates in compared]
     if not all(is_compared(rows) for _, rows in every):
         return None
@@ -235,7 +235,7 @@ def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axi
 def page_table(
     systems: Systems, gates: Sequence[GateResult] = (), about: Mapping[str, str] | None = None, axis: Axis | None = None
 ) -> data.Standings:
-    """Return the table for the page, whose scripts place what they are given.
+    """Return the table for the page. The page's scripts only position its contents.
 
     `about` describes each system, and `axis` is that of several data sets.
     """
@@ -342,7 +342,7 @@ def _label(name: str, row: Standing) -> str:
 
 
 def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str, str]]:
-    """Yield terms and their texts, which an opened row shows."""
+    """Yield the terms and texts that an expanded row shows."""
     contrast = row.contrast
     if contrast is not None:
         ends = contrast.delta_interval

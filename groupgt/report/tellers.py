@@ -1,4 +1,4 @@
-"""Map each result type to the class that reports it; this is the only link from measurements to reports."""
+"""Map each result type to the class that reports it. Only this module links measurements to reports."""
 
 from __future__ import annotations
 

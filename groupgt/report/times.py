@@ -58,7 +58,7 @@ def cost_text(value: float | None) -> str:
 
 
 def columns(outcome: Outcome) -> dict[str, str]:
-    """Return the columns of the page's table that any system has; costs are left out where no system has one."""
+    """Return the columns of the page's table that any system has. Leave out costs if no system has any."""
     has_costs = any(timing.costs for timing in outcome.timings)
     return {head: name for head, name in COLUMNS.items() if has_costs or name not in COSTS}
 
@@ -74,7 +74,7 @@ def _timings(outcome: Outcome, dataset: str) -> dict[str, Timing]:
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
-    """Draw the latency of systems against their quality; None if fewer than two systems were timed."""
+    """Draw the latency of systems against their quality. Return None if fewer than two systems were timed."""
     kind, medians = latencies
     rows: list[dict[str, Any]] = []
     for name, each in medians.items():
@@ -92,7 +92,7 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:
-    """Return whether one system dominates another; latencies with overlapping CIs count as equal."""
+    """Return whether one system dominates another. Latencies with overlapping CIs count as equal."""
     gain = other["value"] - row["value"] if higher else row["value"] - other["value"]
     is_faster, is_slower = other["slow"] < row["fast"], row["slow"] < other["fast"]
     return bool(gain >= 0 and not is_slower and (gain > 0 or is_faster))
@@ -128,7 +128,7 @@ def machine_text(timings: Sequence[Timing]) -> str:
 
 
 def from_cache(outcome: Outcome) -> str:
-    """List reused results in one line, with the time of the earlier run; empty if everything is new."""
+    """List reused results in one line, with the time of the earlier run. It is empty if everything is new."""
     kept = outcome.kept
     retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
@@ -137,7 +137,7 @@ def from_cache(outcome: Outcome) -> str:
 
 
 def reused(outcome: Outcome, dataset: str | None = None) -> str:
-    """List reused answers and verdicts from code and services, for all data sets or one; may be empty."""
+    """List reused answers and verdicts from code and services, for all data sets or one. The list may be empty."""
     kept, parts = outcome.kept, []
     for each in kept.answers:
         if dataset not in (None, each.dataset):
@@ -166,7 +166,7 @@ def _utc(at: str) -> str:
 
 
 def ways_to_keep(outcome: Outcome) -> str:
-    """Explain in one line how to cache slow systems; empty if there are none."""
+    """Explain in one line how to cache slow systems. The text is empty if there are none."""
     slow = {name: seconds for name, seconds in outcome.kept.seconds.items() if seconds > LONG}
     if not slow:
         return ""

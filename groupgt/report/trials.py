@@ -1,4 +1,4 @@
-"""Report how much of the means of systems with trials is chance, and plot the values of the noisiest queries."""
+"""Report how much the means of systems vary by chance over trials, and plot the noisiest queries."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SHOWN = 30
 
 
 def noises(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, Noise]:
-    """Return the noise of every metric that has some, by its text."""
+    """Return the noise of every metric that has noise, by the metric's text."""
     each = {text: noise_of(evaluation, text, confidence) for text in evaluation.values_per_query}
     return {text: noise for text, noise in each.items() if noise is not None}
 
 
 def noise_dicts(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, dict[str, Any]]:
-    """Return the noise of every metric as plain Python; `mean` is the mean that decides."""
+    """Return the noise of every metric as plain Python. `mean` is the mean that decides."""
     plain = {text: jsonable(noise) for text, noise in noises(evaluation, confidence).items()}
     if evaluation.audit is not None or evaluation.annotators:
         for text, noise in plain.items():

@@ -26,7 +26,7 @@ LEVEL = 6
 
 
 def block(value: Any) -> bytes:
-    """Encode a value as a block; undefined numbers become null."""
+    """Encode a value as a block. Undefined numbers become null."""
     try:
         return deflated(json.dumps(value, separators=(",", ":"), allow_nan=False))
     except ValueError:
@@ -64,7 +64,7 @@ def score_texts(scores: Sequence[float]) -> list[str]:
 
 @dataclass
 class Chunk:
-    """Blocks for some queries: details, texts of important passages (alternatives and hits), and all other texts."""
+    """Blocks for a few queries: details, the text of important passages (alternatives and hits), and all other text."""
 
     places: list[int]
     details: bytes

@@ -1,9 +1,9 @@
-"""Define the data model of the report page: plain tables that callers fill in and `page.write` turns into one file.
+"""Define the data model of the report page. Callers fill in plain tables, and `page.write` turns them into one file.
 
 The types that check the scripts are derived from these classes.
 
-Systems and metrics are identified by their index in `Dataset.systems` and `Dataset.metrics`; groups by their index
-within a query, from 0. None means undefined.
+Systems and metrics are identified by their index in `Dataset.systems` and `Dataset.metrics`. Groups are identified
+by their index within a query, from 0. None means undefined.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 
 class Sentence(TypedDict):
-    """A sentence whose `parts` alternate between plain text and names, starting with text; `kind` selects its icon.
+    """A sentence whose `parts` alternate between plain text and names, starting with text. `kind` selects its icon.
 
     Kinds: best, gain, loss, same, gate, failed, doubt, note.
     """
@@ -23,7 +23,7 @@ class Sentence(TypedDict):
 
 
 class Contrasts(TypedDict):
-    """All differences between two systems; `names` and `heads` are the contrast fields that every row contains as text.
+    """All differences between two systems. `names` and `heads` are the contrast fields that every row contains as text.
 
     A row is a system, the other one, a metric, a slice (-1 for all queries), the difference, its CI, the numbers of
     queries that are better, the same and worse, the texts, the decision of the test, whether the slice contradicts the
@@ -36,7 +36,7 @@ class Contrasts(TypedDict):
 
 
 class Drawing(TypedDict):
-    """A figure as a Vega-Lite template; rows are included unless they depend on user choices on the page.
+    """A figure as a Vega-Lite template. Rows are included unless they depend on the user's choices on the page.
 
     `still` is an SVG picture shown until the figure is drawn.
     """
@@ -48,11 +48,11 @@ class Drawing(TypedDict):
 
 
 class Values(TypedDict):
-    """The values of one metric: distinct `numbers`, and for each of them its text, its level and its step.
+    """The values of one metric. Each of its distinct `numbers` has a text, a level and a step.
 
-    Of two levels, the larger is better; values with the same level count as equal. Steps are those of heat maps, from 0
+    Of two levels, the larger is better. Values with the same level count as equal. Steps are those of heat maps, from 0
     to 5 (None if the metric is unbounded). `cells[system][question]` is the index of a value among the numbers (-1:
-    undefined). `spreads` are the ranges of the values of each query, with texts; empty for a single system.
+    undefined). `spreads` are the ranges of each query's values, with their text, or empty for a single system.
     """
 
     numbers: list[float]
@@ -67,7 +67,7 @@ class Values(TypedDict):
 class Queries(TypedDict):
     """Parallel lists with one entry per query: id, text, number of groups, slices, and whether systems complete it.
 
-    `complete[question][system]` is the share of trials that cover all groups, 0 where the query does not count.
+    `complete[question][system]` is the share of trials that cover all groups, or 0 if the query does not count.
     `slices[by]` contains the value for each query. `out` explains, for some queries by position, why they do not count.
     """
 
@@ -104,7 +104,7 @@ class Detail(NamedTuple):
 
 
 class Metric(TypedDict):
-    """A metric: its name, label and description; `order` is the sort order that puts the best values first.
+    """A metric with its name, label and description. `order` is the sort order that puts the best values first.
 
     `best` are all systems with the best mean.
     """
@@ -147,7 +147,7 @@ class Gate(TypedDict):
 
     `order` sorts the list by `kind`, failures first. `measure` and `rest` describe the measure; `note` says why it has
     no value, or why it is allowed. `shares` are the percentages of a bar that the value and the limit take (None
-    without a value); if `over`, the part beyond the limit is drawn separately. `shown` contains the address parameters
+    without a value). If `over`, the part beyond the limit is drawn separately. `shown` contains the address parameters
     that list the queries of the gate, worst first.
     """
 
@@ -168,7 +168,7 @@ class Gate(TypedDict):
 
 
 class Former(TypedDict):
-    """A system and its version in the previous run, as text; only the first of many queries are named."""
+    """A system and its version in the previous run, as text. Only the first of many queries are named."""
 
     name: str
     rows: list[list[str]]
@@ -180,7 +180,7 @@ class Former(TypedDict):
 
 
 class Previous(TypedDict):
-    """The previous run; `heads` are the column headings of the rows of its systems."""
+    """The previous run. `heads` are the column headings for its systems."""
 
     run: str
     heads: list[str]
@@ -189,7 +189,7 @@ class Previous(TypedDict):
 
 
 class OutcomeCell(TypedDict):
-    """The queries of a cell: their number and outcome, where to look, the first queries, and the number of others."""
+    """The queries in a cell: their number and outcome, where to look, the first queries, and the number of others."""
 
     count: str
     label: str
@@ -220,7 +220,7 @@ class OutcomesOfSystem(TypedDict):
 class Outcomes(TypedDict):
     """The answers of all systems that have them, together with their results.
 
-    `first` contains queries that are incomplete and wrong in all systems, with text and groups covered; `more` contains
+    `first` contains queries that are incomplete and wrong in all systems, with text and groups covered. `more` contains
     the others.
     """
 
@@ -233,7 +233,7 @@ class Outcomes(TypedDict):
 
 
 class Decided(TypedDict):
-    """The decision: the word on its badge, a sentence with names at odd positions, the evidence, and a note.
+    """The decision, with the word on its badge, a sentence with names at odd positions, the evidence, and a note.
 
     `system` is the system that the decision is about, or empty.
     """
@@ -249,7 +249,7 @@ class StandingRow(TypedDict):
     """A system in the table of systems: its `base` name and options, and how it compares with the baseline (`kind`).
 
     `cells`, `marks` and `sort` contain a text, a sign and a value by column. `bar` is a position on the axis, followed
-    by the ends of the interval if there is one; `limit` is the position of a gate's limit, and whether the gate failed.
+    by the ends of the interval if there is one. `limit` is the position of a gate's limit, and whether the gate failed.
     `label` describes the bar in words, and `details` contains terms with their texts.
     """
 
@@ -373,7 +373,7 @@ class Times(TypedDict):
 
 
 class Page(TypedDict):
-    """The complete page; with several data sets, `across` compares them, and `overall` is the decision over all."""
+    """The complete page. With several data sets, `across` compares them, and `overall` is the decision over all."""
 
     title: str
     datasets: list[Dataset]
@@ -392,7 +392,7 @@ class Ranks(TypedDict):
 
 
 class Overview(TypedDict):
-    """The data of all views, apart from queries and details; `left_out` lists what did not fit."""
+    """The data of all views, apart from queries and details. `left_out` lists everything that did not fit."""
 
     title: str
     facts: list[tuple[str, str]]

@@ -1,7 +1,7 @@
 """Write the report as a single HTML file that opens from disk, loads nothing else, and runs only its own scripts.
 
-All user text is escaped or stored in blocks of compressed JSON; scripts are allowed only by SHA-256 hash. The
-scripts only place, sort, filter and draw: the page contains every text in its final form, next to its exact number.
+All user text is escaped or stored in blocks of compressed JSON. Scripts are allowed only by SHA-256 hash. They
+only place, sort, filter and draw. The page contains every text in its final form, next to its exact number.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u202
 
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
-    """Return the complete file; details beyond `max_size` are omitted, and the page says how many."""
+    """Return the complete file. Details beyond `max_size` are omitted, and the page says how many."""
     every = [chunks_of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
     fixed_parts = [_opening(page["title"]), _main(page), *tables.values(), *_libraries().values(), _scripts()]
@@ -66,14 +66,14 @@ def single_page(dataset: Dataset) -> bytes:
 
 
 def untimed_page(title: str, datasets: list[Dataset]) -> Page:
-    """Return the data of a page without an experiment: its only time is when the page was generated."""
+    """Return the data of a page without an experiment. Its only time is when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
     return Page(title=title, datasets=datasets, facts=[], across=[], overall=None, gates_title="", times=times)
 
 
 def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
-    """Build a small page with one figure: its description, its data as an HTML table, and its template."""
+    """Build a small page with one figure, its description, its data as an HTML table, and its template."""
     body = (
         f'<main id="main" class="single"><div id="figure" aria-hidden="true"></div><p>{html.escape(text)}</p>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="data">{table}</div></main>\n'
@@ -173,7 +173,7 @@ def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:
 
 
 def _main(page: Page) -> bytes:
-    """Return the content visible without scripts: the decision and the means for the primary metric."""
+    """Return the content that is visible without scripts (the decision and the means of the primary metric)."""
     parts = [f"<h1>{_name(page['title'])}</h1>"]
     for dataset in page["datasets"]:
         if len(page["datasets"]) > 1:

@@ -24,7 +24,7 @@ APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 @dataclass(frozen=True)
 class Library:
-    """A vendored library: its package, its version, and the SHA-256 of its minified file."""
+    """A vendored library, with its package, its version, and the SHA-256 of its minified file."""
 
     package: str
     version: str
@@ -56,7 +56,7 @@ def licenses() -> str:
 
 
 def main() -> None:
-    """Download the libraries and their licenses; requires npm and network access."""
+    """Download the libraries and their licenses. Requires npm and network access."""
     npm = shutil.which("npm")
     if npm is None:
         sys.exit("npm is needed")
