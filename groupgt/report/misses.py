@@ -296,8 +296,10 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
         headers, *rows = [[*row[:group], *row[group + 1 :]] for row in (headers, *rows)]
     if any(texts.values()):
         before = [None, *(row[0] for row in rows)]
-        shown = {qid: snippet(text or "", QUERY_CHARS) for qid, text in texts.items()}
-        rows = [[row[0], "" if row[0] == above else shown[row[0]], *row[1:]] for row, above in zip(rows, before)]
+        shown = [
+            "" if row[0] == above else snippet(texts.get(row[0]) or "", QUERY_CHARS) for row, above in zip(rows, before)
+        ]
+        rows = [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
         headers = [headers[0], "text", *headers[1:]]
     return headers, rows
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -92,3 +96,15 @@ def test_ids_keep_their_ends_in_a_terminal(width: int, snapshot: Snapshot) -> No
 def test_a_terminal_without_utf_8_gets_a_letter() -> None:
     found = groupgt.misses({"q1": [["a"]]}, {"q1": ["x"]}).blocks()
     assert "    x group 1  not in 1  a" in document(found, screen=Screen(80, is_ascii=True))
+
+
+def test_a_harmful_result_of_a_complete_query_is_listed(tmp_path: Path) -> None:
+    """Its query is not among the worst, whose texts are listed."""
+    truth = tmp_path / "truth.jsonl"
+    rows: list[dict[str, Any]] = [
+        {"qid": "q1", "query": "one", "retrieval_gt": [["a"]], "harmful_ids": ["h"]},
+        {"qid": "q2", "query": "two", "retrieval_gt": [["b"]]},
+    ]
+    truth.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    misses = groupgt.misses(truth, {"q1": ["a", "h"], "q2": ["x"]})
+    assert "harmful at rank 2" in misses.text("github")
