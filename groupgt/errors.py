@@ -188,11 +188,11 @@ class Faults:
         self.total += error.total - len(error.faults)
 
     @contextmanager
-    def merging(self) -> Iterator[None]:
-        """Add the faults of any error raised in the block, then continue after the block."""
+    def merging(self, kind: type[GroupgtError] = GroupgtError) -> Iterator[None]:
+        """Add the faults of an error of this kind raised in the block, then continue after the block."""
         try:
             yield
-        except GroupgtError as error:
+        except kind as error:
             self.merge(error)
 
     @property

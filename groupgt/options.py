@@ -386,7 +386,9 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
         default = factory() if factory is not MISSING else getattr(made or note_in(notes, Default), "default", MISSING)
         written_as = "" if made is None else made.metadata.get("written", "")
         needed, value = default is MISSING, None if default is MISSING else default
-        options[name.rstrip("_")] = Option(name, hints[name], value, needed, written_as, documented(hints[name]), notes)
+        options[name.rstrip("_")] = Option(
+            name, hints[name], value, needed, written=written_as, description=documented(hints[name]), notes=notes
+        )
     return options
 
 

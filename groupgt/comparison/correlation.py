@@ -71,8 +71,9 @@ class Correlation(Result):
     """Rank correlation of systems between two sides.
 
     `tau` is Kendall's tau-b. `tau_ap` takes the first side as the reference, `tau_ap_reversed` the second. `ranges`
-    contains the central 95% of each coefficient over resampled queries, which is not a confidence interval. `swaps`
-    lists the pairs of systems in opposite orders. `means` has one array per side, in the order of `systems`.
+    contains the 2.5% and 97.5% quantiles of each coefficient over resampled queries, which are not a confidence
+    interval. `swaps` lists the pairs of systems in opposite orders. `means` has one array per side, in the order of
+    `systems`.
     """
 
     sides: tuple[Side, Side]
@@ -219,7 +220,7 @@ def _tested(side: Side, names: Sequence[str], settings: Settings) -> dict[tuple[
 def _ranges(
     sides: tuple[Side, Side], names: Sequence[str], signs: Sequence[int], settings: Settings, *, is_paired: bool
 ) -> dict[str, tuple[float, float]]:
-    """Return the central 95% of each coefficient over resampled queries."""
+    """Return the 2.5% and 97.5% quantiles of each coefficient over resampled queries."""
     drawn = []
     for number, (side, sign) in enumerate(zip(sides, signs)):
         table = np.stack([side.values[name] for name in names], axis=1)

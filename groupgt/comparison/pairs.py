@@ -82,14 +82,14 @@ def by_studentized_range(tables: Mapping[str, Floats], families: Families) -> De
     """Decide families by the studentized range. The tables have the values of all systems, shape (Q, S)."""
     settings, columns = families.settings, families.columns
     raw = raw_p_values(columns, settings)
-    stepped, ends = np.full(len(columns), np.nan), np.full((len(columns), 2), np.nan)
+    decided, ends = np.full(len(columns), np.nan), np.full((len(columns), 2), np.nan)
     for text, family in families:
         table = tables[text]
-        stepped[family], given = by_range(table[~np.isnan(table[:, 0])], columns[family], raw[family], settings.alpha)
+        decided[family], given = by_range(table[~np.isnan(table[:, 0])], columns[family], raw[family], settings.alpha)
         means = np.array(list(map(mean_of, columns[family])))
-        rejected = families.significant(stepped[family])
+        rejected = families.significant(decided[family])
         ends[family] = agreeing(within(given, families.bounds[family]), means, rejected)
-    return Decided(raw, stepped, np.full(len(columns), settings.alpha), ends)
+    return Decided(raw, decided, np.full(len(columns), settings.alpha), ends)
 
 
 def by_step_down(tables: Mapping[str, Floats], places: Sequence[tuple[int, int]], families: Families) -> Decided:

@@ -64,7 +64,7 @@ def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Float
 def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
     """Test each column, shape (n, C), with a test from `TESTS` that can then be inverted at up to `alpha`.
 
-    Without queries, p is NaN. Columns without differences have p = 1 and, unless p is exact, no interval (NaN).
+    Without queries, p is NaN. If all differences in a column are 0, p is 1, and the interval is NaN unless p is exact.
     """
     count, width = differences.shape
     if not count:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -52,11 +51,21 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
     for alternative, text in texts.items():
         group = int(truth.group_of[alternative])
         query = int(truth.group_query[group])
-        asked = (truth.texts[query] if truth.texts else None) or ""
-        near = (truth.qids[query], asked, truth.group_label(group), truth.ids[alternative])
         for name, similarity in similar[text]:
-            if name not in judged[query] and corpus[name] not in judged[query]:
-                candidates.append(Candidate(*near, name, similarity, text, corpus[name]))
+            if name in judged[query] or corpus[name] in judged[query]:
+                continue
+            candidates.append(
+                Candidate(
+                    qid=truth.qids[query],
+                    query=(truth.texts[query] if truth.texts else None) or "",
+                    group=truth.group_label(group),
+                    alternative=truth.ids[alternative],
+                    candidate=name,
+                    similarity=similarity,
+                    alternative_text=text,
+                    candidate_text=corpus[name],
+                )
+            )
     return candidates
 
 
@@ -102,8 +111,14 @@ class Passages:
         step = max(BLOCK // max(len(self.names), 1), 1)
         for start in range(0, len(targets), step):
             block = targets[start : start + step]
-            how: dict[str, Any] = {"score_cutoff": 100 * threshold - 1e-6, "dtype": np.float64, "workers": -1}
-            score = process.cdist(block, self.normalized, scorer=fuzz.ratio, **how)
+            score = process.cdist(
+                block,
+                self.normalized,
+                scorer=fuzz.ratio,
+                score_cutoff=100 * threshold - 1e-6,
+                dtype=np.float64,
+                workers=-1,
+            )
             for row, passage in zip(*np.nonzero(score)):
                 matches.setdefault(block[row], []).append((self.names[passage], float(score[row, passage]) / 100))
         for similar in matches.values():

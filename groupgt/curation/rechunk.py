@@ -98,15 +98,18 @@ class Rechunked(Result):
             "queries dropped": len(self.dropped),
         }
 
-    def carried_rows(self, carried: Sequence[Carried] | None = None) -> Grid:
+    def carried_rows(self) -> Grid:
         """Return headers and one row for each pair of an alternative and a new chunk that replaces it."""
-        rows = self.rows if carried is None else carried
-        cells = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in rows]
-        return ["query", "group", "alternative", "chunk", "share", "lost"], cells
+        return _rows_of(self.rows)
 
     def weak_rows(self) -> Grid:
         """Return headers and one row for each weakly mapped group, in the form of `carried_rows`."""
-        return self.carried_rows(self.weak)
+        return _rows_of(self.weak)
+
+
+def _rows_of(carried: Sequence[Carried]) -> Grid:
+    rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in carried]
+    return ["query", "group", "alternative", "chunk", "share", "lost"], rows
 
 
 def notes_of(truth: Path) -> Path:
@@ -311,7 +314,7 @@ def _carried(
     truth: GroundTruth, old_names: list[str], shares: Sequence[Share], method: str, *, drop_lost: bool
 ) -> Rechunked:
     """Build ground truth from sufficient chunks. Raise `DataError` for a lost group unless `drop_lost` is set."""
-    shares_of = defaultdict[int, list[Share]](list)
+    shares_of: dict[int, list[Share]] = defaultdict(list)
     for share in shares:
         shares_of[share.alternative].append(share)
     rows: list[Carried] = []

@@ -100,9 +100,12 @@ def stages(
     request = Request.of(METRIC, by=by, **options)
     parts: list[tuple[str, Any, int | None]] = []
     for name, run in runs.items() if isinstance(runs, Mapping) else [("", run) for run in runs]:
-        is_path = isinstance(run, (str, os.PathLike))
-        uncut, cutoff = cut_of(str(run) if is_path else name)
-        parts.append((name, uncut, cutoff) if is_path else (uncut or f"stage {len(parts) + 1}", run, cutoff))
+        if isinstance(run, (str, os.PathLike)):
+            path, cutoff = cut_of(str(run))
+            parts.append((name, path, cutoff))
+        else:
+            stage, cutoff = cut_of(name)
+            parts.append((stage or f"stage {len(parts) + 1}", run, cutoff))
     return stages_of(request, request.truth_of(truth), parts)
 
 

@@ -109,8 +109,8 @@ def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) ->
         scores = np.unique(curve.scores)
         places = np.unique(np.linspace(0, len(scores) - 1, min(POINTS, len(scores))).round().astype(np.int64))
         curves += map(curve.at, scores[places].tolist())
-    answerable, unanswerable = map(evaluations[0].counts.__getitem__, ("evaluated", "unanswerable"))
-    return Thresholds(tuple(thresholds), answerable, unanswerable, tuple(curves), tuple(evaluations))
+    counts = evaluations[0].counts
+    return Thresholds(tuple(thresholds), counts["evaluated"], counts["unanswerable"], tuple(curves), tuple(evaluations))
 
 
 def between(below: float, above: float) -> float:

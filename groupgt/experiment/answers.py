@@ -184,8 +184,14 @@ class SystemAnswers:
             for task, done in self.done.items()
             if done.earlier is not None
         ]
-        retrieved = len(self.done) - self.cached
-        return Kept(self.cached, retrieved, answers, verdicts.used, verdicts.judged, seconds)
+        return Kept(
+            cached=self.cached,
+            retrieved=len(self.done) - self.cached,
+            answers=answers,
+            verdicts=verdicts.used,
+            judged=verdicts.judged,
+            seconds=seconds,
+        )
 
     def finish(self) -> None:
         """Mark results as written, so that later runs use these retrievals only if `reuse` is set."""

@@ -166,8 +166,18 @@ def load(
         document.drop({("compare", "test"), *live})
     document.sort()
     document.faults.stop(ConfigError)
-    measuring = checks.metrics, checks.convention, checks.policy
-    return Experiment(path, document, config, systems, chosen, *measuring, allow_code, checks.code.unchecked)
+    return Experiment(
+        path=path,
+        document=document,
+        config=config,
+        systems=systems,
+        chosen=chosen,
+        metrics=checks.metrics,
+        convention=checks.convention,
+        policy=checks.policy,
+        allow_code=allow_code,
+        unchecked=checks.code.unchecked,
+    )
 
 
 def _import_plugins(document: Document, *, allowed: bool) -> None:

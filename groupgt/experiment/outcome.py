@@ -33,9 +33,22 @@ if TYPE_CHECKING:
 FAILED = "failed and has no results"
 # Why a gate has no value to compare with its bound. It passes if there is no previous result to compare with, or if its
 # system was left out of the run.
-Problem = Literal["failed", "no query", "no baseline", "no pair", "few audited", "other machine", "not measured",
-                  "no measurement", "no previous run", "new", "refused", "no trials", "no builds",
-                  "left out"]  # fmt: skip
+Problem = Literal[
+    "failed",
+    "no query",
+    "no baseline",
+    "no pair",
+    "few audited",
+    "other machine",
+    "not measured",
+    "no measurement",
+    "no previous run",
+    "new",
+    "refused",
+    "no trials",
+    "no builds",
+    "left out",
+]
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,12 @@ UNTIMED = (
 @lru_cache(maxsize=1)
 def machine() -> dict[str, Any]:
     """Describe the machine on which times are measured."""
-    name, kind = platform.node(), platform.machine()
-    return {"node": name, "system": platform.system(), "machine": kind, "processors": os.cpu_count()}
+    return {
+        "node": platform.node(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+    }
 
 
 # Whether queries were run one by one, or in batches: these times are not comparable.
@@ -52,11 +56,6 @@ def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]
 def _quantile(values: list[float], share: float) -> float | None:
     """Return a quantile by the nearest-rank method, or None if there are no values."""
     return sorted(values)[math.ceil(share * len(values)) - 1] if values else None
-
-
-def _quantile_of(times: str, share: float, meaning: str) -> property:
-    """Build a property that returns a quantile of one of a `Timing`'s lists."""
-    return property(lambda timing: _quantile(getattr(timing, times), share), doc=meaning)
 
 
 @dataclass(frozen=True)
@@ -94,16 +93,35 @@ class Timing:
         middle = _quantile(values, 0.5)
         return None if middle is None else Median(middle, *(median_interval(values) or (middle, middle)))
 
-    latency_p50_ms = _quantile_of("single_ms", 0.5, "The median latency of single queries.")
-    latency_p95_ms = _quantile_of("single_ms", 0.95, "The 95th percentile of single-query latency.")
-    batched_p50_ms = _quantile_of("batched_ms", 0.5, "The median time per query across batches.")
-    batched_p95_ms = _quantile_of("batched_ms", 0.95, "The 95th percentile of the time per query across batches.")
-    cost_p95 = _quantile_of("costs", 0.95, "The 95th percentile of the cost of a query.")
+    @property
+    def latency_p50_ms(self) -> float | None:
+        """The median latency of single queries."""
+        return _quantile(self.single_ms, 0.5)
+
+    @property
+    def latency_p95_ms(self) -> float | None:
+        """The 95th percentile of single-query latency."""
+        return _quantile(self.single_ms, 0.95)
+
+    @property
+    def batched_p50_ms(self) -> float | None:
+        """The median time per query across batches."""
+        return _quantile(self.batched_ms, 0.5)
+
+    @property
+    def batched_p95_ms(self) -> float | None:
+        """The 95th percentile of the time per query across batches."""
+        return _quantile(self.batched_ms, 0.95)
 
     @property
     def cost_mean(self) -> float | None:
         """The mean cost of a query."""
         return math.fsum(self.costs) / len(self.costs) if self.costs else None
+
+    @property
+    def cost_p95(self) -> float | None:
+        """The 95th percentile of the cost of a query."""
+        return _quantile(self.costs, 0.95)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all fields, latencies and costs as plain Python."""

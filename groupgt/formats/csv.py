@@ -174,8 +174,12 @@ def read_ground_truth(source: Source, policy: Policy, *, words: Callable[[bytes]
     faults = Faults()
     text = _Text.of(source, keep=True)
     if words is not None:
-        lines = ("\t".join(words(line).decode().split()) + "\n" for line in source.lines(keep=True))
-        text = replace(text, lines=lambda: lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        line_of = words
+
+        def lines() -> Iterator[str]:
+            return ("\t".join(line_of(line).decode().split()) + "\n" for line in source.lines(keep=True))
+
+        text = replace(text, lines=lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     (_, header), *located = _rows(text, faults)
     columns = dict(zip(header, zip(*(row for _, row in located)))) if located else dict.fromkeys(header, ())
     title = str(source.path)

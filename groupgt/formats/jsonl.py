@@ -367,8 +367,9 @@ def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
 
 
 def _only_nonrelevant(group: Any) -> bool:
-    are_rejected = (isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
-    return isinstance(group, list) and all(are_rejected)
+    if not isinstance(group, list):
+        return False
+    return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, calls: Calls | None, trials: Trials) -> None:

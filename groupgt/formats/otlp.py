@@ -273,7 +273,7 @@ def _span(row: Record, where: str, faults: Faults) -> Iterator[TraceSpan]:
     trace, name = row.get("traceid"), row.get("spanid")
     begin, end = _ms(row, "start"), _ms(row, "end")
     if not isinstance(trace, str) or not isinstance(name, str) or begin is None or end is None:
-        faults.add(where, f"expected a span with traceId, spanId and its times, found {display(row)}")
+        faults.add(where, f"expected a span with traceId, spanId, and start and end times, found {display(row)}")
         return
     parent = str(row.get("parentspanid") or row.get("parentid") or "")
     yield TraceSpan(f"{where}: span {name}", trace, name, parent, begin, end, _attributes(row.get("attributes")))

@@ -70,7 +70,12 @@ class RunBuilder:
         self.costs: dict[str, float] = {}
 
     def add(
-        self, qid: str, document: str, score: float, lengths: Mapping[str, Any] = {}, fields: Mapping[str, Any] = {}
+        self,
+        qid: str,
+        document: str,
+        score: float,
+        lengths: Mapping[str, Any] = NO_CELLS,
+        fields: Mapping[str, Any] = NO_CELLS,
     ) -> None:
         """Add one result, with its lengths by unit and its fields by name."""
         if qid not in self.ids:

@@ -208,7 +208,7 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     columns: dict[str, Any] = {what: column(role, roles[role]) for what, role in named.items()}
     columns["texts"] = texts if any(text is not None for text in texts) else None
     columns["columns"] = {key: cells_of(table, name) for key, name in others.items()}
-    with table.faults.merging():
+    with table.faults.merging(DataError):
         qids = _qids(table, roles, len(groups))
         truth = GroundTruth.from_rows(qids, groups, policy, place=table.place, **columns)
     table.faults.stop()

@@ -193,7 +193,7 @@ def judged(source: Source, columns: str, rows: _Rows | None = None) -> Judged:
 
     documents, groups = rows.column(len(names) - 2), rows.column(1) if columns == SUBTOPICS else None
     grades, hint = grades_of(cells, text=True), ITER_HINT if columns == QRELS else ""
-    return Judged(rows.column(0), documents, cells, grades, groups, place, "relevance", True, hint)
+    return Judged(rows.column(0), documents, cells, grades, groups, place, called="relevance", unique=True, hint=hint)
 
 
 def _report(source: Source, columns: str, rows: _Rows) -> None:
@@ -360,8 +360,15 @@ def _streamed(source: Source) -> Run:
         return _read_strictly(source)
     names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(MIN_COLUMNS, width))]
     schema = dict.fromkeys(names, pl.String) | {"rank": pl.Int64, "score": pl.Float64}
-    scan = partial(pl.scan_csv, has_header=False, quote_char=None, ignore_errors=True, glob=False)
-    rows = scan(source.for_polars, schema=schema, separator=separator)
+    rows = pl.scan_csv(
+        source.for_polars,
+        has_header=False,
+        schema=schema,
+        separator=separator,
+        quote_char=None,
+        ignore_errors=True,
+        glob=False,
+    )
     # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the strict reader.
     is_complete = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
     if width > MIN_COLUMNS:

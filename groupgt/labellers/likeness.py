@@ -21,6 +21,7 @@ from groupgt.model.values import TEXT, kind_of
 
 # Tolerance of thresholds: this much is subtracted before scores are compared with them.
 SLACK = 1e-9
+# Number of pairs that are compared at a time.
 BLOCK = 500_000
 # Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
 # kana, and Han with its extensions. Combining characters that follow stay with their character.
@@ -31,6 +32,7 @@ ALONE += "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u0f90-\u0fbc\u102b-\u103e"
 MARKS += "\u1a55-\u1a7f\u1b34-\u1b44\ua980-\ua983\ua9b3-\ua9c0"
 MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
+# A character that is a separate word.
 LONE = re.compile(f"[{ALONE}][{MARKS}]*")
 REFERENCE = "name its corpus as `reference`, or write {text: …}"
 
@@ -129,8 +131,10 @@ def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
             rows = chosen[start : start + BLOCK]
             results = list(map(pairs.results.__getitem__, pairs.result[rows].tolist()))
             alternatives = list(map(pairs.alternatives.__getitem__, pairs.alternative[rows].tolist()))
-            compared = partial(process.cpdist, scorer=scorer, score_cutoff=100 * least, dtype=np.float64, workers=-1)
-            score[rows] = compared(alternatives, results) / 100
+            percent = process.cpdist(
+                alternatives, results, scorer=scorer, score_cutoff=100 * least, dtype=np.float64, workers=-1
+            )
+            score[rows] = percent / 100
     return score
 
 
@@ -142,7 +146,9 @@ def token_recall(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 # Functions that score the similarity of texts, from 0 to 1; scores below the requested minimum may be 0.
 METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
-    method.__name__: method for method in (contained, partial_ratio, token_recall)
+    "contained": contained,
+    "partial_ratio": partial_ratio,
+    "token_recall": token_recall,
 }
 
 

@@ -17,8 +17,14 @@ def as_dict(definition: Definition) -> dict[str, Any]:
     for convention, formula in definition.formulas.items():
         keys = ("name", "default", "expected")
         parameters = [{key: getattr(each, key) for key in keys} for each in formula.parameters]
-        text, source = {"metric": str(Metric(definition.name, convention)), "formula": formula.text}, formula.source
-        formulas.append({**text, "source": source or None, "parameters": parameters})
+        formulas.append(
+            {
+                "metric": str(Metric(definition.name, convention)),
+                "formula": formula.text,
+                "source": formula.source or None,
+                "parameters": parameters,
+            }
+        )
     return {**facts, "aliases": _aliases(definition), "formulas": formulas, "warning": definition.warning or None}
 
 

@@ -57,7 +57,7 @@ class Columns:
 
 
 class Block(NamedTuple):
-    """The lines of one query, with their offsets in the file, their number, and any problem noticed."""
+    """The lines of one query, with their offsets in the file, how many they are, and any problem in them."""
 
     begin: int
     end: int

@@ -43,8 +43,10 @@ class CheckTeller(Teller[Check]):
         others = counted(len(problems) - len(fails), "other finding") if fails else counted(len(problems), "finding")
         look = f" {others} to look at." if len(problems) > len(fails) else ""
         checked = self._checked()
-        sentence = f"✓ Passed: {checked}.{look}" if look else f"✓ No problems in {checked}."
-        sentence = f"✗ Failed: {named}.{look}" if fails else sentence
+        if fails:
+            sentence = f"✗ Failed: {named}.{look}"
+        else:
+            sentence = f"✓ Passed: {checked}.{look}" if look else f"✓ No problems in {checked}."
         if undefined := self.result.undefined:
             verb = "has" if undefined == 1 else "have"
             sentence += f" {counted(undefined, 'query', 'queries')} {verb} no ground truth."

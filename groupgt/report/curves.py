@@ -121,7 +121,7 @@ def sweeps_of(
     families: Mapping[str, str],
     options: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Figure]:
-    """Draw sweeps from entries with their swept options. `families` and `options` are keyed by system name."""
+    """Draw a figure for each entry that sweeps options. `families` and `options` are keyed by system name."""
     swept: dict[str, Figure] = {}
     stated = about(systems)
     for family, matrix in entries.items():

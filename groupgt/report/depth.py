@@ -58,7 +58,7 @@ class DepthsTeller(Teller[Depths]):
         yield from map(warning, warnings_about({each.name: each for each in self.result.evaluations}))
 
     def figures(self) -> Drawable:
-        """Return the available figures of the runs by name."""
+        """Return the figures that are available for the runs, by name."""
         from groupgt.report.data import drawable_of
 
         return drawable_of(self.result.evaluations)
@@ -118,16 +118,20 @@ class ThresholdsTeller(Teller[Thresholds]):
     def blocks(self) -> list[Item]:
         """Return the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
         thresholds = self.result
-        answerable, others = counted(thresholds.answerable, "answerable query"), f"{thresholds.unanswerable:,} declared"
-        ignored = f"results {'above' if self._distances else 'below'} the threshold are ignored"
+        counts = (
+            f"{counted(thresholds.answerable, 'answerable query')}, {thresholds.unanswerable:,} declared unanswerable"
+        )
         headers = ["run", "threshold", "unanswerable empty", "answerable recall.coverage", "answerable with results"]
         rows: list[list[Any]] = []
         for each in thresholds.thresholds:
             threshold = "none" if each.threshold is None else _number(each.threshold)
             empty, answered = (f"{100 * share:.1f}%" for share in (each.abstains, each.answered))
             rows.append([each.run, threshold, empty, each.recall, answered])
-        counts = f"{answerable}, {others} unanswerable; {ignored}"
-        return [Verdict(list(self._sentences())), Table(headers, rows, keep=2), counts]
+        return [
+            Verdict(list(self._sentences())),
+            Table(headers, rows, keep=2),
+            f"{counts}; results {'above' if self._distances else 'below'} the threshold are ignored",
+        ]
 
     @property
     def _distances(self) -> set[str]:

@@ -154,7 +154,7 @@ class EvaluationTeller(Teller[Evaluation]):
         return shortfalls(self.result, least)
 
     def figures(self) -> Drawable:
-        """Return the available figures of the run by name."""
+        """Return the figures that are available for the run, by name."""
         from groupgt.report.data import drawable_of
 
         return drawable_of([self.result])
@@ -212,10 +212,7 @@ class EvaluationsTeller(Teller[Evaluations]):
 def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     """Sort runs by their mean of the first metric, best first. Undefined means come last, and ties keep their order."""
     text, metric = next(iter(evaluations[0].metrics.items()))
-    sign = -1 if metric.higher_is_better else 1
-    means = [sign * each.deciding[text] for each in evaluations]
-    order = sorted(range(len(means)), key=lambda place: math.inf if math.isnan(means[place]) else means[place])
-    return [evaluations[place] for place in order]
+    return sorted(evaluations, key=lambda each: metric.worth(each.deciding[text]), reverse=True)
 
 
 def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sentence]:

@@ -371,8 +371,10 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         for count, (*others, last) in names_of.items():
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
         parts[-1] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
-        below = f"the autorag convention scores even a perfect ranking below 1 {', '.join(parts)}"
-        yield f"{below}. The coverage convention gives it 1"
+        yield (
+            f"the autorag convention scores even a perfect ranking below 1 {', '.join(parts)}. The coverage convention "
+            "gives it 1"
+        )
     differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:
         runs = differing[0] if len(differing) == 1 else f"{len(differing):,} runs"
@@ -413,8 +415,10 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
     yield from _assisted(audit.truth.columns, "audited query")
-    without, zero = "queries without a value from", "the annotator alone as 0"
-    yield f"corrected numbers leave out {without} both the model and the annotator, and count {without} {zero}"
+    yield (
+        "corrected numbers leave out queries without a value from both the model and the annotator, and count queries "
+        "without a value from the annotator alone as 0"
+    )
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
         yield f"the annotator skipped {counted(skipped, 'audited query')}, counted as 0"
     if compared:

@@ -23,13 +23,13 @@ class Names:
         self.shared: list[str] = []
         for base in dict.fromkeys(base for base, _ in self._parts.values()):
             options = [each for other, each in self._parts.values() if other == base]
-            common = [
-                (key, value) for key, value in options[0].items() if all(one.get(key) == value for one in options)
-            ]
+            common = {
+                key: value for key, value in options[0].items() if all(each.get(key) == value for each in options)
+            }
             if len(options) > 1 and common:
-                self.shared.append(" ".join([base, *(f"{key}={value}" for key, value in common)]))
+                self.shared.append(" ".join([base, *(f"{key}={value}" for key, value in common.items())]))
                 for each in options:
-                    for key, _ in common:
+                    for key in common:
                         del each[key]
 
     def __getitem__(self, name: str) -> str:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +82,10 @@ def _gates(outcome: Outcome) -> list[dict[str, Any]]:
 
 def timings_of(outcome: Outcome, folder: Path | None = None) -> Any:
     """Build the contents of timings.json, with all times and anything that depends on them."""
-    way_back = None
-    with suppress(ValueError):  # on another drive
-        if folder is not None:
-            way_back = os.path.relpath(outcome.experiment.path.resolve(), folder.resolve() / "stamp")
-    way_back = way_back and Path(way_back).as_posix()
-    systems = [timing.as_dict() for timing in outcome.timings]
-    timings: dict[str, Any] = {"experiment": way_back, "systems": systems}
+    timings: dict[str, Any] = {
+        "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
+        "systems": [timing.as_dict() for timing in outcome.timings],
+    }
     if not outcome.experiment.rule.is_timeless:
         timings["best"] = outcome.best
         timings["overall"] = outcome.overall
@@ -98,6 +94,14 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> Any:
     if kept := from_cache(outcome):
         timings["kept"] = kept
     return outcome.experiment.hide.sure(timings)
+
+
+def _way_back(experiment: Path, folder: Path) -> str | None:
+    """Return the path of the experiment file relative to a result folder in `folder`, or None on another drive."""
+    try:
+        return Path(os.path.relpath(experiment.resolve(), folder.resolve() / "stamp")).as_posix()
+    except ValueError:
+        return None
 
 
 def means_grid(outcome: Outcome) -> Grid:

@@ -137,8 +137,10 @@ def sentence_of(kind: str, *parts: str) -> Sentence:
 
 def typeset(sentences: Iterable[Sentence]) -> list[Sentence]:
     """Return sentences with real minus signs, but leave names unchanged."""
-    apart = ((each["kind"], enumerate(each["parts"])) for each in sentences)
-    return [sentence_of(kind, *(part if place % 2 else minus(part) for place, part in parts)) for kind, parts in apart]
+    return [
+        {**each, "parts": [part if place % 2 else minus(part) for place, part in enumerate(each["parts"])]}
+        for each in sentences
+    ]
 
 
 def warning(text: str) -> Sentence:

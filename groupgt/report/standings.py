@@ -90,9 +90,14 @@ def standings(systems: Systems, gates: Sequence[GateResult] = ()) -> list[Standi
         if failures is not None:
             row = replace(row, complete=failures.solved_counts[name], queries=failures.queries[name])
         if failures is not None and name in contrasts:
-            row = replace(row, lost=failures.lost(name, baseline), gained=failures.lost(baseline, name))
             pairs = failures.between(name, baseline)
-            row = replace(row, lost_count=pairs["only_second"], gained_count=pairs["only_first"])
+            row = replace(
+                row,
+                lost=failures.lost(name, baseline),
+                gained=failures.lost(baseline, name),
+                lost_count=pairs["only_second"],
+                gained_count=pairs["only_first"],
+            )
         rows.append(row)
     sign = -1 if systems.higher else 1
     return sorted(rows, key=lambda row: math.inf if row.mean is None else sign * row.mean)

@@ -120,7 +120,7 @@ def survey(project: Path) -> Project:
         way = f"its project is {near}" if near else "name the folder that was AutoRAG's --project_dir"
         raise ConfigError(f"{project}: expected an AutoRAG project, found no {file.as_posix()} in it; {way}")
     truth, rules = GroundTruth.of({}), dict[str, str]()
-    with faults.merging():
+    with faults.merging(DataError):
         truth, rules = _read_truth(folder / file)
     tables = _tables(folder, truth.qids, left, faults)
     faults.stop(DataError)
@@ -151,7 +151,7 @@ def _tables(folder: Path, qids: list[str], left: list[str], faults: Faults) -> l
     paths = [path for path in folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
         where, rows = path.relative_to(folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
-        with faults.merging():
+        with faults.merging(DataError):
             if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
                 left.append(f"{where}: a copy of the best table of another node")
             elif set(NESTED) & set(parquet.names_of(Source.at(path))):

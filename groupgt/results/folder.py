@@ -235,7 +235,7 @@ class ResultFolder:
         faults = Faults()
         paths = []
         for name in self.chosen:
-            with faults.merging():
+            with faults.merging(DataError):
                 paths.append(self.path_of(name))
         faults.stop()
         return paths

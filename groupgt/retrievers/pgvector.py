@@ -148,6 +148,12 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-SUMMARY = "A table in PostgreSQL, searched with pgvector."
-NEEDS: dict[str, Any] = {"libraries": MODEL_LIBRARIES, "modules": {"psycopg": "pgvector"}}
-PLUGIN = RetrieverPlugin(Options, PgVector, summary=SUMMARY, corpus=False, live=True, **NEEDS)
+PLUGIN = RetrieverPlugin(
+    Options,
+    PgVector,
+    summary="A table in PostgreSQL, searched with pgvector.",
+    libraries=MODEL_LIBRARIES,
+    corpus=False,
+    modules={"psycopg": "pgvector"},
+    live=True,
+)

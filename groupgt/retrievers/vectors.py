@@ -220,8 +220,18 @@ def _as_retriever_errors() -> Iterator[None]:
         raise RetrieverError(*error.faults, total=error.total) from None
 
 
-EXACT = "Exact search over your own vectors, or over vectors from a sentence-transformers model."
-PLUGIN = RetrieverPlugin(Options, Dense, summary=EXACT, libraries=MODEL_LIBRARIES, cheap=True)
-NEEDS: dict[str, Any] = {"libraries": ("usearch", *MODEL_LIBRARIES), "modules": {"usearch": "ann"}}
-APPROXIMATE = "Approximate vector search in an HNSW graph, using usearch."
-ANN = RetrieverPlugin(AnnOptions, Ann, summary=APPROXIMATE, cheap=True, **NEEDS)
+PLUGIN = RetrieverPlugin(
+    Options,
+    Dense,
+    summary="Exact search over your own vectors, or over vectors from a sentence-transformers model.",
+    libraries=MODEL_LIBRARIES,
+    cheap=True,
+)
+ANN = RetrieverPlugin(
+    AnnOptions,
+    Ann,
+    summary="Approximate vector search in an HNSW graph, using usearch.",
+    libraries=("usearch", *MODEL_LIBRARIES),
+    modules={"usearch": "ann"},
+    cheap=True,
+)

@@ -401,7 +401,7 @@ def test_the_power_of_builds_is_that_of_these_builds() -> None:
     truth, runs = by_hand()
     builds = Run.of_trials([replace(Run.of(run), is_build=True) for run in runs])
     analysis = groupgt.power(truth, {"a": builds, "b": runs[0]}, ["complete@1"], baseline="b")
-    assert "the power of a is for the builds that were measured" in " ".join(analysis.text().split())
+    assert "the power of a applies to the measured builds" in " ".join(analysis.text().split())
 
 
 def test_intervals_for_these_queries() -> None:

@@ -277,7 +277,7 @@ def test_mistakes(tmp_path: Path) -> None:
     broken = span("t", attributes=q1)
     del broken["startTimeUnixNano"]
     found = fault(broken, span("u", attributes=q1 | {"gen_ai.retrieval.documents": "none"}))
-    assert "expected a span with traceId, spanId and its times" in found
+    assert "expected a span with traceId, spanId, and start and end times" in found
     assert "expected a list" in found
 
 
