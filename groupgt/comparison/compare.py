@@ -71,9 +71,10 @@ class Comparison(Systems, Result):
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A polars frame with columns `run`, `qid` and one float per metric, null if a query does not count."""
+        names = self.first.value_names if self.evaluations else list(self.metrics)
         frames = [
             pl.DataFrame(
-                {"run": [name] * len(self.qids), "qid": list(self.qids), **{text: each[text] for text in self.metrics}},
+                {"run": [name] * len(self.qids), "qid": list(self.qids), **dict(zip(names, each.values()))},
                 schema_overrides={"run": pl.String, "qid": pl.String},
             )
             for name, each in self.shown.items()

@@ -44,7 +44,8 @@ def queries_below_one(evaluation: Evaluation) -> dict[str, int]:
 def autorag_differs(evaluation: Evaluation) -> bool:
     """Return True if AutoRAG's policy is known to change a mean. Runs with many results are not relabelled."""
     metrics, counts, policy = autorag_metrics(evaluation), evaluation.counts, evaluation.policy
-    if counts["missing"] and policy.missing == "zero" and any(evaluation.means[text] > 0 for text in metrics):
+    means = evaluation.means_by_labels()
+    if counts["missing"] and policy.missing == "zero" and any(means[text] > 0 for text in metrics):
         return True
     depends = any(counts[name] and getattr(policy, name) != getattr(POLICY, name) for name in ("duplicates", "ties"))
     few = int(evaluation.labelled.hits.length.sum()) <= FEW_RESULTS
@@ -58,9 +59,8 @@ def _differs(evaluation: Evaluation, metrics: Mapping[str, Metric]) -> bool:
     """Label a run again under AutoRAG's policy, and return whether a mean changes."""
     labelled = carrier_of(evaluation.run).label(evaluation.truth, evaluation.labeller, POLICY, Engine())
     other = replace(evaluation, values=values_of(metrics, labelled.hits, labelled.present, POLICY))
-    return not np.array_equal(
-        [evaluation.means[text] for text in metrics], [other.means[text] for text in metrics], equal_nan=True
-    )
+    ours, theirs = evaluation.means_by_labels(), other.means_by_labels()
+    return not np.array_equal([ours[text] for text in metrics], [theirs[text] for text in metrics], equal_nan=True)
 
 
 def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:

@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 
+# Ends the names of columns with values by the labels, where the mean beside them is corrected.
+BY_LABELS = " by labels"
+
+
 class Fixed(dict[str, Any]):
     """A dict that cannot be changed."""
 
@@ -129,21 +133,32 @@ class Evaluation(Result):
 
     @cached_property
     def means(self) -> dict[str, float]:
-        """Mean of each metric over the queries that count, by its text in the request; NaN if no query counts."""
+        """Mean of each metric over the queries that count, by its text in the request; NaN if no query counts.
+
+        With annotators, it is the mean over all of them. With an audit, it is corrected, and NaN where that is
+        impossible; `means_by_labels` are the means by the ground truth alone.
+        """
         return Fixed(self.means_among())
 
     def means_among(self, queries: Bools | None = None) -> dict[str, float]:
-        """Return the mean of each metric over all queries, or over those of a mask."""
-        return {text: self._mean(text, queries) for text in self.values}
+        """Return `means` over all queries, or over those of a mask."""
+        if self.tested is self.values_per_query:
+            return self.means_by_labels(queries)
+        columns = {text: column if queries is None else column[queries] for text, column in self.tested.items()}
+        return {text: mean_of(columns[text]) if text in columns else math.nan for text in self.values}
+
+    def means_by_labels(self, queries: Bools | None = None) -> dict[str, float]:
+        """Return the mean of each metric by the ground truth alone, over all queries or over those of a mask."""
+        means = {}
+        for text, values in self.values.items():
+            mean = mean_of(values if queries is None else values[queries])
+            aggregate = self.metrics[text].definition.aggregate
+            means[text] = mean if aggregate is None else aggregate(mean)
+        return means
 
     def __getitem__(self, metric: str | Metric) -> float:
         """Return one mean; the metric may be spelled in any valid way."""
-        return self._mean(self.text_of(metric))
-
-    def _mean(self, text: str, queries: Bools | None = None) -> float:
-        values, aggregate = self.values[text], self.metrics[text].definition.aggregate
-        mean = mean_of(values if queries is None else values[queries])
-        return mean if aggregate is None else aggregate(mean)
+        return self.means[self.text_of(metric)]
 
     @cached_property
     def values_per_query(self) -> dict[str, Floats]:
@@ -156,6 +171,11 @@ class Evaluation(Result):
         if not self.annotators:
             return self.values_per_query
         return {text: plain_of(column) for text, column in self.tested.items()}
+
+    @property
+    def value_names(self) -> list[str]:
+        """Names of the columns of `shown` in files: with an audit, `recall@5 by labels`, since means are corrected."""
+        return [text if self.audit is None else text + BY_LABELS for text in self.shown]
 
     @cached_property
     def corrected(self) -> dict[str, Corrected]:
@@ -197,18 +217,6 @@ class Evaluation(Result):
 
     def _places_in(self, other: Evaluation) -> list[int]:
         return [self.truth.index[qid] for qid in other.truth.qids]
-
-    @cached_property
-    def deciding(self) -> dict[str, float]:
-        """Means that decide which system is best; with an audit, corrected means (NaN for metrics that have none)."""
-        return self.deciding_among()
-
-    def deciding_among(self, queries: Bools | None = None) -> dict[str, float]:
-        """Return the means that decide, over all queries or those of a mask; NaN for metrics that have none."""
-        if self.tested is self.values_per_query:
-            return self.means_among(queries)
-        columns = {text: column if queries is None else column[queries] for text, column in self.tested.items()}
-        return {text: mean_of(columns[text]) if text in columns else math.nan for text in self.values}
 
     def text_of(self, metric: str | Metric) -> str:
         """Return the text that the request uses for a metric."""
@@ -286,8 +294,11 @@ class Evaluation(Result):
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
-        """Polars frame with `qid` and one float column per metric; null if a query does not count."""
-        columns = {"qid": self.truth.qids, **self.shown}
+        """Polars frame with `qid` and one float column per metric; null if a query does not count.
+
+        With an audit, the values follow the labels, unlike the means, and the columns say so: `recall@5 by labels`.
+        """
+        columns = {"qid": self.truth.qids, **dict(zip(self.value_names, self.shown.values()))}
         return pl.DataFrame(columns, schema_overrides={"qid": pl.String}).fill_nan(None)
 
     def counted(self, text: str, among: Bools | None = None) -> int:
@@ -304,10 +315,10 @@ class Evaluation(Result):
 
     @cached_property
     def slices(self) -> list[dict[str, Any]]:
-        """Slices for each `by` column, with the column, value, number of queries with a value, and deciding means."""
+        """Slices for each `by` column, with the column, value, number of queries with a value, and means."""
         slices = []
         for column, value, mask in self.slicer:
-            queries, means = int((mask & self.valued).sum()), self.deciding_among(mask)
+            queries, means = int((mask & self.valued).sum()), self.means_among(mask)
             slices.append({"by": column, "value": value, "queries": queries, "means": means})
         return slices
 
@@ -365,8 +376,8 @@ class Evaluation(Result):
         """Return the evaluation as plain Python, with None for undefined values; `--format json` prints the same."""
         plain: dict[str, Any] = super().to_dict()
         if per_query:
-            columns = {text: nulls(values.tolist()) for text, values in self.values_per_query.items()}
-            plain["per_query"] = {"qid": list(self.truth.qids), **columns}
+            columns = (nulls(values.tolist()) for values in self.shown.values())
+            plain["per_query"] = {"qid": list(self.truth.qids), **dict(zip(self.value_names, columns))}
         return plain
 
     def to_metrics(self) -> dict[str, float]:

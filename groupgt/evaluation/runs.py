@@ -92,7 +92,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
     """Return columns `run`, `qid` and one per metric; cells are None if a query does not count."""
-    headers = ["run", "qid", *evaluations[0].shown]
+    headers = ["run", "qid", *evaluations[0].value_names]
     rows: list[list[Any]] = []
     for evaluation in evaluations:
         columns = (nulls(values.tolist()) for values in evaluation.shown.values())
@@ -110,10 +110,10 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     for evaluation in evaluations:
         everywhere: list[tuple[str, str, Bools | None]] = [("", "", None), *evaluation.slicer]
         for by, value, mask in everywhere:
-            means = evaluation.means_among(mask)
-            for text, mean in evaluation.deciding_among(mask).items():
+            labels = evaluation.means_by_labels(mask)
+            for text, mean in evaluation.means_among(mask).items():
                 cells = [str(evaluation.metrics[text]), mean, evaluation.counted(text, mask)]
-                rows.append([evaluation.name, by, value, *cells, *([means[text]] if by_labels else [])])
+                rows.append([evaluation.name, by, value, *cells, *([labels[text]] if by_labels else [])])
     return ["run", "by", "slice", "metric", "mean", "queries", *by_labels], rows
 
 

@@ -49,7 +49,7 @@ class BestRule:
 
     def means_of(self, evaluation: Evaluation) -> list[float]:
         """Return the means that this rule compares."""
-        return [evaluation.deciding[evaluation.text_of(text)] for text in self.texts]
+        return [evaluation.means[evaluation.text_of(text)] for text in self.texts]
 
     def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
         """Return the systems with the highest score in the given order, or nothing if no system has a score."""

@@ -285,6 +285,6 @@ def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[
     def worth(system: str) -> float:
         evaluation = evaluations[system]
         text = evaluation.text_of(experiment.primary)
-        return evaluation.metrics[text].worth(evaluation.deciding[text])
+        return evaluation.metrics[text].worth(evaluation.means[text])
 
     return {system: evaluations[system] for system in sorted(evaluations, key=worth, reverse=True)}

@@ -129,7 +129,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
     text = first.text_of(primary)
     label, higher = first.label_of(text), first.metrics[text].higher_is_better
     for system in list(dict.fromkeys(name for by_system in sets.values() for name in by_system))[:SYSTEMS]:
-        means = {name: each[system].deciding[text] for name, each in sets.items() if system in each}
+        means = {name: each[system].means[text] for name, each in sets.items() if system in each}
         ordered = sorted(filter(lambda name: math.isfinite(means[name]), means), key=means.__getitem__, reverse=higher)
         most, least = (fixed(means[name]) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
         if most != least:
@@ -159,8 +159,8 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
         ordered = list(rows.items())
         if (primary := experiment.config.evaluate.primary) is not None:
             text = first.text_of(primary)
-            ordered.sort(key=lambda row: first.metrics[text].worth(row[1].deciding[text]), reverse=True)
-        lines = [[*place, *each.deciding.values()] for place, each in ordered]
+            ordered.sort(key=lambda row: first.metrics[text].worth(row[1].means[text]), reverse=True)
+        lines = [[*place, *each.means.values()] for place, each in ordered]
         yield ["dataset", "system", *map(first.label_of, first.metrics)], lines
         if experiment.across is not None:
             continue

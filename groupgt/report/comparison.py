@@ -214,8 +214,9 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
 def _untested(comparison: Systems) -> Iterator[str]:
     """Report metrics that are one number per run, which no test can compare."""
     first = comparison.first
+    labels = {name: each.means_by_labels() for name, each in comparison.evaluations.items()}
     for text in (text for text in first.metrics if text not in first.values_per_query):
-        means = ", ".join(f"{name} {fixed(each.means[text])}" for name, each in comparison.evaluations.items())
+        means = ", ".join(f"{name} {fixed(each[text])}" for name, each in labels.items())
         yield f"{first.label_of(text)} is not tested, because it has no values per query: {means}"
 
 

@@ -168,7 +168,10 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
     qids, values = [systems.qids[at] for at in places], []
     for text, metric in systems.metrics.items():
         values.append(_values(np.stack([columns[text][places] for columns in systems.shown.values()]), metric))
-    table = data.Questions(qids=qids, texts=[], groups=[], slices={}, complete=[], out={}, values=values)
+    by_labels = systems.basis == "audit"
+    table = data.Questions(
+        qids=qids, texts=[], groups=[], slices={}, complete=[], out={}, by_labels=by_labels, values=values
+    )
     if systems.evaluations:
         truth, slicer = systems.first.truth, systems.first.slicer
         groups = truth.judgments.groups.tolist()

@@ -57,7 +57,7 @@ def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> lis
     rows: list[list[Any]] = [["queries", *map(tables.range_text, counts)]]
     for each in evaluations:
         slices = each.slices
-        rows.append([each.name, *each.deciding.values(), *(slices[place]["means"][text] for text, place in sliced)])
+        rows.append([each.name, *each.means.values(), *(slices[place]["means"][text] for text, place in sliced)])
     table = Table(["run", *headers], rows, above=["", *above])
     # The slices of later metrics are hidden first, then the last slices of the first.
     titles = list(dict.fromkeys(above[len(labels) :]))[len(first.slicer.by) :]
@@ -104,12 +104,12 @@ class EvaluationTeller(Teller[Evaluation]):
             "policy": nulls(evaluation.policy),
             "counts": evaluation.counts,
             "metrics": {
-                text: {"metric": str(metric), "mean": evaluation.deciding[text], "queries": evaluation.counted(text)}
+                text: {"metric": str(metric), "mean": evaluation.means[text], "queries": evaluation.counted(text)}
                 for text, metric in evaluation.metrics.items()
             },
         }
         if evaluation.audit is not None or evaluation.annotators:
-            for text, mean in evaluation.means.items():
+            for text, mean in evaluation.means_by_labels().items():
                 plain["metrics"][text]["mean_by_labels"] = mean
         if evaluation.audit is not None:
             plain["corrected"] = nulls(evaluation.corrected)
@@ -125,7 +125,7 @@ class EvaluationTeller(Teller[Evaluation]):
 
     def metrics(self) -> dict[str, float]:
         """Return the means as a flat dict."""
-        return tracked([([], self.result.deciding)])
+        return tracked([([], self.result.means)])
 
     def events(self) -> Grid:
         """Return the events of each query."""
@@ -202,7 +202,7 @@ class EvaluationsTeller(Teller[Evaluations]):
 
     def metrics(self) -> dict[str, float]:
         """Return the means of each run as a flat dict."""
-        return tracked(([name], evaluation.deciding) for name, evaluation in self.result.items())
+        return tracked(([name], evaluation.means) for name, evaluation in self.result.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python."""
@@ -212,7 +212,7 @@ class EvaluationsTeller(Teller[Evaluations]):
 def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     """Sort runs by their mean of the first metric, best first. Undefined means come last, and ties keep their order."""
     text, metric = next(iter(evaluations[0].metrics.items()))
-    return sorted(evaluations, key=lambda each: metric.worth(each.deciding[text]), reverse=True)
+    return sorted(evaluations, key=lambda each: metric.worth(each.means[text]), reverse=True)
 
 
 def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sentence]:
@@ -224,7 +224,7 @@ def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sen
     ahead: dict[str, list[str]] = {}
     decided, equal = 0, []
     for text, metric in first.metrics.items():
-        means = {each.name: mean for each in evaluations if not math.isnan(mean := each.deciding[text])}
+        means = {each.name: mean for each in evaluations if not math.isnan(mean := each.means[text])}
         if len(set(means.values())) < 2:
             equal += [text] if len(means) > 1 else []
             continue
@@ -245,7 +245,7 @@ def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sen
     is_all = decided == most and not equal and decided > 1
     on = every(decided, "metric").lower() if is_all else names[winners[0]]
     word = "Highest" if all(first.metrics[text].higher_is_better for text in texts) else "Best"
-    (top,) = {each.deciding[texts[0]] for each in evaluations if each.name == winners[0]}
+    (top,) = {each.means[texts[0]] for each in evaluations if each.name == winners[0]}
     value = fixed(top) if not is_all and len(texts) == 1 else f"{first.label_of(texts[0])} {fixed(top)}"
     parts = enumerated(winners, f" ({'tied, ' if len(winners) > 1 else ''}{value})")
     parts[0] = f"{lead}{word} mean of {len(evaluations):,} runs on {on}: {parts[0]}"

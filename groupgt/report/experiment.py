@@ -72,7 +72,7 @@ class OutcomeTeller(Teller[Outcome]):
         for dataset, by_system in self.result.evaluations.items():
             for system, each in by_system.items():
                 path = [dataset, system] if several else [system]
-                means.append((path, {each.label_of(text): mean for text, mean in each.deciding.items()}))
+                means.append((path, {each.label_of(text): mean for text, mean in each.means.items()}))
         return tracked(means)
 
     def csv_rows(self) -> Grid:

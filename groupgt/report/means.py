@@ -44,11 +44,11 @@ def means_grid(evaluation: Evaluation) -> Grid:
     labels = {text: evaluation.label_of(text) for text in evaluation.metrics}
     if len(cutoffs) > 1 and len(labels) > len(cutoffs):
         names = {text: label.split("@")[0] for text, label in labels.items()}
-        cells = {(names[text], metric.cutoff): evaluation.deciding[text] for text, metric in evaluation.metrics.items()}
+        cells = {(names[text], metric.cutoff): evaluation.means[text] for text, metric in evaluation.metrics.items()}
         headers = ["metric", *("all" if cutoff is None else f"@{cutoff}" for cutoff in cutoffs)]
         distinct = dict.fromkeys(names.values())
         return headers, [[name, *(cells.get((name, cutoff), "") for cutoff in cutoffs)] for name in distinct]
-    rows = [[label, evaluation.deciding[text], evaluation.counted(text)] for text, label in labels.items()]
+    rows = [[label, evaluation.means[text], evaluation.counted(text)] for text, label in labels.items()]
     return ["metric", "mean", "queries"], rows
 
 
@@ -80,12 +80,12 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
         return means_grid(first)
     if len(first.metrics) <= tables.WIDEST:
         return _run_rows(evaluations, list(first.metrics))
-    rows = [[first.label_of(text), *(each.deciding[text] for each in evaluations)] for text in first.metrics]
+    rows = [[first.label_of(text), *(each.means[text] for each in evaluations)] for text in first.metrics]
     return ["metric", *(each.name for each in evaluations)], rows
 
 
 def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
-    rows = [[evaluation.name, *(evaluation.deciding[text] for text in texts)] for evaluation in evaluations]
+    rows = [[evaluation.name, *(evaluation.means[text] for text in texts)] for evaluation in evaluations]
     return ["run", *map(evaluations[0].label_of, texts)], rows
 
 
@@ -96,7 +96,7 @@ def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]
     for evaluation in evaluations:
         means_of: dict[str, dict[str | None, float]] = {}
         for text, metric in evaluation.metrics.items():
-            means_of.setdefault(metric.short(metric.convention), {})[metric.convention] = evaluation.deciding[text]
+            means_of.setdefault(metric.short(metric.convention), {})[metric.convention] = evaluation.means[text]
         for label, means in means_of.items():
             values = [means.get(convention, means.get(None, "")) for convention in conventions]
             rows.append([*([evaluation.name] if several else []), label, *values])

@@ -26,7 +26,7 @@ def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
     """Return a message for each mean below its required minimum, or an empty text if there are none."""
     parts = []
     for text, number in _checked(evaluation, least).items():
-        mean = evaluation.deciding[text]
+        mean = evaluation.means[text]
         if math.isnan(mean):
             parts.append(f"{text}: no mean, because there are no queries to evaluate; expected at least {number:g}")
         elif mean < number - SLACK:
@@ -66,7 +66,7 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
     """Describe one metric: its mean, and the queries below the required minimum, lowest first."""
     values, truth = evaluation.values[text], evaluation.truth
     population = f"{counted(evaluation.counted(text), 'query', 'queries')}, convention {evaluation.convention}"
-    yield f"{text}: {fixed(evaluation.deciding[text])}, expected at least {number:g} ({population})"
+    yield f"{text}: {fixed(evaluation.means[text])}, expected at least {number:g} ({population})"
     below = np.flatnonzero(values < number - SLACK)  # NaN, which does not count, is never below
     below = below[np.argsort(values[below], kind="stable")]
     yield f"{counted(len(below), 'query is', 'queries are')} below {number:g}, lowest first:"

@@ -36,7 +36,7 @@ def noise_dicts(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, d
     plain = {text: jsonable(noise) for text, noise in noises(evaluation, confidence).items()}
     if evaluation.audit is not None or evaluation.annotators:
         for text, noise in plain.items():
-            noise |= {"mean_by_labels": noise["mean"], "mean": finite(evaluation.deciding[text])}
+            noise |= {"mean_by_labels": noise["mean"], "mean": finite(evaluation.means[text])}
     return plain
 
 

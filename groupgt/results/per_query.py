@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults
+from groupgt.evaluation.result import BY_LABELS
 from groupgt.formats import csv
 from groupgt.formats.parquet import read_table
 from groupgt.formats.source import Source
@@ -48,7 +49,7 @@ def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict
 def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
     faults = Faults()
     cells: dict[str, list[Any]] = {name: [] for name in (*TEXT_COLUMNS, *metrics)}
-    header = {as_written(name): name for name in csv.header_of(source)}
+    header = {as_written(name).removesuffix(BY_LABELS): name for name in csv.header_of(source)}
     for where, row in csv.table(source, tuple(header.get(name, name) for name in cells), faults):
         for name in TEXT_COLUMNS:
             cells[name].append(as_written(row[header[name]]))
@@ -63,7 +64,7 @@ def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
 
 
 def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
-    frame = read_table(source)
+    frame = read_table(source).rename(lambda name: name.removesuffix(BY_LABELS))
     names = [*TEXT_COLUMNS, *metrics]
     if missing := [name for name in names if name not in frame.columns]:
         raise DataError(f"{source.path}: expected the columns {', '.join(missing)}, found {', '.join(frame.columns)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -178,4 +179,5 @@ def test_an_audit_corrects_no_metric_of_harm(truth: groupgt.GroundTruth) -> None
     run = {qid: ["a", "x"] for qid in qids[::4]}
     found = groupgt.evaluate(model, run, ["recall", "clean"], audit=human, assume_random=True)
     assert list(found.corrected) == ["recall"]
-    assert found["clean"] == 30 / 40
+    assert found.means_by_labels()["clean"] == 30 / 40
+    assert math.isnan(found["clean"])

@@ -117,7 +117,8 @@ def test_an_evaluation_with_an_audit(tmp_path: Path, snapshot: Snapshot) -> None
     result = groupgt.evaluate(judged, run, metrics, audit=written(tmp_path, lines), **options)
     audit = groupgt.evaluate({line["qid"]: line["retrieval_gt"] for line in lines}, run, metrics, **options)
     plain = groupgt.evaluate(judged, run, metrics, **options)
-    assert result.means == plain.means
+    assert result.means_by_labels() == plain.means
+    assert result.means == {text: each.mean for text, each in result.corrected.items()}
     for text, each in result.corrected.items():
         assert each.audited == pytest.approx(audit[text])
         # A query that only the annotator gives an answer leaves the model's mean as it is.
@@ -152,13 +153,14 @@ def test_the_same_labels_leave_every_mean_as_it_is(policy: str, tmp_path: Path) 
     audit = read(tmp_path, rows)
     result = groupgt.evaluate(audit, found, metrics, audit=audit, assume_random=True, policy=policy)
     for text, each in result.corrected.items():
-        assert (each.mean, each.judged) == (pytest.approx(result[text]), pytest.approx(result[text]))
+        labels = pytest.approx(result.means_by_labels()[text])
+        assert (each.mean, each.judged, result[text]) == (labels, labels, labels)
         assert each.queries == each.sample == result.counted(text)
     # With a sample, the mean of the model's labels is still that of the evaluation.
     some = read(tmp_path, [row for number, row in enumerate(rows) if number % 2])
     result = groupgt.evaluate(audit, found, metrics, audit=some, assume_random=True, policy=policy)
     for text, each in result.corrected.items():
-        assert each.judged == pytest.approx(result[text])
+        assert each.judged == pytest.approx(result.means_by_labels()[text])
         assert each.queries == result.counted(text)
 
 
@@ -264,3 +266,15 @@ def test_a_sample_that_is_judged_elsewhere(tmp_path: Path) -> None:
     path = written(tmp_path, [{**line, "retrieval_gt": [[f"{line['qid']}a"]]} for line in lines[:11]])
     found = groupgt.evaluate(judged, run, ["recall@4"], audit=path)
     assert "corrected by 11 audited of 40 queries, a recorded random sample" in str(found)
+
+
+def test_values_per_query_say_that_they_follow_the_labels(tmp_path: Path) -> None:
+    truth, lines, run = data()
+    table = groupgt.compare(truth, {"one": run, "two": run}, ["recall@2"], audit=written(tmp_path, lines))
+    one = table.evaluations["one"]
+    name = "recall@2 by labels"
+    assert one.per_query.columns == ["qid", name]
+    assert table.per_query.columns == ["run", "qid", name]
+    values = [value for value in one.to_dict(per_query=True)["per_query"][name] if value is not None]
+    assert sum(values) / len(values) == pytest.approx(one.means_by_labels()["recall@2"])
+    assert one.means["recall@2"] != pytest.approx(one.means_by_labels()["recall@2"])

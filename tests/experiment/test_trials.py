@@ -391,7 +391,7 @@ def test_the_noise_of_trials_has_the_mean_that_decides() -> None:
     evaluation = table.evaluations["a"]
     plain = evaluation.to_dict()
     noise = plain["trials"]["complete@1"]
-    assert noise["mean"] == plain["metrics"]["complete@1"]["mean"] == evaluation.deciding["complete@1"]
+    assert noise["mean"] == plain["metrics"]["complete@1"]["mean"] == evaluation.means["complete@1"]
     assert noise["mean_by_labels"] == evaluation.means["complete@1"]
     assert len(noise["interval"]) == 2
 

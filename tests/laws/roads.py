@@ -39,6 +39,7 @@ NUMBER = re.compile(r"[-+−]?\d[\d,]*(?:\.\d+)?$")
 # Fields of a row of JSON or CSV, by the names of facts.
 FIELDS = {
     "mean": "mean",
+    "mean_by_labels": "mean by labels",
     "queries": "n",
     "delta": "delta",
     "pairs": "pairs",
@@ -204,8 +205,9 @@ def read_csv(book: Book, medium: str, text: str) -> None:
         for name, cell in row.items():
             if name not in ("dataset", "run", "qid"):
                 columns[row.get("dataset", book.dataset), row["run"], name] += [float(cell)] if cell else []
-    for (book.dataset, system, metric), values in columns.items():
-        book.put(medium, system, metric, "mean", sum(values) / len(values) if values else None)
+    for (book.dataset, system, name), values in columns.items():
+        metric, by_labels, _ = name.partition(" by labels")
+        book.put(medium, system, metric, "mean" + by_labels, sum(values) / len(values) if values else None)
         book.put(medium, system, metric, "n", len(values))
 
 
@@ -350,7 +352,7 @@ def by_python(book: Book, world: World) -> None:
     if world.annotator:
         return  # only comparisons take annotators
     for system, evaluation in groupgt.evaluate_runs(truth, runs, world.metrics, **world.options).items():
-        for metric, mean in evaluation.deciding.items():
+        for metric, mean in evaluation.means.items():
             book.put("python evaluate", system, metric, "mean", mean)
 
 
@@ -412,7 +414,7 @@ def run(book: Book, world: World, road: str, *options: str) -> Path:
         assert (gate["value"] is None) == (not world.passes)
         book.put(f"{road} gate", "b", world.gate["metric"], "mean", gate["value"])
         read_comparison(book, f"{road} results.json", results["datasets"][book.dataset]["comparison"])
-    for name in ("means.csv", "comparison.csv", *([] if world.audit else ["per_query.csv"])):
+    for name in ("means.csv", "comparison.csv", "per_query.csv"):
         read_csv(book, f"{road} {name}", (folder / name).read_text(encoding="utf-8"))
     read_page(book, f"{road} report.html", (folder / "report.html").read_bytes())
     return folder

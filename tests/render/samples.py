@@ -236,6 +236,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
             "slices": {},
             "complete": [[1] * systems for _ in range(questions)],
             "out": {},
+            "by_labels": False,
             "values": [values],
         },
         "details": details,

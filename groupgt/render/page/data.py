@@ -69,6 +69,7 @@ class Queries(TypedDict):
 
     `complete[question][system]` is the share of trials that cover all groups, or 0 if the query does not count.
     `slices[by]` contains the value for each query. `out` explains, for some queries by position, why they do not count.
+    `by_labels` says that values follow the labels, while means are corrected.
     """
 
     qids: list[str]
@@ -77,6 +78,7 @@ class Queries(TypedDict):
     slices: dict[str, list[str]]
     complete: list[list[float]]
     out: dict[str, str]
+    by_labels: bool
 
 
 class Questions(Queries):

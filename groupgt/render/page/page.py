@@ -161,8 +161,9 @@ def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
     for place, dataset in enumerate(page["datasets"]):
         queries = dataset["questions"]
         yield f"questions-{place}", block({key: value for key, value in queries.items() if key != "values"})
+        named = "labels" if queries["by_labels"] else "values"
         for metric, values in enumerate(queries["values"]):
-            yield f"values-{place}-{metric}", block(values)
+            yield f"{named}-{place}-{metric}", block(values)
 
 
 def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:

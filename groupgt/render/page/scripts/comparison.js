@@ -16,7 +16,7 @@ async function comparison() {
   const [a, b] = [set.systems[first].name, set.systems[second].name];
   const each = contrast(set, first, second, metric);
   const questions = await block(`questions-${place}`);
-  const rows = deltaRows(questions, await block(`values-${place}-${metric}`), first, second);
+  const rows = deltaRows(questions, await valuesOf(questions, place, metric), first, second);
   return [
     h("h1", { tabindex: -1 }, "Comparison"),
     h(
@@ -35,7 +35,7 @@ async function comparison() {
       metricsFigure(set, first, second),
       againstFigure(set, second, metric)
     ),
-    first === second ? null : extremes(questions, a, b, rows),
+    first === second ? null : [byLabels(questions), extremes(questions, a, b, rows)].filter((part) => part !== null),
     sliceTable(set, first, second, metric),
     outcomesOf(set, second, metric),
     headroom(set),

@@ -45,7 +45,7 @@ async function question() {
   const qid = values.get("id");
   const at = all.qids.indexOf(qid === null ? all.qids[0] : qid);
   if (at < 0) return [h("h1", { tabindex: -1 }, "No such query"), h("p", null, "This page does not contain the query ", named(qid), "."), h("p", null, h("a", { href: link("questions") }, "All queries"))];
-  const every = await Promise.all(set.metrics.map((/** @type {any} */ _, /** @type {number} */ each) => block(`values-${place}-${each}`)));
+  const every = await Promise.all(set.metrics.map((/** @type {any} */ _, /** @type {number} */ each) => valuesOf(all, place, each)));
   const { kept } = chosen(set, all, every[metric], values);
   const detail = await detailOf(set, at);
   const passages = detail ? await passagesOf(set, detail) : new Map();
@@ -59,6 +59,7 @@ async function question() {
     set.systems.length > 1 ? pickers(set, systems_) : null,
     detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results for this query were omitted to limit file size." : "This page does not contain the results for this query. See \"Setup\" in the overview."),
     detail ? section("Rankings", legend(systems_.map((system) => detail.rankings[system])), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
+    byLabels(all),
     section(detail && detail.worked ? "Metrics: worked examples" : "Metrics", formulas(set, every, detail, systems_, at)),
   ];
 }

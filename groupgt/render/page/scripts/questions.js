@@ -67,10 +67,16 @@ function chosen(set, questions, of, values) {
   return { kept, sorted, down, shown, a, b };
 }
 
+/** The values of a metric: those by the labels where means are corrected. @param {Queries} all @param {number} place @param {number} metric */
+const valuesOf = (all, place, metric) => block(`${all.by_labels ? "labels" : "values"}-${place}-${metric}`);
+
+/** A note where values per query are not corrected, but means are. @param {Queries} all */
+const byLabels = (all) => (all.by_labels ? h("p", { class: "note" }, "Values per query follow the labels. Only means and their differences are corrected by the audit.") : null);
+
 async function questions() {
   const { set, values, metric, place } = current();
   const all = await block(`questions-${place}`);
-  const of = await block(`values-${place}-${metric}`);
+  const of = await valuesOf(all, place, metric);
   const { kept, sorted, down, shown, a, b } = chosen(set, all, of, values);
   const pages = Math.max(1, Math.ceil(kept.length / ROWS));
   const number = Math.min(pages, Math.max(1, Number(values.get("page")) || 1));
@@ -113,6 +119,7 @@ async function questions() {
     ),
     h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.complete.length ? ` Complete: all groups covered ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
     systems_.length < set.systems.length ? systemChooser(set, systems_) : null,
+    byLabels(all),
     table(heads, body, "Queries and their values", "questions"),
     pages > 1 ? pager(number, pages) : null,
     groupsFigure(set, all, kept),
