@@ -21,7 +21,7 @@ from groupgt.formats.fields import BUILD, CALL_COLUMN, CALL_LIST, TRIAL, call_of
 from groupgt.formats.frames import remote_names
 from groupgt.formats.roles import canonical
 from groupgt.formats.rows import NO_TRIALS, Ranking, Trials
-from groupgt.formats.validity import is_call, is_score
+from groupgt.formats.validity import call_numbers, is_score
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
@@ -118,11 +118,11 @@ def _columns_in_order(run: Run, columns: Columns) -> Run:
     schema = columns.guard(columns.frame.collect_schema)
     if CALLS not in schema:
         return run
-    call, score = pl.col(CALLS), pl.col("score") + 0.0
+    call, score = call_numbers(pl.col(CALLS)), pl.col("score") + 0.0
     places = [column.rank("dense").over("qid").cast(pl.Float64) for column in (call, score)]
     composed = places[1] - places[0] * (pl.len().over("qid") + 1.0)
     # A row without a valid call has no score: the slow reader reports the error.
-    sound = is_call(call) & is_score(score)
+    sound = call.is_not_null() & is_score(score)
     original_score = pl.col(ORIGINAL_SCORE if ORIGINAL_SCORE in schema else "score").alias(ORIGINAL_SCORE)
     frame = columns.frame.with_columns(original_score, score=pl.when(sound).then(composed))
 

@@ -1,7 +1,8 @@
-"""Rules for valid ids, scores and rows as polars expressions, and functions that report invalid rows in a frame.
+"""Applies the rules for ids, calls and texts to columns of polars, and reports invalid rows in a frame.
 
-The rules match `groupgt.model.validity`, and a test checks that they agree. Readers build columns with them, and the
-streaming engine applies them to every batch.
+A rule is a Python function. A quick test of the whole column lets nearly all values pass, and the rule itself decides
+on the distinct values that remain. Readers build columns with these expressions, and the streaming engine applies them
+to every batch.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.fields import result_fault
+from groupgt.formats.fields import call_of, result_fault
 from groupgt.model.run import Columns, Run
-from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, finite_number
-from groupgt.model.values import CALLS, LONGEST
+from groupgt.model.validity import LONGEST_ID, NUMBER, finite_number, id_fault
+from groupgt.model.values import CALLS, normal_text
 from groupgt.runtime import pl
 
 # Runs a polars step and reports what is wrong with its source.
@@ -22,11 +23,28 @@ MAX_INVALID_ROWS = 1000
 T = TypeVar("T")
 
 
+def by_value(column: pl.Expr, rule: Callable[[Any], Any], kind: type[pl.DataType]) -> pl.Expr:
+    """Apply a rule to the distinct values of a column, including null."""
+
+    def apply(values: pl.Series) -> pl.Series:
+        distinct = values.unique()
+        return values.replace_strict(distinct, pl.Series(list(map(rule, distinct)), dtype=kind), return_dtype=kind)
+
+    return column.map_batches(apply, return_dtype=kind, is_elementwise=True)
+
+
 def is_id(text: pl.Expr) -> pl.Expr:
     """Return whether a text is a valid id; false for null."""
-    is_valid = text.str.len_bytes() <= LONGEST_ID
-    is_valid &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
-    return is_valid.fill_null(False)
+
+    def apply(names: pl.Series) -> pl.Series:
+        is_valid = names.to_frame("name").select(is_plainly_id(pl.col("name"))).to_series()
+        if is_valid.all():
+            return is_valid
+        others = names.filter(~is_valid).drop_nulls().unique()
+        valid = others.filter(pl.Series([id_fault(name) is None for name in others], dtype=pl.Boolean))
+        return (is_valid | names.is_in(valid.implode())).fill_null(value=False)
+
+    return text.map_batches(apply, return_dtype=pl.Boolean, is_elementwise=True)
 
 
 def is_plainly_id(text: pl.Expr) -> pl.Expr:
@@ -40,10 +58,9 @@ def is_score(number: pl.Expr) -> pl.Expr:
     return number.is_finite().fill_null(False)
 
 
-def is_call(number: pl.Expr) -> pl.Expr:
-    """Return whether a number is a valid call number, that is, a positive whole number; false for null."""
-    value = number.cast(pl.Float64, strict=False)
-    return (value.is_between(1, LONGEST) & (value == value.floor())).fill_null(False)
+def call_numbers(cells: pl.Expr) -> pl.Expr:
+    """Convert cells to the numbers of calls; null if a cell is not a positive whole number."""
+    return by_value(cells, call_of, pl.Int64)
 
 
 def number_of(text: pl.Expr) -> pl.Expr:
@@ -52,8 +69,8 @@ def number_of(text: pl.Expr) -> pl.Expr:
 
 
 def normal_texts(text: pl.Expr) -> pl.Expr:
-    """Normalize texts as `normal_text` does. Like Python, treat four ASCII separators as blanks too."""
-    return text.str.normalize("NFC").str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
+    """Normalize texts of queries; null stays null."""
+    return by_value(text, lambda each: None if each is None else normal_text(each), pl.String)
 
 
 def is_number(text: pl.Expr) -> pl.Expr:
@@ -91,7 +108,12 @@ def refuse_rows(rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambd
     """Raise `DataError` listing rows with an invalid `qid`, `doc` or `score`; `order` names the score column."""
     call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)
     numbered = rows.with_row_index("row", 1).select("row", "qid", "doc", "score", call.alias(CALLS))
-    is_invalid = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))
+    is_invalid = ~(
+        is_id(pl.col("qid"))
+        & is_id(pl.col("doc"))
+        & is_score(pl.col("score"))
+        & call_numbers(pl.col(CALLS)).is_not_null()
+    )
     invalid = guard(lambda: numbered.filter(is_invalid).head(MAX_INVALID_ROWS).collect())
     faults = Faults()
     for row, qid, document, score, call_number in invalid.iter_rows():

@@ -1,6 +1,6 @@
-"""Defines valid ids, scores, grades and rows in Python, for all readers and carriers.
+"""Defines valid ids, scores, grades and rows, for all readers and carriers.
 
-`groupgt.formats.validity` implements the same rules as polars expressions; a test checks that the two agree.
+`groupgt.formats.validity` applies these rules to whole columns.
 """
 
 from __future__ import annotations

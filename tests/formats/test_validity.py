@@ -1,4 +1,4 @@
-"""One validity: the rules in Python, and as polars expressions, say the same of everything that can be spelled."""
+"""Rules for ids, numbers and rows, tried on everything that can be spelled, value by value and on whole columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ import groupgt
 from groupgt.formats import validity as of_columns
 from groupgt.formats.fields import call_of
 from groupgt.model import validity
-from groupgt.model.values import normal_text
 
 # Surrogates stand in no column of polars, and in no file that is UTF-8.
 SURROGATES = [chr(code) for code in range(0xD800, 0xE000, 15)]
@@ -50,14 +49,6 @@ def test_every_character_in_an_id(place: str) -> None:
     # Of what has no width and gives direction only the byte order mark is refused.
     refused = [letter for letter, holds in zip(letters(), python) if not holds and unicodedata.category(letter) == "Cf"]
     assert refused == ["\ufeff"]
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_texts_of_queries_are_normalized_alike(place: str) -> None:
-    """A question read from a column pairs with the same question read row by row."""
-    texts = [place.format(letter) for letter in letters()]
-    column = pl.DataFrame({"text": texts}).select(of_columns.normal_texts(pl.col("text")))["text"].to_list()
-    assert column == [normal_text(text) for text in texts]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -177,24 +168,11 @@ def test_doubles_read_alike(value: float, spelled: object) -> None:
     assert validity.number_of(text) == float(text)
 
 
-def ids_agree(names: list[str]) -> None:
+@given(st.lists(st.text(st.deferred(lambda: st.sampled_from(letters())), max_size=6), max_size=6))
+def test_a_glance_at_several_ids_is_sure(names: list[str]) -> None:
     python = [validity.id_fault(name) is None for name in names]
     assert says(of_columns.is_id(pl.col("text")), names) == python
     assert not validity.are_plainly_ids(names) or all(python)
-
-
-@given(st.lists(st.text(st.deferred(lambda: st.sampled_from(letters())), max_size=6), max_size=6))
-def test_ids_of_hypothesis(names: list[str]) -> None:
-    ids_agree(names)
-
-
-# What hypothesis knows of every character it works out anew in each checkout.
-@pytest.mark.property
-@given(
-    st.lists(st.text(st.characters(codec="utf-8", categories=None, exclude_categories=["Cs"]), max_size=6), max_size=6)
-)
-def test_ids_of_all_characters(names: list[str]) -> None:
-    ids_agree(names)
 
 
 def test_values_that_are_no_text() -> None:
@@ -265,13 +243,23 @@ def test_what_polars_says_is_an_error_of_ours() -> None:
 )
 def test_numbers_of_calls_in_columns_are_those_of_rows(number: float | None, holds: bool) -> None:
     column = pl.DataFrame({"call": pl.Series([number], dtype=pl.Float64)})
-    assert column.select(of_columns.is_call(pl.col("call"))).item() is holds
+    assert column.select(of_columns.call_numbers(pl.col("call")).is_not_null()).item() is holds
     assert (call_of(number) is not None) is holds
+
+
+def test_calls_may_be_texts_and_are_ordered_as_numbers() -> None:
+    rows = {"qid": ["q"] * 3, "doc_id": ["a", "b", "c"], "score": [1.0, 1.0, 1.0], "call": ["10", "2", "9"]}
+    # By number the calls are 2, 9, 10, so "a" comes third; as texts, 10 would come first.
+    assert groupgt.evaluate({"q": ["a"]}, pl.DataFrame(rows), ["mrr"])["mrr"] == 1 / 3
+    with pytest.raises(groupgt.DataError, match="expected a whole number from 1 as the call, found '1e1'"):
+        groupgt.evaluate({"q": ["a"]}, pl.DataFrame({**rows, "call": ["1e1", "2", "9"]}), ["mrr"])
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_numbers_that_are_not_finite_are_no_calls(number: float) -> None:
-    assert pl.DataFrame({"call": [number]}).select(of_columns.is_call(pl.col("call"))).item() is False
+    assert (
+        pl.DataFrame({"call": [number]}).select(of_columns.call_numbers(pl.col("call")).is_not_null()).item() is False
+    )
     assert call_of(number) is None
 
 
