@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from groupgt.cli.help import EXAMPLES
 from groupgt.cli.main import COMMANDS
 from groupgt.evaluation.options import EvaluateOptions
 from groupgt.options import options_of
+from groupgt.report.page import Added
 from groupgt.report.tellers import TELLERS
 from tests.sources import tree_of
 
@@ -161,17 +163,11 @@ def test_every_section_of_the_report_is_shown() -> None:
     assert sections - shown == set()
 
 
-def test_what_starts_empty_on_the_page_is_filled() -> None:
-    """A section that adds to the data of the page is called, and not only the type and the script that know it."""
-    (made,) = (node for node in TREES["groupgt.report.data"].body if getattr(node, "name", "") == "dataset_of")
-    pairs = [pair for node in ast.walk(made) if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values)]
-    empty = {ast.literal_eval(key) for key, value in pairs if ast.unparse(value) in ("[]", "None", "''") and key}
-    stored = [
-        node.slice.value
-        for module, tree in TREES.items()
-        if module.startswith("groupgt.report.")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant)
-    ]
-    assert len(empty) > 5
-    assert empty - set(stored) == set()
+def test_what_can_be_added_to_the_page_is_added_and_nothing_changes_it_later() -> None:
+    """A section is built in one place: a caller gives what it adds, and no module changes the data of the page."""
+    nodes = [node for name, tree in TREES.items() if name.startswith("groupgt.report.") for node in ast.walk(tree)]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "Added"]
+    given = {keyword.arg for call in calls for keyword in call.keywords}
+    assert {each.name for each in dataclasses.fields(Added)} - given == set()
+    stored = [node for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
+    assert [ast.unparse(node) for node in stored if ast.unparse(node.value) in ("dataset", "page")] == []

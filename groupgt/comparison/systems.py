@@ -397,7 +397,7 @@ class Systems:
     def against_baseline(self) -> dict[str, Contrast]:
         """Contrasts between all other systems and the baseline, on the primary metric."""
         if self.is_compared:
-            return {name: row.against for name in self.names if (row := self.row_of[name, self.primary]).against}
+            return {row.system: row.against for row in self.rows if row.metric == self.primary and row.against}
         twos = [(name, self.baseline) for name in self.names if name != self.baseline]
         contrasts = contrasts_of(self.tested, self._chosen([self.primary]), twos, self.settings, builds=self.builds)
         return {first: each for (first, *_), each in contrasts.items()}

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
-from itertools import chain
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
-from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
-from groupgt.comparison.systems import Systems, finite, interval
+from groupgt.comparison.contrast import Contrast, comparisons
+from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import Against, GateResult
 from groupgt.render import tables
-from groupgt.render.columns import csv_cells, csv_headers, jsonable, texts_of
+from groupgt.render.columns import csv_cells, csv_headers, jsonable
 from groupgt.render.document import Detail, Folded, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
 from groupgt.render.exports import nulls
-from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, fixed
 from groupgt.report import contrasts, differences, headroom, priorities, slices, standings, trials
-from groupgt.report import data as evaluated
-from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
+from groupgt.report.contrasts import MEANINGS, corrected_over, how_tested, marks_in, resampling, verdict_by
 from groupgt.report.decision import Decision, decide
+from groupgt.report.drawings import of_comparison
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
+from groupgt.report.page import dataset_of
 from groupgt.report.paper import latex_of
-from groupgt.report.sentences import grouped, typeset
+from groupgt.report.sentences import grouped
 from groupgt.report.tracking import tracked
-
-# Names of intervals, by their basis.
-INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
 
 
 class ComparisonTeller(Teller[Comparison]):
@@ -88,7 +82,7 @@ class ComparisonTeller(Teller[Comparison]):
 
     def figures(self, metric: str | None = None) -> Drawable:
         """Return the available figures by name."""
-        return drawable(self.result.by(metric), self.result)
+        return of_comparison(self.result.by(metric), self.result)
 
     def page(self, metric: str | None = None, corpus: Mapping[str, str] | None = None) -> bytes:
         """Return the HTML page."""
@@ -200,10 +194,10 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
-    test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, basis=comparison.basis)
+    test = how_tested(settings, *contrasts.family_sizes(comparison.rows), marks=shown, basis=comparison.basis)
     yield Detail(f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}")
     how = "" if settings.draws or comparison.basis else resampling(settings)
-    of_details = [f"{100 * settings.confidence:g}% {INTERVALS[comparison.basis]} of means{how}"]
+    of_details = [f"{100 * settings.confidence:g}% {contrasts.INTERVALS[comparison.basis]} of means{how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]
     lines = list(_other_families(comparison))
     if lines and not details:
@@ -226,7 +220,7 @@ def _other_families(comparison: Systems) -> Iterator[str]:
     families: list[tuple[str, str, tuple[int, int], dict[Any, Contrast]]] = []
     for by, rows in grouped((part.by, (part.value, row)) for part in comparison.slices for row in part.rows).items():
         tested = {(part, row.system): row.against for part, row in rows if row.metric == primary and row.against}
-        families.append((f"slices by {by}", settings.corrects, _family_sizes(row for _, row in rows), tested))
+        families.append((f"slices by {by}", settings.corrects, contrasts.family_sizes(row for _, row in rows), tested))
     if pairs := comparison.pairs:
         tested = {(each.first, each.second): each.against for each in pairs if each.metric == primary}
         sizes = math.comb(len(comparison.names), 2), len(comparison.metrics)
@@ -236,85 +230,3 @@ def _other_families(comparison: Systems) -> Iterator[str]:
         if correction != "none" or reason:
             why = f"; none can be significant, because {reason}" if reason else ""
             yield f"{what}: p-values {corrected_over(settings, *sizes, correction)}{why}"
-
-
-def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
-    """Return the number of comparisons in the largest family, and the number of families."""
-    families = grouped((row.metric, row.against) for row in rows)
-    return max(map(comparisons, families.values()), default=0), len(families)
-
-
-def drawable(systems: Systems, comparison: Comparison) -> Drawable:
-    """Return the available figures of a comparison by name. `systems` may use a different primary metric."""
-    figures = evaluated.drawable(systems)
-    if len(systems.names) > 1:
-        figures |= {name: partial(draw, systems) for name, draw in contrasts.FIGURES.items()}
-        figures["power"] = lambda: comparison.power().plot()
-    return figures
-
-
-def dataset_of(systems: Systems, name: str) -> data.Dataset:
-    """Return the page data of one data set, including comparisons between its systems."""
-    dataset = evaluated.dataset_of(systems, name)
-    dataset["tests"] = _tests(systems)
-    dataset["notes"] = typeset(differences.notes(systems, decide(systems).note))
-    if len(systems.names) > 1:
-        dataset["baseline"] = systems.names.index(systems.baseline)
-        dataset["contrasts"]["rows"] = list(_page_contrasts(systems))
-        dataset["headroom"] = headroom.page_rows(systems)
-        dataset["drawings"] |= contrasts.templates(systems)
-    return dataset
-
-
-def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
-    """Yield all differences in both orders: from the baseline, between all other pairs, and within slices."""
-    names, metrics = systems.names, list(systems.metrics)
-
-    def of_baseline(rows: Sequence[Row]) -> dict[Key, Contrast]:
-        return {(row.system, systems.baseline, row.metric): row.against for row in rows if row.against is not None}
-
-    overall = of_baseline(systems.rows) | dict(systems.others)
-    others = (systems.settings, _pairs_per_metric(systems), contrasts.of_pairs(systems))
-    against = (systems.settings, _family_sizes(systems.rows)[0], systems.settings.corrects)
-    families = [(-1, overall)]
-    if systems.slices:
-        places = {(part["by"], part["value"]): place for place, part in enumerate(systems.first.slices)}
-        families += [(places[part.by, part.value], of_baseline(part.rows)) for part in systems.slices]
-    for within, family in chain(families, systems.others_within()):
-        for (first, second, text), each in family.items():
-            how = against if second == systems.baseline else others
-            whole = overall.get((first, second, text))
-            is_reversal = each.significant and whole is not None and whole.delta * each.delta < 0
-            for a, b, contrast in ((first, second, each), (second, first, each.turned)):
-                is_said = within < 0 and contrast.pairs
-                yield [
-                    *(names.index(a), names.index(b), metrics.index(text), within),
-                    *(finite(contrast.delta), interval(contrast.delta_interval)),
-                    *([contrast.wins, contrast.ties, contrast.losses], texts_of(contrast)),
-                    *(contrast.standing, is_reversal),
-                    differences.of_two(a, b, contrast, systems.labels[text], *how) if is_said else None,
-                ]
-
-
-def _pairs_per_metric(systems: Systems) -> int:
-    """Return the number of pairs that are tested together."""
-    family = ((pair.first, pair.second, pair.metric) for pair in systems.pairs) if systems.pairs else systems.others
-    return max(Counter(text for *_, text in family).values(), default=0)
-
-
-def _tests(systems: Systems) -> list[str]:
-    """Explain how differences were tested, for the footer of the page's tables."""
-    settings = systems.settings
-    about = list(corrected_notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
-    about += trials.sentences(systems)
-    intervals = f"{100 * settings.confidence:g}% {INTERVALS[systems.basis]}"
-    if len(systems.names) < 2:
-        return [intervals, *about]
-    test = f"{described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}"
-    of_baseline = corrected_over(settings, *_family_sizes(systems.rows))
-    lines = [*about, test, f"p-values against the baseline: {of_baseline}"]
-    if systems.others:
-        families = len({text for *_, text in systems.others})
-        of_others = corrected_over(settings, _pairs_per_metric(systems), families, contrasts.of_pairs(systems))
-        lines.append(f"p-values of other pairs: {of_others}")
-    return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.across import Beside
-from groupgt.comparison.contrast import Contrast, Row
+from groupgt.comparison.contrast import Contrast, Row, comparisons
 from groupgt.comparison.draws import SLACK
 from groupgt.comparison.reach import counts_signs, out_of_reach
 from groupgt.comparison.settings import Settings
@@ -27,12 +28,15 @@ from groupgt.render.layout import Strong
 from groupgt.render.page import data
 from groupgt.render.tables import BETTER, MARK, WORSE, Table, counted, fixed, shortlist, signed, small, span
 from groupgt.report.means import about, parts_of
+from groupgt.report.sentences import grouped
 
 # Number of queries that a scatter plot names.
 NAMED = 6
 # Tests of differences that do not come from a single ground truth.
 ESTIMATED = {"audit": "corrected by the audit", "annotators": "averaged over annotators"}
 MEANINGS = {BETTER: "significantly better", WORSE: "significantly worse", MARK: "significantly different"}
+# Names of intervals, by their basis.
+INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
 # Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
 SHED = ("differ", "effect", "queries")
 KINDS = {"better": BETTER, "worse": WORSE}
@@ -52,6 +56,18 @@ def corrected_over(settings: Settings, count: int, families: int = 1, correction
         return "not corrected"
     each = " per metric" if families > 1 else ""
     return f"corrected ({correction}) for {counted(count, 'comparison')}{each}"
+
+
+def family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
+    """Return the number of comparisons in the largest family, and the number of families."""
+    families = grouped((row.metric, row.against) for row in rows)
+    return max(map(comparisons, families.values()), default=0), len(families)
+
+
+def pairs_per_metric(systems: Systems) -> int:
+    """Return the number of pairs that are tested together."""
+    family = ((pair.first, pair.second, pair.metric) for pair in systems.pairs) if systems.pairs else systems.others
+    return max(Counter(text for *_, text in family).values(), default=0)
 
 
 def of_pairs(systems: Systems) -> str:

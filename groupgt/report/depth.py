@@ -59,9 +59,9 @@ class DepthsTeller(Teller[Depths]):
 
     def figures(self) -> Drawable:
         """Return the figures that are available for the runs, by name."""
-        from groupgt.report.data import drawable_of
+        from groupgt.report.drawings import of_runs
 
-        return drawable_of(self.result.evaluations)
+        return of_runs(self.result.evaluations)
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per depth."""

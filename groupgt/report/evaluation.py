@@ -155,15 +155,15 @@ class EvaluationTeller(Teller[Evaluation]):
 
     def figures(self) -> Drawable:
         """Return the figures that are available for the run, by name."""
-        from groupgt.report.data import drawable_of
+        from groupgt.report.drawings import of_runs
 
-        return drawable_of([self.result])
+        return of_runs([self.result])
 
     def page(self, corpus: Mapping[str, str]) -> bytes:
         """Return the HTML page of the run. `corpus` maps ids to texts."""
         from groupgt.comparison.systems import Systems
         from groupgt.render.page.page import single_page
-        from groupgt.report.data import dataset_of
+        from groupgt.report.page import dataset_of
 
         return single_page(dataset_of(Systems.of({self.result.name: self.result}, passages=corpus), self.result.name))
 

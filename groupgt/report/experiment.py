@@ -30,6 +30,7 @@ from groupgt.report import (
     gates,
     means,
     outcomes,
+    page,
     previous,
     priorities,
     standings,
@@ -37,6 +38,8 @@ from groupgt.report import (
     trials,
 )
 from groupgt.report.decision import Decision, decisions, overall, overall_card
+from groupgt.report.drawings import of_comparison
+from groupgt.report.page import Added
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import enumerated, grouped, sentence_of, typeset, warning
 from groupgt.report.stages import items as staged
@@ -89,7 +92,7 @@ class OutcomeTeller(Teller[Outcome]):
         name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
         systems = outcome.systems[name]
         latency = times.figure(systems, times.latencies(outcome, name))
-        drawings = comparison.drawable(systems, outcome.comparison.get(name, systems))
+        drawings = of_comparison(systems, outcome.comparison.get(name, systems))
         return drawings | existing_figures(curves.sweeps(outcome, systems), latency)
 
     def page(self) -> bytes:
@@ -316,30 +319,32 @@ def _times(outcome: Outcome) -> data.Times:
 
 
 def _dataset(outcome: Outcome, name: str, axis: Axis | None) -> data.Dataset:
-    dataset = comparison.dataset_of(outcome.systems[name], name)
-    dataset["previous"] = previous.page_part(outcome, name)
-    dataset["failed"] = list(outcome.failed.get(name, {}).items())
-    judged, baseline = _gates_on(outcome, name), outcome.experiment.config.baseline
-    dataset["gates"] = gates.page_rows(outcome, name, timed=False)
-    dataset["gates_title"] = gates.page_title(judged, baseline)
-    decision = decisions(outcome)[name]
-    dataset["decision"] = decision.page
-    dataset["subject"] = decision.place(outcome.systems[name])
-    dataset["population"] = headline(outcome, name).split(" · ", 2)[-1]
-    dataset["notes"] = typeset(notes(outcome, name, decision, timed=False))
-    dataset["first"] = priorities.page_part(outcome.systems[name], decision, outcome.against.get(name))
-    for system in dataset["systems"]:
-        # The retriever, inputs and options, as written in the file.
-        resolved = outcome.experiment.systems[system["name"]]
-        options = outcome.experiment.shown_options(system["name"])
-        plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
-        listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
-        inputs = f" of {', '.join(resolved.inputs)}" if resolved.inputs else ""
-        system["about"] = f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")
-    about = {system["name"]: system["about"] for system in dataset["systems"]}
-    dataset["standings"] = standings.page_table(outcome.systems[name], judged, about, axis)
+    """Return the page data of a data set with what the experiment adds."""
+    systems, decision, judged = outcome.systems[name], decisions(outcome)[name], _gates_on(outcome, name)
     staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
-    drawn = {**curves.sweeps(outcome, outcome.systems[name]), **staged}
-    dataset["drawings"] |= {key: drawing(each) for key, each in drawn.items()}
-    dataset["outcomes"] = outcomes.page_part(outcome.answered.get(name, {}))
-    return dataset
+    added = Added(
+        decision=decision,
+        population=headline(outcome, name).split(" · ", 2)[-1],
+        notes=typeset(notes(outcome, name, decision, timed=False)),
+        about={system: _about(outcome, system) for system in systems.names},
+        failed=outcome.failed.get(name, {}),
+        judged=judged,
+        gates=gates.page_rows(outcome, name, timed=False),
+        gates_title=gates.page_title(judged, outcome.experiment.config.baseline),
+        axis=axis,
+        against=outcome.against.get(name),
+        previous=previous.page_part(outcome, name),
+        outcomes=outcomes.page_part(outcome.answered.get(name, {})),
+        figures={**curves.sweeps(outcome, systems), **staged},
+    )
+    return page.dataset_of(systems, name, added)
+
+
+def _about(outcome: Outcome, system: str) -> str:
+    """Return the retriever of a system, its inputs and its options, as written in the file."""
+    resolved = outcome.experiment.systems[system]
+    options = outcome.experiment.shown_options(system)
+    plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
+    listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
+    inputs = f" of {', '.join(resolved.inputs)}" if resolved.inputs else ""
+    return f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.systems import Systems
-from groupgt.render.drawing import Drawable, Figure, drawing
+from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed_page
 from groupgt.render.tables import counted
-from groupgt.report.comparison import dataset_of, drawable
 from groupgt.report.curves import sweeps_of
+from groupgt.report.drawings import of_comparison
 from groupgt.report.experiment import existing_figures
+from groupgt.report.page import Added, dataset_of
 from groupgt.report.times import figure as latency
 from groupgt.results.folder import ResultFolder
 from groupgt.results.merge import why_stored
@@ -28,17 +29,15 @@ def merged_page(
     for name, table in comparisons.items():
         holders = [folder for folder in folders if name in folder.systems]
         manifest = holders[0].manifest
-        dataset = dataset_of(table.by(primary), name)
+        facts: list[tuple[str, str]] = []
         if not table.evaluations:
-            digest = f"SHA-256 {manifest.ground_truth[name]}"
-            dataset["facts"] += [("policy", manifest.policy), ("ground truth", digest)]
-            dataset["facts"].append(("rankings", f"not on this page: {why_stored(table)}"))
-        if len(holders) == 1:
-            dataset["drawings"] |= {key: drawing(each) for key, each in _swept(holders[0], table.by(primary)).items()}
+            facts += [("policy", manifest.policy), ("ground truth", f"SHA-256 {manifest.ground_truth[name]}")]
+            facts.append(("rankings", f"not on this page: {why_stored(table)}"))
         for folder in holders:
             contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
-            dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))
-        datasets.append(dataset)
+            facts.append((f"{folder.name}/{folder.stamp}", contents))
+        swept = _swept(holders[0], table.by(primary)) if len(holders) == 1 else {}
+        datasets.append(dataset_of(table.by(primary), name, Added(facts=facts, figures=swept)))
     return untimed_page(title, datasets)
 
 
@@ -55,7 +54,7 @@ def merged_figures(
 ) -> Drawable:
     """Return figures for a data set in merged folders by name. Sweeps and latency require a single folder."""
     systems = table.by(metric or folders[0].primary)
-    figures = drawable(systems, table)
+    figures = of_comparison(systems, table)
     if len(folders) > 1:
         return figures
     folder = folders[0]

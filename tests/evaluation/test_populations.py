@@ -20,9 +20,9 @@ from groupgt.comparison.systems import Systems
 from groupgt.evaluation.stages import stages
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.populations import Populations
-from groupgt.report.data import dataset_of, facts
 from groupgt.report.experiment import summary
 from groupgt.report.gates import junit_report
+from groupgt.report.page import dataset_of, facts
 from groupgt.report.shortfalls import shortfalls
 from tests import browser
 

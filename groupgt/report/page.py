@@ -1,34 +1,35 @@
-"""Page and figure data for systems on one ground truth, built from their evaluations.
-
-`report.comparison` adds comparisons between systems, and `report.experiment` adds gates, times and versions.
-"""
+"""The page of a data set: every section, from its systems and from what an experiment or result folders add."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from groupgt.comparison.contrast import Contrast
+from groupgt.comparison.contrast import Contrast, Key, Row
 from groupgt.comparison.draws import SLACK
-from groupgt.comparison.systems import Systems, finite
+from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.evaluation.misses import whole
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.thresholds import thresholds_of
+from groupgt.experiment.outcome import Against, GateResult
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints
 from groupgt.render import figures
-from groupgt.render.columns import columns_of, headings_of
-from groupgt.render.drawing import Drawable, drawing, template
+from groupgt.render.bars import Axis
+from groupgt.render.columns import columns_of, headings_of, texts_of
+from groupgt.render.drawing import Figure, drawing, template
 from groupgt.render.page import data
 from groupgt.render.tables import fixed, span
-from groupgt.report import priorities, slices, standings, trials
-from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
-from groupgt.report.decision import decide
-from groupgt.report.means import about, evaluated_of, forest
+from groupgt.report import contrasts, differences, headroom, priorities, standings, trials
+from groupgt.report.curves import depth_curves, ecdf, units
+from groupgt.report.decision import Decision, decide
+from groupgt.report.means import about, corrected_notes, evaluated_of
 from groupgt.report.misses import details, groups_figure
+from groupgt.report.sentences import typeset
 
 # Maximum number of queries on the page; beyond it, the most informative ones are listed.
 LISTED = 10_000
@@ -46,46 +47,46 @@ COUNTS = {
 }
 
 
-def drawable_of(evaluations: Iterable[Evaluation]) -> Drawable:
-    """Return the available figures of runs by name."""
-    return drawable(Systems.of({each.name: each for each in evaluations}))
+@dataclass(frozen=True)
+class Added:
+    """What an experiment or result folders add to the systems of a data set; by default, nothing.
+
+    `about` describes systems by name, and `axis` is that of several data sets.
+    """
+
+    decision: Decision | None = None
+    population: str = ""
+    notes: Sequence[data.Sentence] | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    judged: Sequence[GateResult] = ()
+    gates: Sequence[data.Gate] = ()
+    gates_title: str = ""
+    axis: Axis | None = None
+    against: Against | None = None
+    previous: data.Previous | None = None
+    outcomes: data.Outcomes | None = None
+    facts: Sequence[tuple[str, str]] = ()
+    figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
-def drawable(systems: Systems) -> Drawable:
-    """Return the available figures by name."""
-    drawings: Drawable = {"means": partial(forest, systems)}
-    if systems.evaluations:
-        drawings |= {"depth": partial(depth_curves, systems), "ecdf": partial(ecdf, systems)}
-        if systems.first.truth.set_of is None:
-            drawings["iprec"] = partial(precision_recall, systems)
-        drawings["groups"] = partial(groups_figure, systems)
-        for unit in units(systems):
-            drawings[unit] = partial(depth_curves, systems, unit)
-        if systems.first.truth.unanswerable.any():
-            drawings["thresholds"] = lambda: thresholds_of(systems.every, [0.9]).plot()
-        if systems.first.slicer.by:
-            drawings["slices"] = partial(slices.figure, systems)
-        if trials.vary(systems):
-            drawings["trials"] = partial(trials.figure, systems)
-    return drawings
-
-
-def dataset_of(systems: Systems, name: str) -> data.Dataset:
+def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Dataset:
     """Return the page data of one data set, including all its evaluations."""
     kept = systems.most_telling[:LISTED]
-    evaluated = bool(systems.evaluations)
+    evaluated, is_compared = bool(systems.evaluations), len(systems.names) > 1
     missing = len(systems.qids) - len(kept)
-    decision = decide(systems)
+    decision = added.decision or decide(systems)
+    notes = typeset(differences.notes(systems, decision.note)) if added.notes is None else list(added.notes)
     return {
         "name": name,
         "decision": decision.page,
-        "population": evaluated_of(systems),
-        "notes": [],
-        "standings": standings.page_table(systems),
-        "first": priorities.page_part(systems, decision),
-        "gates_title": "",
+        "population": added.population or evaluated_of(systems),
+        "notes": notes,
+        "standings": standings.page_table(systems, added.judged, added.about, added.axis),
+        "first": priorities.page_part(systems, decision, added.against),
+        "gates_title": added.gates_title,
         "primary": list(systems.metrics).index(systems.primary),
-        "baseline": None,
+        "baseline": systems.names.index(systems.baseline) if is_compared else None,
         "subject": decision.place(systems),
         "metrics": [
             {
@@ -103,7 +104,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "systems": [
             {
                 "name": system,
-                "about": "",
+                "about": added.about.get(system, ""),
                 "means": list(means.values()),
                 "texts": list(map(fixed, means.values())),
                 "intervals": [systems.intervals.get((system, text)) for text in systems.metrics],
@@ -113,9 +114,13 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
             }
             for system, means in systems.means.items()
         ],
-        "failed": [],
-        "gates": [],
-        "contrasts": {"names": list(columns_of(Contrast)), "heads": headings_of(Contrast), "rows": []},
+        "failed": list(added.failed.items()),
+        "gates": list(added.gates),
+        "contrasts": {
+            "names": list(columns_of(Contrast)),
+            "heads": headings_of(Contrast),
+            "rows": list(_contrasts(systems)) if is_compared else [],
+        },
         "slices": [
             {
                 "by": parts[0]["by"],
@@ -126,13 +131,13 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
             }
             for parts in zip(*(each.slices for each in systems.every))
         ],
-        "tests": [],
-        "headroom": [],
-        "previous": None,
-        "outcomes": None,
+        "tests": _tests(systems),
+        "headroom": headroom.page_rows(systems) if is_compared else [],
+        "previous": added.previous,
+        "outcomes": added.outcomes,
         "cutoff": "" if systems.cutoff is None else f"@{systems.cutoff}",
-        "facts": facts(systems) if evaluated else [("convention", systems.convention)],
-        "drawings": _drawings(systems),
+        "facts": [*(facts(systems) if evaluated else [("convention", systems.convention)]), *added.facts],
+        "drawings": {**_drawings(systems), **{name: drawing(each) for name, each in added.figures.items()}},
         "questions": _questions(systems, kept),
         "details": details(systems, kept) if evaluated else [],
         "passages": systems.passages,
@@ -240,4 +245,55 @@ def _drawings(systems: Systems) -> dict[str, data.Drawing]:
         drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
         if systems.first.slicer.by:
             drawings["slices"] = template(figures.slices([], about(systems), domain=("$low", "$high")))
+    if len(systems.names) > 1:
+        drawings |= contrasts.templates(systems)
     return drawings
+
+
+def _contrasts(systems: Systems) -> Iterator[list[Any]]:
+    """Yield all differences in both orders: from the baseline, between all other pairs, and within slices."""
+    names, metrics = systems.names, list(systems.metrics)
+
+    def of_baseline(rows: Sequence[Row]) -> dict[Key, Contrast]:
+        return {(row.system, systems.baseline, row.metric): row.against for row in rows if row.against is not None}
+
+    overall = of_baseline(systems.rows) | dict(systems.others)
+    others = (systems.settings, contrasts.pairs_per_metric(systems), contrasts.of_pairs(systems))
+    against = (systems.settings, contrasts.family_sizes(systems.rows)[0], systems.settings.corrects)
+    families = [(-1, overall)]
+    if systems.slices:
+        places = {(part["by"], part["value"]): place for place, part in enumerate(systems.first.slices)}
+        families += [(places[part.by, part.value], of_baseline(part.rows)) for part in systems.slices]
+    for within, family in chain(families, systems.others_within()):
+        for (first, second, text), each in family.items():
+            how = against if second == systems.baseline else others
+            whole = overall.get((first, second, text))
+            is_reversal = each.significant and whole is not None and whole.delta * each.delta < 0
+            for a, b, contrast in ((first, second, each), (second, first, each.turned)):
+                is_said = within < 0 and contrast.pairs
+                yield [
+                    *(names.index(a), names.index(b), metrics.index(text), within),
+                    *(finite(contrast.delta), interval(contrast.delta_interval)),
+                    *([contrast.wins, contrast.ties, contrast.losses], texts_of(contrast)),
+                    *(contrast.standing, is_reversal),
+                    differences.of_two(a, b, contrast, systems.labels[text], *how) if is_said else None,
+                ]
+
+
+def _tests(systems: Systems) -> list[str]:
+    """Explain how differences were tested, for the footer of the page's tables."""
+    settings = systems.settings
+    about = list(corrected_notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
+    about += trials.sentences(systems)
+    intervals = f"{100 * settings.confidence:g}% {contrasts.INTERVALS[systems.basis]}"
+    if len(systems.names) < 2:
+        return [intervals, *about]
+    test = f"{contrasts.described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}"
+    of_baseline = contrasts.corrected_over(settings, *contrasts.family_sizes(systems.rows))
+    lines = [*about, test, f"p-values against the baseline: {of_baseline}"]
+    if systems.others:
+        families = len({text for *_, text in systems.others})
+        pairs = contrasts.pairs_per_metric(systems)
+        of_others = contrasts.corrected_over(settings, pairs, families, contrasts.of_pairs(systems))
+        lines.append(f"p-values of other pairs: {of_others}")
+    return lines
