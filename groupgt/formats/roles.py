@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed, near_names
+from groupgt.formats.columns import columns_in, is_path
 from groupgt.model.validity import are_texts, is_number
 
 Kind = Literal["truth", "run", "corpus", "queries", "answers"]
@@ -112,10 +113,6 @@ COMPARED_NAMES, SHOWN_NAMES = 1000, 100
 
 
 def _declared_in(names: Collection[str], declared: Declared) -> dict[str, str]:
-    if not declared:
-        return {}
-    from groupgt.formats.columns import columns_in
-
     return {role: column.name for role, column in columns_in(names, declared).items()}
 
 
@@ -198,10 +195,6 @@ def check_declared(declared: Declared) -> Declared:
 
 def has_paths(names: Collection[str], declared: Declared) -> bool:
     """Return whether any declared column is a path or gives the location of the rows."""
-    if not declared:
-        return False
-    from groupgt.formats.columns import is_path
-
     return any(role == "rows" or (is_path(text) and text not in names) for role, text in declared.items())
 
 

@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, listed, warn
+from groupgt.formats.columns import Column, Lists, columns_in
 from groupgt.formats.fields import Firsts, ids_fault
 from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
@@ -26,9 +27,6 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_text, is_grade, number_of, plain, unjudged
 from groupgt.model.values import normal_text
 from groupgt.model.written import SHAPES, Shape
-
-if TYPE_CHECKING:
-    from groupgt.formats.columns import Lists
 
 # Returns the location of a row.
 Place = Callable[[int], str]
@@ -162,8 +160,6 @@ def cells_of(table: Table, name: str | None, rows: int | None = None) -> list[An
 
 def _lists(table: Table) -> tuple[Lists, Callable[[str, str], list[Any]]]:
     """Return a reader for the lists of ids in a table, and a function that returns the lists of a role."""
-    from groupgt.formats.columns import Column, Lists, columns_in
-
     lists, declared = Lists(table.faults), columns_in(table.names, table.declared)
 
     def column(role: str, name: str) -> list[Any]:
