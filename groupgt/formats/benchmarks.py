@@ -26,7 +26,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -161,7 +160,7 @@ def look_multihop(source: Source) -> str | None:
 def read_multihop_run(source: Source) -> Run:
     """Read the texts in `retrieval_list`, best first. They have no ids."""
     queries = Queries()
-    builder = RunBuilder()
+    builder = RunBuilder(queries.faults)
     for record in queries.records(source):
         results = queries.list_at(record, "retrieval_list")
         texts = [text for result in results if (text := queries.text_at(result, "text")) is not None]
@@ -169,9 +168,7 @@ def read_multihop_run(source: Source) -> Run:
         if qid in builder.ids:
             queries.fault(f"query {display(qid)}: duplicate query")
         builder.add_ranking(qid, unnamed(len(texts)), fields={"text": texts})
-    queries.faults.stop()
-    run = builder.run(source)
-    return replace(run, texts=dict(zip(run.rankings, run.rankings)), has_ids=False)
+    return builder.run(source, by_text=True, has_ids=False)
 
 
 def _answer(queries: Queries, answer: Record) -> Record:

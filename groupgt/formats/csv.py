@@ -240,9 +240,7 @@ def _read_rows(source: Source) -> Run:
         # An empty cell counts as missing, as in columns.
         kept = fields.fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
         builder.add(qid, document, score, fields.units_of(cells, str.strip), kept)
-    run = builder.run(source)
-    is_by_text = query_column(canonical(header_of(source), source.columns)) == "query"
-    return replace(run, texts=dict(zip(builder.ids, builder.ids))) if is_by_text else run
+    return builder.run(source, by_text=query_column(canonical(header_of(source), source.columns)) == "query")
 
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:

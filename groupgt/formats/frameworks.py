@@ -71,7 +71,8 @@ class Samples:
 
     def read_run(self, source: Source) -> Run:
         """Read the results of each sample, best first. Results without ids can only be matched by their texts."""
-        queries, builder = Queries(), RunBuilder()
+        queries = Queries()
+        builder = RunBuilder(queries.faults)
         rows, name = self._rows(queries, source, self.results)
         by_id, (*_, texts_at) = name.endswith("_ids"), self.results
         for queries.where, record in rows:
@@ -83,9 +84,7 @@ class Samples:
             if texts is not None and len(texts) != len(ids):
                 queries.fault(f"expected as many {texts_at} as {name} ({len(ids)}), found {len(texts)}")
             builder.add_ranking(qid, ids, fields={} if texts is None else {"text": texts})
-        queries.faults.stop()
-        run = builder.run(source)
-        return replace(run, texts=dict(zip(run.rankings, run.rankings)), has_ids=by_id)
+        return builder.run(source, by_text=True, has_ids=by_id)
 
     def _rows(self, queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
         """Return located records, and the first key that has a value in any record (or else the last key)."""
