@@ -188,11 +188,11 @@ def plain_rows(
     *,
     is_truth: bool,
     needed: bool = True,
-) -> tuple[list[Record], list[str]]:
-    """Return plain rows and their locations, or raise `DataError` with every error in the paths."""
+) -> list[tuple[str, Record]]:
+    """Return plain rows with their locations, or raise `DataError` with every error in the paths."""
     faults = Faults()
     roles = Roles(names, columns, TRUTH if is_truth else RUN, needed=needed)
     rows = roles.each(title, located(faults), faults)
-    pairs = list((_truth_rows if is_truth else _run_rows)(roles, rows))
+    plain = list((_truth_rows if is_truth else _run_rows)(roles, rows))
     faults.stop()
-    return [row for _, row in pairs], [place for place, _ in pairs]
+    return plain

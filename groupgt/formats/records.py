@@ -109,8 +109,7 @@ class Queries:
     def __init__(self) -> None:
         self.faults = Faults()
         self.where = ""
-        self.rows: list[Record] = []
-        self.places: list[str] = []
+        self.rows: list[tuple[str, Record]] = []
         self._firsts = Firsts()
         self._reported = 0
 
@@ -141,8 +140,7 @@ class Queries:
                 self.is_important(qid, group.get("name"), group.get("importance"), number)
         query = text if isinstance(text, str) and text.strip() else None
         row = {"qid": qid, "retrieval_gt": groups, "query": query, "excluded_ids": excluded}
-        self.rows.append(row | (columns or {}))
-        self.places.append(self.where)
+        self.rows.append((self.where, row | (columns or {})))
 
     def has(self, record: Record, key: str) -> bool:
         """Return whether a record has a key. If not, add an error that suggests similar keys."""
@@ -202,8 +200,7 @@ class Queries:
 
     def truth(self, policy: Policy) -> GroundTruth:
         """Return the ground truth for all queries, or raise `DataError` with every error."""
-        table = Table.of_records("", self.rows, self.places.__getitem__, faults=self.faults)
-        return replace(truth_of(table, policy), keys=())
+        return replace(truth_of(Table.of_records("", self.rows, faults=self.faults), policy), keys=())
 
 
 @lru_cache

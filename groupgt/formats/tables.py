@@ -60,11 +60,12 @@ class Table:
     declared: Declared = field(default_factory=lambda: NO_COLUMNS)
 
     @classmethod
-    def of_records(cls, title: str, rows: Sequence[Any], place: Place = lambda _: "", **others: Any) -> Table:
-        """Build a table from records. Their keys become columns, in order of first appearance."""
+    def of_records(cls, title: str, located: Iterable[tuple[str, Any]], **others: Any) -> Table:
+        """Build a table from located records. Their keys become columns, in order of first appearance."""
+        places, rows = zip(*located) if (located := list(located)) else ((), ())
         # Rows share few key sequences.
         names = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
-        return cls(title, names, lambda name: [row.get(name, ABSENT) for row in rows], place, **others)
+        return cls(title, names, lambda name: [row.get(name, ABSENT) for row in rows], places.__getitem__, **others)
 
 
 def truth_of(table: Table, policy: Policy) -> GroundTruth:
@@ -87,8 +88,8 @@ def at_paths(table: Table, *, is_truth: bool) -> Table:
 
     records = zip(*(map(plain, table.column(name)) for name in table.names))
     located = [(table.place(row), dict(zip(table.names, cells))) for row, cells in enumerate(records)]
-    rows, places = plain_rows(table.title, table.names, table.declared, lambda _: located, is_truth=is_truth)
-    return Table.of_records(table.title, rows, places.__getitem__)
+    rows = plain_rows(table.title, table.names, table.declared, lambda _: located, is_truth=is_truth)
+    return Table.of_records(table.title, rows)
 
 
 def _roles(table: Table) -> dict[str, str]:
