@@ -41,18 +41,15 @@ class Frame(Protocol):
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
         """Return up to this number of rows. The columns have their types even without rows."""
-        ...
 
     def of_query(self, columns: Sequence[str], key: str, qid: str) -> pa.Table:
         """Return the rows in which the column `key`, as text, is `qid`."""
-        ...
 
     def each(self, columns: Sequence[str], key: str, tasks: list[bytes], work: Work) -> Iterable[tuple[int, bytes]]:
         """Call `work(tasks[b], rows)` on workers with all rows of each bucket b. Return each b and its result.
 
         The bucket of a row is `bucket_of` its `key` cell as text. Buckets without rows may be omitted.
         """
-        ...
 
 
 def frame_of(value: Any) -> Frame:
