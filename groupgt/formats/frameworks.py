@@ -127,16 +127,14 @@ def read_trec_rag(source: Source) -> Run:
     """Read the cited documents of each answer, or raise `DataError` with all errors."""
     builder = RunBuilder()
     faults = builder.faults
-    seen: set[str] = set()
     for where, record in objects(source, faults):
         qid = next((id_text(record[key]) for key in TOPICS if key in record), None)
         references, answer = record.get("references"), record.get("answer")
         if qid is None or not isinstance(references, list) or not isinstance(answer, list):
             faults.add(where, f"expected topic_id, references (a list) and answer (a list), found {', '.join(record)}")
-        elif qid in seen:
+        elif qid in builder.ids:
             faults.add(where, f"query {display(qid)}: duplicate query")
         else:
-            seen.add(qid)
             builder.add_ranking(qid, _cited(references, answer, f"{where}: query {display(qid)}", faults))
     return builder.run(source)
 
