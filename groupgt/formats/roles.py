@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, islice, product
 from shlex import quote
 from typing import Any, Literal
@@ -266,6 +267,12 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
     near = ((role, [name for name in rest if may_hold(role, name, cells.get(name))]) for role in wanted)
     hints = ((role, near_names(role, islice(possible, COMPARED_NAMES))) for role, possible in near)
     return next((words.replace("did you mean", f"is {role} called") for role, words in hints if words), "")
+
+
+@lru_cache(maxsize=512)
+def has_near(name: str, keys: Collection[str]) -> bool:
+    """Return whether any key closely resembles a name. Cached because the records in a file share their keys."""
+    return bool(near_names(name, keys))
 
 
 def _folded(name: str) -> str:
