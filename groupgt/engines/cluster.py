@@ -58,9 +58,10 @@ class Cluster(Remote):
         return ClusterCarrier(run, self)
 
     @property
-    def has_scores(self) -> bool:
-        """True if results have scores, and not only ranks."""
-        return not {"score", SCORES}.isdisjoint(canonical(frames.remote_names(self.frame), self.columns))
+    def roles(self) -> dict[str, str]:
+        """The role of each column of the frame, by its name."""
+        names = frames.remote_names(self.frame)
+        return dict(zip(names, canonical(names, self.columns)))
 
     def read(self, rows: pa.Table, run: Run, truth: GroundTruth, policy: Policy) -> Run:
         """Return all results of a few queries as a local run."""
@@ -75,23 +76,21 @@ class Cluster(Remote):
 
     def columns_for(self, labeller: Labeller | None, fields: Collection[str] = ()) -> tuple[list[str], str]:
         """Return the columns to read, and the name of the query id column."""
-        names = frames.remote_names(self.frame)
+        roles = self.roles
         column = "" if labeller is None else labeller.column
         chosen = {*fields, *(("start", "end", "document", "span") if column == "span" else (column,))}
         wanted = READ.union(*((*field.columns, field.nested) for field in FIELDS if field.name in chosen))
-        roles = dict(zip(names, canonical(names, self.columns)))
-        return [name for name in names if roles[name] in wanted], next(name for name in names if roles[name] == "qid")
+        return [name for name in roles if roles[name] in wanted], next(name for name in roles if roles[name] == "qid")
 
     def check(self, run: Run) -> None:
         """Raise an error if columns are missing or have the wrong type, before any work is done."""
         import pyarrow as pa
 
-        names = frames.remote_names(self.frame)
-        roles = dict(zip(names, canonical(names, self.columns)))
-        read = [name for name in names if roles[name] in frames.RUN_COLUMNS]
+        roles = self.roles
+        read = [name for name in roles if roles[name] in frames.RUN_COLUMNS]
         rows = frame_of(self.frame).first(read, 0)
         # Other columns, of whatever type, are only named by messages.
-        rows = pa.table({name: rows[name] if name in read else pa.nulls(0) for name in names})
+        rows = pa.table({name: rows[name] if name in read else pa.nulls(0) for name in roles})
         frames.run_of(rows, run.source, qids=[], columns=self.columns)
         if "qid" not in roles.values():
             raise ConfigError(f"{run.title}: results on a cluster need a column of query ids (qid)")
@@ -145,7 +144,7 @@ def measured_there(
     fields = {*(budget.unit for budget in budgets), *(["text"] if reads_texts else [])}
     cluster.check(run)
     columns, key = cluster.columns_for(labeller, fields)
-    if any(budget.unit == SCORE for budget in budgets) and not cluster.has_scores:
+    if any(budget.unit == SCORE for budget in budgets) and {"score", SCORES}.isdisjoint(cluster.roles.values()):
         raise DataError(f"{run.title}: {ONLY_ORDER}")
     count = max(-(-len(truth) // engine.bucket), min(frame.parts, len(truth)), 1)
     own = np.array([bucket_of(qid, count) for qid in truth.qids], dtype=np.int64)

@@ -13,7 +13,7 @@ from groupgt.engines.base import Flat, InvalidRowError, Labelled, LocalCarrier, 
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.reader import Batches, results_by_query
+from groupgt.engines.columns.reader import Batches
 from groupgt.engines.lists import ListCarrier
 from groupgt.errors import DataError, Faults, refuse
 from groupgt.labellers.base import Labeller
@@ -188,7 +188,9 @@ class ColumnCarrier(LocalCarrier):
         return rows["doc"].to_list(), None if self.carries(CALLS) else (self.run.sign * rows["score"]).to_list()
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
-        return results_by_query(self.columns.guard(self.columns.frame.select("qid", "doc").head(limit).collect))
+        rows = self.columns.guard(self.columns.frame.select("qid", "doc").head(limit).collect)
+        by_query = rows.drop_nulls().group_by("qid", maintain_order=True).agg("doc")
+        return dict(zip(by_query["qid"].to_list(), by_query["doc"].to_list()))
 
     def carries(self, field: str) -> bool:
         return field in self.columns.frame.collect_schema()
