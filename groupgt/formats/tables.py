@@ -251,8 +251,10 @@ class Judged:
         self, policy: Policy, shape: Shape, faults: Faults | None = None, *, sound: bool = False, **others: Any
     ) -> GroundTruth:
         """Build ground truth, or raise `DataError` with every error. If ids are `sound`, skip their checks."""
-        if not sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
-            self._check(faults)
+        faults = Faults() if faults is None else faults
+        if not (sound or self._are_texts()) or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
+            self.report(faults)
+        faults.stop()
         columns = self.qids, self.documents, self.grades, self.groups
         truth = GroundTruth.from_judgments(*columns, policy=policy, shape=shape, **others)
         is_flat = self.groups is None
@@ -263,15 +265,11 @@ class Judged:
             return self.without_repeats().truth(policy, shape, **others) if is_flat else truth
         return truth
 
-    def _check(self, faults: Faults | None) -> None:
-        """Raise `DataError` with every error if an id or a grade is invalid."""
-        faults = Faults() if faults is None else faults
+    def _are_texts(self) -> bool:
+        """Return whether groups are texts, and queries and documents valid ids."""
         columns = (self.qids, self.documents, *(() if self.groups is None else (self.groups,)))
         is_text = all(set(map(type, column)) <= {str} for column in columns)
-        is_sound = is_text and are_ids(list(dict.fromkeys(self.qids))) and are_ids(self.documents)
-        if not is_sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
-            self.report(faults)
-        faults.stop()
+        return is_text and are_ids(list(dict.fromkeys(self.qids))) and are_ids(self.documents)
 
     def without_repeats(self) -> Judged:
         """Return these judgments without repeats of earlier ones."""
