@@ -276,9 +276,9 @@ def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:
     detected, kind = _recognized(source)
     if detected is None:
         return "run"
-    if kind == "either" and detected.name == "trec" and len(words.first_lines(Source.at(path))[0].split()) == 3:
+    if kind == "either" and detected.name == "trec" and len(words.first_lines(source)[0].split()) == 3:
         # Qrels and runs of three columns look alike where each query has one row.
-        queries = [line.split()[0] for line in words.first_lines(Source.at(path))]
+        queries = [line.split()[0] for line in words.first_lines(source)]
         return "run" if len(set(queries)) < len(queries) else "truth"
     return detected.usually if kind == "either" else kind
 

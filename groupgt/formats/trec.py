@@ -411,7 +411,7 @@ def run_fault(
         line = " ".join((qid, *ids)).encode()
         words = line.split()
         if len(words) != 1 + len(ids) or b" ".join(words) != line:
-            return _blank_fault(qid, *ids)
+            return _blank_fault((qid, *ids))
         if ids:
             with_scores.setdefault(scores is not None, qid)
         if len(with_scores) > 1:
@@ -428,13 +428,10 @@ def run_fault(
 
 def judgments_fault(rows: Iterable[Judgment]) -> str | None:
     """Explain why judgments cannot be written as qrels, or return None if they can."""
-    for qid, _, document, _ in rows:
-        if fault := _blank_fault(qid, document):
-            return fault
-    return None
+    return _blank_fault(name for qid, _, document, _ in rows for name in (qid, document))
 
 
-def _blank_fault(*names: str) -> str | None:
+def _blank_fault(names: Iterable[str]) -> str | None:
     for name in names:
         if name.encode().split() != [name.encode()]:
             return f"the id {name!r} contains white space, which a TREC file cannot store; write jsonl or parquet"
