@@ -122,22 +122,18 @@ class Carrier(Protocol):
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         """Return the hits, or raise `DataError` for invalid results."""
-        ...
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
         """Return the run with results renamed by the labeller. Order, scores and spans do not change."""
-        ...
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """Return the results of one query."""
-        ...
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
         """Return the ids of about `limit` results by query, from the first rows or, if cheap, from these queries.
 
         In the latter case, each query has an equal share of the limit, but at least `TOP` results.
         """
-        ...
 
     def repeating(self, truth: GroundTruth) -> Sequence[int] | None:
         """Return the positions of queries with a repeated result, or None if this requires another pass over a file."""
@@ -149,15 +145,12 @@ class LocalCarrier(Carrier, Protocol):
 
     def qids(self) -> list[str]:
         """Return the query ids in run order."""
-        ...
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
         """Yield every query with its results, in run order."""
-        ...
 
     def carries(self, field: str) -> bool:
         """Return whether results have a `text`, a length in this unit, or the `calls` that returned them."""
-        ...
 
     @property
     def score_field(self) -> str:
@@ -169,7 +162,6 @@ class LocalCarrier(Carrier, Protocol):
 
         A missing text is None. Raise `DataError` for a length that is not a non-negative whole number.
         """
-        ...
 
 
 @dataclass(frozen=True, eq=False)

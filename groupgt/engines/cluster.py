@@ -58,9 +58,10 @@ class Cluster(Remote):
         return ClusterCarrier(run, self)
 
     @property
-    def has_scores(self) -> bool:
-        """True if results have scores, and not only ranks."""
-        return not {"score", SCORES}.isdisjoint(canonical(frames.remote_names(self.frame), self.columns))
+    def roles(self) -> dict[str, str]:
+        """The role of each column of the frame, by its name."""
+        names = frames.remote_names(self.frame)
+        return dict(zip(names, canonical(names, self.columns)))
 
     def read(self, rows: pa.Table, run: Run, truth: GroundTruth, policy: Policy) -> Run:
         """Return all results of a few queries as a local run."""
@@ -75,23 +76,21 @@ class Cluster(Remote):
 
     def columns_for(self, labeller: Labeller | None, fields: Collection[str] = ()) -> tuple[list[str], str]:
         """Return the columns to read, and the name of the query id column."""
-        names = frames.remote_names(self.frame)
+        roles = self.roles
         column = "" if labeller is None else labeller.column
         chosen = {*fields, *(("start", "end", "document", "span") if column == "span" else (column,))}
         wanted = READ.union(*((*field.columns, field.nested) for field in FIELDS if field.name in chosen))
-        roles = dict(zip(names, canonical(names, self.columns)))
-        return [name for name in names if roles[name] in wanted], next(name for name in names if roles[name] == "qid")
+        return [name for name in roles if roles[name] in wanted], next(name for name in roles if roles[name] == "qid")
 
     def check(self, run: Run) -> None:
         """Raise an error if columns are missing or have the wrong type, before any work is done."""
         import pyarrow as pa
 
-        names = frames.remote_names(self.frame)
-        roles = dict(zip(names, canonical(names, self.columns)))
-        read = [name for name in names if roles[name] in frames.RUN_COLUMNS]
+        roles = self.roles
+        read = [name for name in roles if roles[name] in frames.RUN_COLUMNS]
         rows = frame_of(self.frame).first(read, 0)
         # Other columns, of whatever type, are only named by messages.
-        rows = pa.table({name: rows[name] if name in read else pa.nulls(0) for name in names})
+        rows = pa.table({name: rows[name] if name in read else pa.nulls(0) for name in roles})
         frames.run_of(rows, run.source, qids=[], columns=self.columns)
         if "qid" not in roles.values():
             raise ConfigError(f"{run.title}: results on a cluster need a column of query ids (qid)")
@@ -145,7 +144,7 @@ def measured_there(
     fields = {*(budget.unit for budget in budgets), *(["text"] if reads_texts else [])}
     cluster.check(run)
     columns, key = cluster.columns_for(labeller, fields)
-    if any(budget.unit == SCORE for budget in budgets) and not cluster.has_scores:
+    if any(budget.unit == SCORE for budget in budgets) and {"score", SCORES}.isdisjoint(cluster.roles.values()):
         raise DataError(f"{run.title}: {ONLY_ORDER}")
     count = max(-(-len(truth) // engine.bucket), min(frame.parts, len(truth)), 1)
     own = np.array([bucket_of(qid, count) for qid in truth.qids], dtype=np.int64)
@@ -157,7 +156,7 @@ def measured_there(
         "rest": (labeller, policy, lengths, tuple(budgets), None if contents is None else contents[1]),
     }
     tasks = [pickle.dumps(pair, pickle.HIGHEST_PROTOCOL) for pair in zip(parts, others)]
-    found: list[tuple[Ints, Labelled]] = []
+    found: list[tuple[Labelled, Ints, Ints]] = []
     errors: list[GroupgtError] = []
     for bucket, data in frame.each(columns, key, tasks, worker(_version(), frame.dumps(job))):
         answer = pickle.loads(data)  # noqa: S301  # made by `worker`
@@ -168,7 +167,7 @@ def measured_there(
         if isinstance(answer, GroupgtError):
             errors.append(answer)
         else:
-            found.append((queries[bucket], _placed(answer, queries[bucket], alternatives[bucket])))
+            found.append((answer, queries[bucket], alternatives[bucket]))
     if errors:
         texts = list(chain.from_iterable(error.faults for error in errors))
         distinct = sorted(set(texts))
@@ -300,47 +299,33 @@ def _part(truth: GroundTruth, queries: Ints, groups: Ints, alternatives: Ints) -
     )
 
 
-def _placed(part: Labelled, queries: Ints, alternatives: Ints) -> Labelled:
-    """Return the hits and counts of a bucket, with positions in the full ground truth."""
-    hits, contents = part.hits, part.hits.contents
-    return replace(
-        part,
-        hits=replace(
-            hits,
-            query=queries[hits.query],
-            alternative=alternatives[hits.alternative],
-            contents=contents and replace(contents, query=queries[contents.query]),
-        ),
-        hit_again=queries[part.hit_again],
-        tie_query=queries[part.tie_query],
-    )
-
-
 def _joined(
-    truth: GroundTruth, found: list[tuple[Ints, Labelled]], policy: Policy, budgets: Collection[Budget]
+    truth: GroundTruth, found: list[tuple[Labelled, Ints, Ints]], policy: Policy, budgets: Collection[Budget]
 ) -> Labelled:
-    """Combine the hits of all buckets in ground truth order."""
-    parts = [part for _, part in found]
+    """Combine the hits of all buckets (each with the places of its queries and alternatives) in ground truth order."""
+    parts = [part for part, _, _ in found]
 
-    def rows(read: Callable[[Labelled], Any], kind: Any = np.int64) -> Any:
-        return np.concatenate([np.zeros(0, dtype=kind), *map(read, parts)])
+    def rows(read: Callable[[Labelled, Ints, Ints], Any], kind: Any = np.int64) -> Any:
+        return np.concatenate([np.zeros(0, dtype=kind), *(read(*of_bucket) for of_bucket in found)])
 
     def per_query(read: Callable[[Labelled], Ints]) -> Ints:
         column = np.zeros(len(truth), dtype=np.int64)
-        for queries, part in found:
+        for part, queries, _ in found:
             column[queries] = read(part)
         return column
 
-    query, rank = rows(lambda part: part.hits.query), rows(lambda part: part.hits.rank)
-    alternative, length = rows(lambda part: part.hits.alternative), per_query(lambda part: part.hits.length)
+    query = rows(lambda part, queries, _: queries[part.hits.query])
+    alternative = rows(lambda part, _, alternatives: alternatives[part.hits.alternative])
+    rank, length = rows(lambda part, *_: part.hits.rank), per_query(lambda part: part.hits.length)
     order = np.lexsort((alternative, rank, query))
-    tie_query, tie_first = rows(lambda part: part.tie_query), rows(lambda part: part.tie_first)
+    tie_query = rows(lambda part, queries, _: queries[part.tie_query])
+    tie_first = rows(lambda part, *_: part.tie_first)
     tied = np.lexsort((tie_first, tie_query))
     extra = sum(part.extra for part in parts)
-    repeat = rows(lambda part: part.hits.repeat, np.bool_)
+    repeat = rows(lambda part, *_: part.hits.repeat, np.bool_)
     columns = (query[order], rank[order], alternative[order], repeat[order])
     prefixes: Any = {each: per_query(lambda part, key=each: part.hits.prefixes[key]) for each in budgets}  # type: ignore[misc]  # bound now
-    contents = _joined_contents([part.hits.contents for part in parts if part.hits.contents is not None])
+    contents = _joined_contents([(part.hits.contents, queries) for part, queries, _ in found if part.hits.contents])
     hits = Hits(
         truth.judgments, *columns, length, keep=policy.duplicates == "keep", prefixes=prefixes, contents=contents
     )
@@ -349,10 +334,10 @@ def _joined(
         present=length > 0,
         extra=extra,
         duplicated=sum(part.duplicated for part in parts),
-        hit_again=np.sort(rows(lambda part: part.hit_again)),
+        hit_again=np.sort(rows(lambda part, queries, _: queries[part.hit_again])),
         tie_query=tie_query[tied],
         tie_first=tie_first[tied],
-        tie_last=rows(lambda part: part.tie_last)[tied],
+        tie_last=rows(lambda part, *_: part.tie_last)[tied],
         no_match=not len(query) and (bool(length.any()) or bool(extra)),
         extra_names=tuple(sorted(chain.from_iterable(part.extra_names for part in parts))[:SHOWN]),
         excluded=sum(part.excluded for part in parts),
@@ -360,10 +345,11 @@ def _joined(
     )
 
 
-def _joined_contents(parts: list[Contents]) -> Contents | None:
+def _joined_contents(parts: list[tuple[Contents, Ints]]) -> Contents | None:
     if not parts:
         return None
-    query, rank = (np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "rank"))
+    query = np.concatenate([queries[part.query] for part, queries in parts])
+    rank = np.concatenate([part.rank for part, _ in parts])
     order = np.lexsort((rank, query))
-    scores = {name: np.concatenate([part.scores[name] for part in parts])[order] for name in parts[0].scores}
+    scores = {name: np.concatenate([part.scores[name] for part, _ in parts])[order] for name in parts[0][0].scores}
     return Contents(query[order], rank[order], scores)

@@ -47,11 +47,10 @@ def contents_of(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[st
     result, alternative = result[kept], alternative[kept]
     pairs = text_pairs(results, alternatives, result, alternative)
     common, result_size, alternative_size = common_words(pairs, normal_words)
-    same = common > 0
-    precision, recall, f1 = (np.zeros(len(common)) for _ in range(3))
-    precision[same] = common[same] / result_size[pairs.result[same]]
-    recall[same] = common[same] / alternative_size[pairs.alternative[same]]
-    f1[same] = (2 * precision[same] * recall[same]) / (precision[same] + recall[same])
+    # Texts without words have none in common.
+    precision = common / np.maximum(result_size[pairs.result], 1)
+    recall = common / np.maximum(alternative_size[pairs.alternative], 1)
+    f1 = (2 * precision * recall) / np.where(common > 0, precision + recall, 1)
     repeated = np.full(len(flat.query), policy.duplicates != "keep")
     ids, code = distinct(flat.ids)
     repeated[np.unique(flat.query * max(len(ids), 1) + code, return_index=True)[1]] = False

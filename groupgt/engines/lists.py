@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +26,8 @@ from groupgt.model.values import CALLS, ORIGINAL_SCORE, SCORE, UNITS, Span, span
 
 # Above this number of hits per query, hits are not searched for one by one.
 MANY_HITS = 32
-# Lists are read in groups of FEW_QUERIES, which fit the processor's cache, and checked in larger groups.
-FEW_QUERIES, GLANCE_QUERIES = 32, 256
-NO_SCORES = (None,) * FEW_QUERIES
+# Lists are read and checked in groups that fit the processor's cache.
+GLANCE_QUERIES = 32
 
 
 class ListRow(NamedTuple):
@@ -357,20 +356,18 @@ class _Probe:
             some = qids[first : first + GLANCE_QUERIES]
             rankings: list[Any] = list(map(self.rankings.get, some))
             joined: list[str] = []
-            for start in range(0, len(some), FEW_QUERIES):
-                few = rankings[start : start + FEW_QUERIES]
-                try:
-                    if not set(map(type, few)) <= {list}:
-                        raise TypeError
-                    joined += map(join, few)
-                    yield from zip(few, NO_SCORES)
-                except TypeError:
-                    for qid, ranking in zip(some[start:], few):
-                        scores = None
-                        if ranking is not None and not is_text_list(ranking):
-                            ranking, scores = ids_and_scores(ranking, self.faults, self.where(qid))
-                        joined.append(join(ranking or ()))
-                        yield ranking, scores
+            try:
+                if not set(map(type, rankings)) <= {list}:
+                    raise TypeError
+                joined += map(join, rankings)
+                yield from zip(rankings, repeat(None))
+            except TypeError:
+                for qid, ranking in zip(some, rankings):
+                    scores = None
+                    if ranking is not None and not is_text_list(ranking):
+                        ranking, scores = ids_and_scores(ranking, self.faults, self.where(qid))
+                    joined.append(join(ranking or ()))
+                    yield ranking, scores
             # Ids are checked one by one only if this quick check fails.
             if max(map(len, joined), default=0) > LONGEST_ID // 4 or not has_plain_letters("".join(joined)):
                 self.note_faulty_ids(some)

@@ -14,7 +14,7 @@ import numpy as np
 from groupgt.errors import ConfigError
 from groupgt.formats import detect
 from groupgt.formats.endings import name_of
-from groupgt.formats.frames import collected, library_of, remote_names
+from groupgt.formats.frames import collected, library_of
 from groupgt.model.run import Remote, Run
 from groupgt.runtime import sql
 
@@ -30,7 +30,6 @@ Work = Callable[[bytes, "pa.Table"], bytes]
 class Frame(Protocol):
     """A frame on a cluster. All tables have only the chosen columns."""
 
-    names: Sequence[str]
     # How many buckets keep the cluster busy.
     parts: int
     # The module that pickles for this cluster.
@@ -42,18 +41,15 @@ class Frame(Protocol):
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
         """Return up to this number of rows. The columns have their types even without rows."""
-        ...
 
     def of_query(self, columns: Sequence[str], key: str, qid: str) -> pa.Table:
         """Return the rows in which the column `key`, as text, is `qid`."""
-        ...
 
     def each(self, columns: Sequence[str], key: str, tasks: list[bytes], work: Work) -> Iterable[tuple[int, bytes]]:
         """Call `work(tasks[b], rows)` on workers with all rows of each bucket b. Return each b and its result.
 
         The bucket of a row is `bucket_of` its `key` cell as text. Buckets without rows may be omitted.
         """
-        ...
 
 
 def frame_of(value: Any) -> Frame:
@@ -93,7 +89,6 @@ class SparkFrame(Frame):
         # Arrow has no texts of fixed length.
         texts = [name for name, kind in frame.dtypes if kind.startswith(("char", "varchar"))]
         self.frame = frame.withColumns({name: _column(name).cast("string") for name in texts}) if texts else frame
-        self.names = frame.columns
         self.parts = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
@@ -137,7 +132,7 @@ class RayFrame(Frame):
     def __init__(self, value: Any) -> None:
         import ray
 
-        self.frame, self.names = value, remote_names(value)
+        self.frame = value
         self.parts = 2 * int(ray.cluster_resources().get("CPU", 1))
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
@@ -184,7 +179,7 @@ class DaskFrame(Frame):
     pickler = "cloudpickle"
 
     def __init__(self, value: Any) -> None:
-        self.frame, self.names, self.parts = value, remote_names(value), value.npartitions
+        self.frame, self.parts = value, value.npartitions
 
     def first(self, columns: Sequence[str], limit: int) -> pa.Table:
         # Without rows, columns of objects have no type.

@@ -142,13 +142,10 @@ def _name_of(cell: Any) -> str | None:
 
 
 def _what_is_wrong(cell: Any, rank: int) -> str:
-    span = span_of(cell) if isinstance(cell, Mapping) and cell.get("id") is None and "start" in cell else None
-    if isinstance(span, str):
-        return f"at rank {rank}: {span}"
     if isinstance(cell, Mapping) and cell.get("id") is None:
-        return strange_result(cell)
-    kind = type(cell).__name__
-    return f"expected an id (a string or integer) at rank {rank}, found {shown(cell)} of type {kind}"
+        span = span_of(cell) if "start" in cell else None
+        return f"at rank {rank}: {span}" if isinstance(span, str) else strange_result(cell)
+    return f"expected an id (a string or integer) at rank {rank}, found {shown(cell)} of type {type(cell).__name__}"
 
 
 def carried_cells(ranking: Any, field: str) -> list[Any] | None:

@@ -92,8 +92,7 @@ def _table_of(value: Any, columns: Declared, title: str) -> Table:
     else:
         source = Source.at(value)
         title, located = str(source.path), list(table_rows(source, faults))
-    rows = [row for _, row in located]
-    return Table.of_records(title, rows, lambda row: located[row][0], faults=faults, declared=columns)
+    return Table.of_records(title, located, faults=faults, declared=columns)
 
 
 def _score(cell: Any) -> float | None:

@@ -26,7 +26,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -161,7 +160,7 @@ def look_multihop(source: Source) -> str | None:
 def read_multihop_run(source: Source) -> Run:
     """Read the texts in `retrieval_list`, best first. They have no ids."""
     queries = Queries()
-    builder = RunBuilder()
+    builder = RunBuilder(queries.faults)
     for record in queries.records(source):
         results = queries.list_at(record, "retrieval_list")
         texts = [text for result in results if (text := queries.text_at(result, "text")) is not None]
@@ -169,9 +168,7 @@ def read_multihop_run(source: Source) -> Run:
         if qid in builder.ids:
             queries.fault(f"query {display(qid)}: duplicate query")
         builder.add_ranking(qid, unnamed(len(texts)), fields={"text": texts})
-    queries.faults.stop()
-    run = builder.run(source)
-    return replace(run, texts=dict(zip(run.rankings, run.rankings)), has_ids=False)
+    return builder.run(source, by_text=True, has_ids=False)
 
 
 def _answer(queries: Queries, answer: Record) -> Record:
@@ -237,8 +234,8 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
     queries = Queries()
-    judged: dict[str, dict[str, dict[str, int]]] = {}
-    importances: dict[tuple[str, str], Any] = {}
+    # The group of each nugget, by query.
+    judged: dict[str, dict[str, Record]] = {}
     first: dict[str, tuple[str, Any]] = {}
     for record in queries.records(source):
         if (ids := ids_at(record, ("qid", "docid"), queries.where, queries.faults)) is None:
@@ -258,20 +255,17 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
                 queries.fault(f"expected a string as the text of a nugget, found {display(text)}")
             elif assignment in (*GRADES, FAILED):
                 queries.is_important(qid, text, importance := nugget.get("importance"), number)
-                if importance is not None:
-                    importances.setdefault((qid, text), importance)
-                documents = nuggets.setdefault(text, {})
+                group = nuggets.setdefault(text, {"grades": {}, "name": text, "importance": None})
+                if group["importance"] is None:
+                    group["importance"] = importance
                 what = f"query {qid!r}: the assignment of {document!r} to the nugget {display(text)} is"
                 if assignment != FAILED and queries.agrees((qid, document, text), assignment, number, what):
-                    documents[document] = GRADES[assignment]
+                    group["grades"][document] = GRADES[assignment]
             else:
                 names = listed((*GRADES, FAILED))
                 queries.fault(f"expected {names} as the assignment, found {display(assignment)}")
     for qid, nuggets in judged.items():
-        groups = [
-            {"alternatives": graded(documents), "name": text, "importance": importances.get((qid, text))}
-            for text, documents in nuggets.items()
-        ]
+        groups = [{"alternatives": graded(group.pop("grades")), **group} for group in nuggets.values()]
         queries.where, query = first[qid]
         queries.add(qid, groups, query)
     return queries.truth(policy)

@@ -169,17 +169,17 @@ def _wide_cells() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def read_ground_truth(source: Source, policy: Policy, *, words: Callable[[bytes], bytes] | None = None) -> GroundTruth:
-    """Read one row per judgment (`qid, doc_id[, grade]`, optionally `group`) or per query (`qid, retrieval_gt`)."""
+def read_ground_truth(
+    source: Source, policy: Policy, *, words: Callable[[], Iterable[str]] | None = None
+) -> GroundTruth:
+    """Read one row per judgment (`qid, doc_id[, grade]`, optionally `group`) or per query (`qid, retrieval_gt`).
+
+    For a table of words, `words` returns its lines, with tabs between them.
+    """
     faults = Faults()
     text = _Text.of(source, keep=True)
     if words is not None:
-        line_of = words
-
-        def lines() -> Iterator[str]:
-            return ("\t".join(line_of(line).decode().split()) + "\n" for line in source.lines(keep=True))
-
-        text = replace(text, lines=lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        text = replace(text, lines=words, delimiter="\t", quoting=csv.QUOTE_NONE)
     (_, header), *located = _rows(text, faults)
     columns = dict(zip(header, zip(*(row for _, row in located)))) if located else dict.fromkeys(header, ())
     title = str(source.path)
@@ -212,7 +212,7 @@ def _refuse_repeats(source: Source, query: str, column: str) -> None:
 def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
     """Read rows of trials, or rows whose results are a list in JSON or Python syntax."""
     faults = Faults()
-    records, places = [], []
+    records = []
     header = header_of(source)
     scores = columns_in(header, source.columns).get("retrieve_scores")
     lists = [roles["retrieve_scores"]] if "retrieve_scores" in roles and not (scores and scores.separator) else []
@@ -227,10 +227,9 @@ def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
             cells["cost"] = cost if (number := validity.number_of(cost)) is None else number
         else:
             cells.pop("cost", None)
-        records.append(cells)
-        places.append(place)
+        records.append((place, cells))
     faults.stop()
-    return run_of_records(source, zip(places, records))
+    return run_of_records(source, records)
 
 
 def _read_rows(source: Source) -> Run:
@@ -240,9 +239,7 @@ def _read_rows(source: Source) -> Run:
         # An empty cell counts as missing, as in columns.
         kept = fields.fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
         builder.add(qid, document, score, fields.units_of(cells, str.strip), kept)
-    run = builder.run(source)
-    is_by_text = query_column(canonical(header_of(source), source.columns)) == "query"
-    return replace(run, texts=dict(zip(builder.ids, builder.ids))) if is_by_text else run
+    return builder.run(source, by_text=query_column(canonical(header_of(source), source.columns)) == "query")
 
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:

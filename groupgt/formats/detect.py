@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,8 @@ def read_ground_truth(
     if source.is_blank:
         raise DataError(f"{path}: the ground truth is empty; expected at least one query")
     chosen = _format_of(source, format, is_truth=True)
-    read = trec.read_unnamed if format is None and chosen.name == "trec" else chosen.truth
+    is_unnamed = format is None and chosen.name == "trec"
+    read = partial(trec.read_qrels, named=False) if is_unnamed else chosen.truth
     assert read is not None  # noqa: S101  # detection chooses a format of ground truth
     with no_garbage_collection():
         truth = read(source, Policy.of(policy))
@@ -274,9 +276,9 @@ def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:
     detected, kind = _recognized(source)
     if detected is None:
         return "run"
-    if kind == "either" and detected.name == "trec" and len(words.first_lines(Source.at(path))[0].split()) == 3:
+    if kind == "either" and detected.name == "trec" and len(words.first_lines(source)[0].split()) == 3:
         # Qrels and runs of three columns look alike where each query has one row.
-        queries = [line.split()[0] for line in words.first_lines(Source.at(path))]
+        queries = [line.split()[0] for line in words.first_lines(source)]
         return "run" if len(set(queries)) < len(queries) else "truth"
     return detected.usually if kind == "either" else kind
 

@@ -279,9 +279,6 @@ class Firsts:
         self.where = where
         self._entries: dict[Hashable, tuple[Any, Any]] = {}
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def earlier(self, name: Hashable, location: Any, value: Any = None) -> tuple[str, Any] | None:
         """Return the location and value of the first occurrence, or None if this is the first."""
         entry = (location, value)

@@ -71,7 +71,8 @@ class Samples:
 
     def read_run(self, source: Source) -> Run:
         """Read the results of each sample, best first. Results without ids can only be matched by their texts."""
-        queries, builder = Queries(), RunBuilder()
+        queries = Queries()
+        builder = RunBuilder(queries.faults)
         rows, name = self._rows(queries, source, self.results)
         by_id, (*_, texts_at) = name.endswith("_ids"), self.results
         for queries.where, record in rows:
@@ -83,9 +84,7 @@ class Samples:
             if texts is not None and len(texts) != len(ids):
                 queries.fault(f"expected as many {texts_at} as {name} ({len(ids)}), found {len(texts)}")
             builder.add_ranking(qid, ids, fields={} if texts is None else {"text": texts})
-        queries.faults.stop()
-        run = builder.run(source)
-        return replace(run, texts=dict(zip(run.rankings, run.rankings)), has_ids=by_id)
+        return builder.run(source, by_text=True, has_ids=by_id)
 
     def _rows(self, queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
         """Return located records, and the first key that has a value in any record (or else the last key)."""
@@ -128,16 +127,14 @@ def read_trec_rag(source: Source) -> Run:
     """Read the cited documents of each answer, or raise `DataError` with all errors."""
     builder = RunBuilder()
     faults = builder.faults
-    seen: set[str] = set()
     for where, record in objects(source, faults):
         qid = next((id_text(record[key]) for key in TOPICS if key in record), None)
         references, answer = record.get("references"), record.get("answer")
         if qid is None or not isinstance(references, list) or not isinstance(answer, list):
             faults.add(where, f"expected topic_id, references (a list) and answer (a list), found {', '.join(record)}")
-        elif qid in seen:
+        elif qid in builder.ids:
             faults.add(where, f"query {display(qid)}: duplicate query")
         else:
-            seen.add(qid)
             builder.add_ranking(qid, _cited(references, answer, f"{where}: query {display(qid)}", faults))
     return builder.run(source)
 

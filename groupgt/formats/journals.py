@@ -198,13 +198,13 @@ def truth_of(
     order = list(dict.fromkeys([*earlier, *chosen]))
     if copied is not None:
         copied.extend(qid for qid in order if qid not in chosen)
-    rows = [_row(qid, chosen.get(qid), base, acts, settings, spans) for qid in order]
+    rows = [("", _row(qid, chosen.get(qid), base, acts, settings, spans)) for qid in order]
     truth = tables.truth_of(Table.of_records("", rows, faults=faults), policy or Policy())
     keys = ("qid", "query", "retrieval_gt", NONRELEVANT)
     if base is not None and any(each.get("kind") == "audit" for each in settings.values()):
         with suppress(DataError):  # flat ground truth that has alternatives now
             truth = truth.of_shape(base.shape)
-    return replace(truth, texts=[row["query"] for row in rows], keys=keys)
+    return replace(truth, texts=[row["query"] for _, row in rows], keys=keys)
 
 
 def audits(settings: Iterable[Mapping[str, Any]]) -> bool:

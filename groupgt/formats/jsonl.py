@@ -164,13 +164,9 @@ def has_surrogate(value: Any) -> bool:
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Read one line per query (`{"qid", "query", "retrieval_gt", …}`) or judgment (`{"qid", "doc_id", "grade"}`)."""
     faults = Faults()
-    places: list[str] = []
-    rows: list[Record] = []
-    for where, row in objects(source, faults):
-        places.append(where)
-        rows.append(row)
-    where, place = next(iter(places), ""), places.__getitem__
-    table = Table.of_records(str(source.path), rows, place, where=where, faults=faults, declared=source.columns)
+    rows = list(objects(source, faults))
+    where = rows[0][0] if rows else ""
+    table = Table.of_records(str(source.path), rows, where=where, faults=faults, declared=source.columns)
     return truth_of(table, policy)
 
 

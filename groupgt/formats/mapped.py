@@ -70,10 +70,11 @@ def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
     # Records with a list of relevant ids, not grades by document.
     has_lists = any(not isinstance(cell, (int, float, str)) for row in records.values() for cell in row.values())
     if has_lists and all(isinstance(row, (list, dict)) for row in rows.values()):
-        places = [f"{source.path}: query {display(qid)}" for qid in rows]
-        of_query = [{"qid": qid, **(row if isinstance(row, dict) else {})} for qid, row in rows.items()]
-        table = Table.of_records(str(source.path), of_query, places.__getitem__, declared=source.columns)
-        return truth_of(table, policy)
+        located = (
+            (f"{source.path}: query {display(qid)}", {"qid": qid, **(row if isinstance(row, dict) else {})})
+            for qid, row in rows.items()
+        )
+        return truth_of(Table.of_records(str(source.path), located, declared=source.columns), policy)
     if rows and not any(isinstance(row, dict) for row in rows.values()):
         cells = [cell for row in rows.values() if isinstance(row, list) for cell in row if isinstance(cell, str)]
         if cells and are_texts(cells[:20]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -71,12 +71,15 @@ class Roles:
                 if self.needed or "?" not in self.texts[role]:
                     faults.add(title, f"no record has a value at {role}={self.texts[role]}")
 
-    def rest(self, row: Row) -> Record:
-        """Return the cells of a row at which no path starts. Their names determine their roles."""
-        if not isinstance(row.value, dict):
-            return {}
+    def cells(self, row: Row, apart: Container[str | None]) -> Record:
+        """Return the cells of a row at which no path starts, and one for each role that is not treated `apart`."""
         begun = {name for path in self.paths.values() if not path.from_outer for name in path.first}
-        return {name: cell for name, cell in row.value.items() if name not in begun}
+        named = row.value if isinstance(row.value, dict) else {}
+        cells = {name: cell for name, cell in named.items() if name not in begun}
+        for role in self.paths:
+            if role not in apart:
+                cells |= self.one(role, row)
+        return cells
 
 
 def _truth_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Record]]:
@@ -87,10 +90,7 @@ def _truth_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple
     is_flat = "doc_id" in of_documents and "all" not in roles.paths
     shape = {SHAPE: "subtopics" if "group" in roles.paths else "flat"} if is_flat else {}
     for place, row in rows:
-        cells = roles.rest(row)
-        for role in roles.paths:
-            if role not in parts:
-                cells |= roles.one(role, row)
+        cells = roles.cells(row, parts)
         if is_grouped:
             cells |= {"retrieval_gt": _groups(roles, row, of_documents)} | shape
         yield place, cells
@@ -147,10 +147,7 @@ def _run_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[s
     # The values of an object have no order.
     by_key = ids is not None and scores is not None and any(step.kind == "values" for step in roles.paths[ids].steps)
     for place, row in rows:
-        cells = roles.rest(row)
-        for role in roles.paths:
-            if role not in parts:
-                cells |= roles.one(role, row)
+        cells = roles.cells(row, parts)
         if ids is None:
             yield place, cells
             continue
@@ -188,11 +185,11 @@ def plain_rows(
     *,
     is_truth: bool,
     needed: bool = True,
-) -> tuple[list[Record], list[str]]:
-    """Return plain rows and their locations, or raise `DataError` with every error in the paths."""
+) -> list[tuple[str, Record]]:
+    """Return plain rows with their locations, or raise `DataError` with every error in the paths."""
     faults = Faults()
     roles = Roles(names, columns, TRUTH if is_truth else RUN, needed=needed)
     rows = roles.each(title, located(faults), faults)
-    pairs = list((_truth_rows if is_truth else _run_rows)(roles, rows))
+    plain = list((_truth_rows if is_truth else _run_rows)(roles, rows))
     faults.stop()
-    return [row for _, row in pairs], [place for place, _ in pairs]
+    return plain

@@ -139,15 +139,11 @@ def at_url(url: str, format: str | None = None) -> Run:
         way = "name the format (--run-format; run_format=)"
         raise ConfigError(f"{url}: expected results as parquet, csv or trec; {way}")
     guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
-    contents: Any
     if chosen == "parquet":
         return replace(frames.run_of(pl.scan_parquet(url), url, guard=guard), name=name_of(url), source=url)
-    if chosen == "csv":
-        from groupgt.formats import csv
+    from groupgt.formats import csv
 
-        contents = csv.columns_at(url, guard, lines)
-    else:
-        contents = trec.columns_at(url, lines)
+    contents = csv.columns_at(url, guard, lines) if chosen == "csv" else trec.columns_at(url, lines)
     return Run(contents, name=name_of(url), source=url)
 
 

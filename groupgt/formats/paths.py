@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from groupgt.errors import ConfigError, display, near_names
 from groupgt.formats.columns import SEPARATORS, is_path
-from groupgt.formats.roles import shown_names
+from groupgt.formats.roles import has_near, shown_names
 from groupgt.model.validity import id_text
 
 # The lists and objects on the way to a value, each with the index or key in it.
@@ -110,7 +110,8 @@ class Path:
             elif not isinstance(value, dict):
                 way = f"; use {shown}[] to go over its elements" if isinstance(value, list) and shown else ""
                 row.fault(f"expected an object{' as ' * bool(shown)}{shown}, found {display(value)}{way}")
-            elif not step.optional or _near(step.names[0], frozenset(value), frozenset(row.named)):
+            # A key that no path uses may be a misspelled name.
+            elif not step.optional or has_near(step.names[0], tuple(key for key in value if key not in row.named)):
                 words = near_names(step.names[0], [key for key in value if key not in row.named])
                 what = f"expected the key {' or '.join(step.names)}, found {shown_names(value) if value else 'no keys'}"
                 row.fault(what + place + words)
@@ -182,12 +183,6 @@ def beside(places: Found, found: Found, what: str, fault: Callable[[str], None])
 
 def _joined(route: str, name: Any) -> str:
     return f"{route}.{name}" if route else str(name)
-
-
-@lru_cache
-def _near(name: str, keys: frozenset[str], named: frozenset[str]) -> bool:
-    """Return whether a key that no path uses may be a misspelled name."""
-    return bool(near_names(name, keys - named))
 
 
 def _passes(cell: Any, name: str, wanted: str) -> bool:

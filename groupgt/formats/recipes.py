@@ -18,7 +18,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
 
-def _read(source: Source, recipe: Declared, *, is_truth: bool) -> tuple[list[Record], list[str]]:
+def _read(source: Source, recipe: Declared, *, is_truth: bool) -> list[tuple[str, Record]]:
     columns = recipe or source.columns
 
     def located(faults: Faults) -> Iterable[tuple[str, Record]]:
@@ -29,14 +29,12 @@ def _read(source: Source, recipe: Declared, *, is_truth: bool) -> tuple[list[Rec
 
 def read_ground_truth(source: Source, policy: Policy, recipe: Declared = NO_COLUMNS) -> GroundTruth:
     """Read ground truth at the paths of a published data set or at paths declared by the user."""
-    rows, places = _read(source, recipe, is_truth=True)
-    return truth_of(Table.of_records(str(source.path), rows, places.__getitem__), policy)
+    return truth_of(Table.of_records(str(source.path), _read(source, recipe, is_truth=True)), policy)
 
 
 def read_run(source: Source, recipe: Declared = NO_COLUMNS) -> Run:
     """Read results at the paths of a published log or at paths declared by the user."""
-    rows, places = _read(source, recipe, is_truth=False)
-    return run_of_records(replace(source, columns=NO_COLUMNS), zip(places, rows))
+    return run_of_records(replace(source, columns=NO_COLUMNS), _read(source, recipe, is_truth=False))
 
 
 DECLARED = Format("paths", None, read_ground_truth, read_run)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import Faults, display, near_names
+from groupgt.errors import Faults, display
 from groupgt.formats import csv, parquet
 from groupgt.formats.columns import listed_in
 from groupgt.formats.fields import Firsts
 from groupgt.formats.jsonl import WRAPPERS, objects
-from groupgt.formats.roles import hint
+from groupgt.formats.roles import has_near, hint
 from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import Table, truth_of
 from groupgt.model.ground_truth import GroundTruth
@@ -109,8 +108,7 @@ class Queries:
     def __init__(self) -> None:
         self.faults = Faults()
         self.where = ""
-        self.rows: list[Record] = []
-        self.places: list[str] = []
+        self.rows: list[tuple[str, Record]] = []
         self._firsts = Firsts()
         self._reported = 0
 
@@ -141,8 +139,7 @@ class Queries:
                 self.is_important(qid, group.get("name"), group.get("importance"), number)
         query = text if isinstance(text, str) and text.strip() else None
         row = {"qid": qid, "retrieval_gt": groups, "query": query, "excluded_ids": excluded}
-        self.rows.append(row | (columns or {}))
-        self.places.append(self.where)
+        self.rows.append((self.where, row | (columns or {})))
 
     def has(self, record: Record, key: str) -> bool:
         """Return whether a record has a key. If not, add an error that suggests similar keys."""
@@ -174,7 +171,7 @@ class Queries:
 
     def list_at(self, record: Record, key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
         """Return the list at a key, or report an error. An `optional` key may be missing if no similar key exists."""
-        if optional and (record[key] is None if key in record else not _has_near(tuple(record), key)):
+        if optional and (record[key] is None if key in record else not has_near(key, tuple(record))):
             return []
         if not self.has(record, key):
             return []
@@ -202,14 +199,7 @@ class Queries:
 
     def truth(self, policy: Policy) -> GroundTruth:
         """Return the ground truth for all queries, or raise `DataError` with every error."""
-        table = Table.of_records("", self.rows, self.places.__getitem__, faults=self.faults)
-        return replace(truth_of(table, policy), keys=())
-
-
-@lru_cache
-def _has_near(keys: tuple[str, ...], key: str) -> bool:
-    """Return whether any key closely resembles `key`. Cached because records in a file share keys."""
-    return bool(near_names(key, keys))
+        return replace(truth_of(Table.of_records("", self.rows, faults=self.faults), policy), keys=())
 
 
 def graded(grades: Record) -> list[Record]:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, islice, product
 from shlex import quote
 from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed, near_names
+from groupgt.formats.columns import columns_in, is_path
 from groupgt.model.validity import are_texts, is_number
 
 Kind = Literal["truth", "run", "corpus", "queries", "answers"]
@@ -112,10 +114,6 @@ COMPARED_NAMES, SHOWN_NAMES = 1000, 100
 
 
 def _declared_in(names: Collection[str], declared: Declared) -> dict[str, str]:
-    if not declared:
-        return {}
-    from groupgt.formats.columns import columns_in
-
     return {role: column.name for role, column in columns_in(names, declared).items()}
 
 
@@ -198,10 +196,6 @@ def check_declared(declared: Declared) -> Declared:
 
 def has_paths(names: Collection[str], declared: Declared) -> bool:
     """Return whether any declared column is a path or gives the location of the rows."""
-    if not declared:
-        return False
-    from groupgt.formats.columns import is_path
-
     return any(role == "rows" or (is_path(text) and text not in names) for role, text in declared.items())
 
 
@@ -273,6 +267,12 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
     near = ((role, [name for name in rest if may_hold(role, name, cells.get(name))]) for role in wanted)
     hints = ((role, near_names(role, islice(possible, COMPARED_NAMES))) for role, possible in near)
     return next((words.replace("did you mean", f"is {role} called") for role, words in hints if words), "")
+
+
+@lru_cache(maxsize=512)
+def has_near(name: str, keys: Collection[str]) -> bool:
+    """Return whether any key closely resembles a name. Cached because the records in a file share their keys."""
+    return bool(near_names(name, keys))
 
 
 def _folded(name: str) -> str:

@@ -110,9 +110,10 @@ class RunBuilder:
         fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
         return Lists(self.ids, self.scores or None, self.lengths, fields)
 
-    def run(self, source: Source) -> Run:
-        """Return all results as a run, or raise `DataError` with every error."""
-        return replace(run_in(source, self.lists), costs=self.costs)
+    def run(self, source: Source, *, by_text: bool = False, has_ids: bool = True) -> Run:
+        """Return all results as a run, or raise `DataError` with every error. Query ids may be texts (`by_text`)."""
+        texts = dict(zip(self.ids, self.ids)) if by_text else {}
+        return replace(run_in(source, self.lists), costs=self.costs, texts=texts, has_ids=has_ids)
 
 
 def streamed(rows: Callable[[Faults], Iterator[Any]], schema: Mapping[str, type[pl.DataType]], title: str) -> Run:

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -156,10 +157,7 @@ class Source:
         """Return the full content, or None if it is larger than the limit."""
         if not (self.is_pipe or self.is_compressed or self.ceiling or limit is not None):
             with self._opened() as file:
-                try:
-                    return self._without_mark(file.read())
-                except OSError as error:
-                    raise _unreadable(self.path, error) from None
+                return self._without_mark(file.read())
         pieces, size = [], 0
         for piece in self.pieces():
             size += len(piece)
@@ -227,11 +225,8 @@ class Source:
         if self.in_memory:
             return memoryview(self.data)[low:high]
         with self._opened() as file:
-            try:
-                file.seek(low)
-                part = file.read(high - low)
-            except OSError as error:
-                raise _unreadable(self.path, error) from None
+            file.seek(low)
+            part = file.read(high - low)
         if len(part) < high - low:
             raise DataError(f"{self.path}: the file was truncated while being read")
         return part
@@ -244,10 +239,7 @@ class Source:
     def _decompressed(self, size: int) -> Iterator[bytes]:
         with self._opened() as file:
             if not self.is_compressed:
-                try:
-                    yield from iter(lambda: file.read(size), b"")
-                except OSError as error:
-                    raise _unreadable(self.path, error) from None
+                yield from iter(lambda: file.read(size), b"")
                 return
             import gzip
             import zlib
@@ -261,10 +253,12 @@ class Source:
             except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
                 raise DataError(f"{self.path}: the {kind} data is damaged or cut off: {error}") from None
 
-    def _opened(self) -> BinaryIO:
-        """Open the file as stored on disk, and keep the content of a pipe."""
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        """Open the file as stored on disk, or the content of a pipe, which is kept. Report what the system refuses."""
         try:
-            return io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb")
+            with io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb") as file:
+                yield file
         except OSError as error:
             raise _unreadable(self.path, error) from None
 

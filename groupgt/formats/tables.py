@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, listed, warn
+from groupgt.formats.columns import Column, Lists, columns_in
 from groupgt.formats.fields import Firsts, ids_fault
 from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
@@ -26,9 +27,6 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_text, is_grade, number_of, plain, unjudged
 from groupgt.model.values import normal_text
 from groupgt.model.written import SHAPES, Shape
-
-if TYPE_CHECKING:
-    from groupgt.formats.columns import Lists
 
 # Returns the location of a row.
 Place = Callable[[int], str]
@@ -62,11 +60,12 @@ class Table:
     declared: Declared = field(default_factory=lambda: NO_COLUMNS)
 
     @classmethod
-    def of_records(cls, title: str, rows: Sequence[Any], place: Place = lambda _: "", **others: Any) -> Table:
-        """Build a table from records. Their keys become columns, in order of first appearance."""
+    def of_records(cls, title: str, located: Iterable[tuple[str, Any]], **others: Any) -> Table:
+        """Build a table from located records. Their keys become columns, in order of first appearance."""
+        places, rows = zip(*located) if (located := list(located)) else ((), ())
         # Rows share few key sequences.
         names = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
-        return cls(title, names, lambda name: [row.get(name, ABSENT) for row in rows], place, **others)
+        return cls(title, names, lambda name: [row.get(name, ABSENT) for row in rows], places.__getitem__, **others)
 
 
 def truth_of(table: Table, policy: Policy) -> GroundTruth:
@@ -89,8 +88,8 @@ def at_paths(table: Table, *, is_truth: bool) -> Table:
 
     records = zip(*(map(plain, table.column(name)) for name in table.names))
     located = [(table.place(row), dict(zip(table.names, cells))) for row, cells in enumerate(records)]
-    rows, places = plain_rows(table.title, table.names, table.declared, lambda _: located, is_truth=is_truth)
-    return Table.of_records(table.title, rows, places.__getitem__)
+    rows = plain_rows(table.title, table.names, table.declared, lambda _: located, is_truth=is_truth)
+    return Table.of_records(table.title, rows)
 
 
 def _roles(table: Table) -> dict[str, str]:
@@ -162,8 +161,6 @@ def cells_of(table: Table, name: str | None, rows: int | None = None) -> list[An
 
 def _lists(table: Table) -> tuple[Lists, Callable[[str, str], list[Any]]]:
     """Return a reader for the lists of ids in a table, and a function that returns the lists of a role."""
-    from groupgt.formats.columns import Column, Lists, columns_in
-
     lists, declared = Lists(table.faults), columns_in(table.names, table.declared)
 
     def column(role: str, name: str) -> list[Any]:
@@ -254,8 +251,10 @@ class Judged:
         self, policy: Policy, shape: Shape, faults: Faults | None = None, *, sound: bool = False, **others: Any
     ) -> GroundTruth:
         """Build ground truth, or raise `DataError` with every error. If ids are `sound`, skip their checks."""
-        if not sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
-            self._check(faults)
+        faults = Faults() if faults is None else faults
+        if not (sound or self._are_texts()) or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
+            self.report(faults)
+        faults.stop()
         columns = self.qids, self.documents, self.grades, self.groups
         truth = GroundTruth.from_judgments(*columns, policy=policy, shape=shape, **others)
         is_flat = self.groups is None
@@ -266,15 +265,11 @@ class Judged:
             return self.without_repeats().truth(policy, shape, **others) if is_flat else truth
         return truth
 
-    def _check(self, faults: Faults | None) -> None:
-        """Raise `DataError` with every error if an id or a grade is invalid."""
-        faults = Faults() if faults is None else faults
+    def _are_texts(self) -> bool:
+        """Return whether groups are texts, and queries and documents valid ids."""
         columns = (self.qids, self.documents, *(() if self.groups is None else (self.groups,)))
         is_text = all(set(map(type, column)) <= {str} for column in columns)
-        is_sound = is_text and are_ids(list(dict.fromkeys(self.qids))) and are_ids(self.documents)
-        if not is_sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
-            self.report(faults)
-        faults.stop()
+        return is_text and are_ids(list(dict.fromkeys(self.qids))) and are_ids(self.documents)
 
     def without_repeats(self) -> Judged:
         """Return these judgments without repeats of earlier ones."""

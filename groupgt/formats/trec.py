@@ -35,23 +35,22 @@ QRELS, WITHOUT_ITER, SUBTOPICS = "qid iter doc rel", "qid doc rel", "topic subto
 MARCO = "qid pid rank"
 
 
-def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
-    """Read qrels with these columns (default: `qid iter doc rel`, or `qid doc rel` if unambiguous)."""
+def read_qrels(source: Source, policy: Policy, columns: str = "", *, named: bool = True) -> GroundTruth:
+    """Read qrels with these columns (default: `qid iter doc rel`, or `qid doc rel` if unambiguous).
+
+    If the user `named` no format, raise `DataError` if the second column may contain subtopics.
+    """
     if not columns and _has_header(source):
         return _with_header(source, policy)
-    return _truth(source, policy, columns, _rows(source, columns))
-
-
-def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
-    """Read qrels if the user named no format, or raise `DataError` if the second column may contain subtopics."""
-    if _has_header(source):
-        return _with_header(source, policy)
-    rows = _rows(source, "")
-    if rows.width == len(QRELS.split()) and len(set(rows.column(1))) > 1:
+    rows = _rows(source, columns)
+    if not named and rows.width == len(QRELS.split()) and len(set(rows.column(1))) > 1:
         judged(source, QRELS, rows)  # reports invalid lines first
         ways = "trec-subtopics if they are subtopics (groups), --truth-format trec if they have no meaning"
         raise DataError(f"{source.path}: the second column has several values; add --truth-format {ways}")
-    return _truth(source, policy, "", rows)
+    columns = columns or (WITHOUT_ITER if _is_without_iter(source, rows) else QRELS)
+    judgments = judged(source, columns, rows)
+    shape: Shape = "subtopics" if columns == SUBTOPICS else "flat"
+    return judgments.truth(policy, shape, sound=rows.is_sound, comments=rows.comments)
 
 
 def _with_header(source: Source, policy: Policy) -> GroundTruth:
@@ -59,22 +58,16 @@ def _with_header(source: Source, policy: Policy) -> GroundTruth:
 
     width, count = len(_header(source)), 0
 
-    def line_of(line: bytes) -> bytes:
-        """Return a line, or a blank line for a comment so that line numbers do not change."""
+    def lines() -> Iterator[str]:
+        """Yield lines with tabs between words. A comment becomes a blank line, so that line numbers do not change."""
         nonlocal count
-        is_comment = line.startswith(b"#") and _is_comment(line.split(), width)
-        count += is_comment
-        return b"" if is_comment else line
+        for line in source.lines(keep=True):
+            is_comment = line.startswith(b"#") and _is_comment(line.split(), width)
+            count += is_comment
+            yield "\n" if is_comment else "\t".join(line.decode().split()) + "\n"
 
-    truth = csv.read_ground_truth(source, policy, words=line_of)
+    truth = csv.read_ground_truth(source, policy, words=lines)
     return replace(truth, comments=count)
-
-
-def _truth(source: Source, policy: Policy, columns: str, rows: _Rows) -> GroundTruth:
-    columns = columns or (WITHOUT_ITER if _is_without_iter(source, rows) else QRELS)
-    judgments = judged(source, columns, rows)
-    shape: Shape = "subtopics" if columns == SUBTOPICS else "flat"
-    return judgments.truth(policy, shape, sound=rows.is_sound, comments=rows.comments)
 
 
 def _has_header(source: Source) -> bool:
@@ -418,7 +411,7 @@ def run_fault(
         line = " ".join((qid, *ids)).encode()
         words = line.split()
         if len(words) != 1 + len(ids) or b" ".join(words) != line:
-            return _blank_fault(qid, *ids)
+            return _blank_fault((qid, *ids))
         if ids:
             with_scores.setdefault(scores is not None, qid)
         if len(with_scores) > 1:
@@ -435,13 +428,10 @@ def run_fault(
 
 def judgments_fault(rows: Iterable[Judgment]) -> str | None:
     """Explain why judgments cannot be written as qrels, or return None if they can."""
-    for qid, _, document, _ in rows:
-        if fault := _blank_fault(qid, document):
-            return fault
-    return None
+    return _blank_fault(name for qid, _, document, _ in rows for name in (qid, document))
 
 
-def _blank_fault(*names: str) -> str | None:
+def _blank_fault(names: Iterable[str]) -> str | None:
     for name in names:
         if name.encode().split() != [name.encode()]:
             return f"the id {name!r} contains white space, which a TREC file cannot store; write jsonl or parquet"

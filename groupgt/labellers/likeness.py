@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, Faults, display, refuse
 from groupgt.labellers.base import Cached, Labeller, query_of, spread, starts_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
@@ -237,11 +237,10 @@ def result_texts(
     """Return the text of each result, from itself or the corpus. Raise `DataError` in the name of `who`."""
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]
-    faults = Faults()
     lacks = "the corpus has no text for" if corpus else f"{who} needs the text of"
     way = "" if corpus else "; name a corpus, or use results with text"
-    for place in unknown if corpus else unknown[:1]:
-        where = f"results of query {truth.qids[int(query[place])]!r}"
-        faults.add(where, f"{lacks} the result {display(keys[place])}{way}")
-    faults.stop()
+    refuse(
+        (f"results of query {truth.qids[int(query[place])]!r}", f"{lacks} the result {display(keys[place])}{way}")
+        for place in (unknown if corpus else unknown[:1])
+    )
     return [text for text in texts if text is not None]

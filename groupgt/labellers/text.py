@@ -11,7 +11,7 @@ import numpy as np
 from annotated_types import Gt, Le
 from typing_extensions import Doc
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import Faults, display
 from groupgt.labellers import likeness
 from groupgt.labellers.base import Cached, Matches, Results, Table, matches_of, pairs_of, query_of
 from groupgt.model.ground_truth import GroundTruth
@@ -71,16 +71,14 @@ class Text(likeness.Reader):
         """Merge alternatives of a group that are equal after normalization. Raise `DataError` for empty ones."""
         texts = likeness.alternative_texts(truth, self.reference)
         first: dict[tuple[int, str], int] = {}
+        chosen: list[int] = []
         faults = Faults()
-        for alternative, text in enumerate(texts):
-            query = int(truth.query_of[alternative])
-            if not self.normalized(text):
+        for alternative, (query, text) in enumerate(zip(truth.query_of.tolist(), texts)):
+            if not (normal := self.normalized(text)):
                 what = f"the alternative {display(text)} is empty after normalization"
                 faults.add(query_of(truth, alternative), what)
-            first.setdefault((query, self.normalized(text)), alternative)
-        faults.stop(DataError)
-        queries = truth.query_of.tolist()
-        chosen = [first[query, self.normalized(text)] for query, text in zip(queries, texts)]
+            chosen.append(first.setdefault((query, normal), alternative))
+        faults.stop()
         forms = truth.forms
         return truth.renamed([truth.ids[at] for at in chosen], [forms[at] for at in chosen] if forms else None)
 

@@ -44,7 +44,7 @@ class FakeFrame(remote.Frame):
     parts = 1
 
     def __init__(self, rows: Rows) -> None:
-        self.names, self.table = rows.columns, rows.frame.to_arrow()
+        self.table = rows.frame.to_arrow()
 
     def dumps(self, value: Any) -> bytes:
         try:

@@ -13,9 +13,9 @@ from groupgt.engines.base import Flat, InvalidRowError, Labelled, LocalCarrier, 
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.reader import Batches, results_by_query
+from groupgt.engines.columns.reader import Batches
 from groupgt.engines.lists import ListCarrier
-from groupgt.errors import DataError, Faults
+from groupgt.errors import DataError, Faults, refuse
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
@@ -74,10 +74,8 @@ class ColumnCarrier(LocalCarrier):
         best = best_of_each(rows, policy, columns.tie)
         repeated = self._repeated(truth, best)
         if policy.duplicates == "error":
-            faults = Faults()
-            for qid, doc in repeated.unique("qid", keep="first", maintain_order=True).iter_rows():
-                faults.add(f"{self.run.title}: query {qid!r}", repeat_fault(doc))
-            faults.stop()
+            first = repeated.unique("qid", keep="first", maintain_order=True)
+            refuse((f"{self.run.title}: query {qid!r}", repeat_fault(doc)) for qid, doc in first.iter_rows())
         return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
 
     def _repeated(self, truth: GroundTruth, counts: pl.LazyFrame) -> pl.DataFrame:
@@ -190,7 +188,9 @@ class ColumnCarrier(LocalCarrier):
         return rows["doc"].to_list(), None if self.carries(CALLS) else (self.run.sign * rows["score"]).to_list()
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
-        return results_by_query(self.columns.guard(self.columns.frame.select("qid", "doc").head(limit).collect))
+        rows = self.columns.guard(self.columns.frame.select("qid", "doc").head(limit).collect)
+        by_query = rows.drop_nulls().group_by("qid", maintain_order=True).agg("doc")
+        return dict(zip(by_query["qid"].to_list(), by_query["doc"].to_list()))
 
     def carries(self, field: str) -> bool:
         return field in self.columns.frame.collect_schema()

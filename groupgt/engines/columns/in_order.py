@@ -129,16 +129,12 @@ class _Walk:
         blocks = np.unique(block)
         block_of = np.repeat(blocks, borders[blocks + 1] - borders[blocks])
         members = borders[block_of] + nth(block_of) - 1
-        places = members[self.places_of_equals(batch[self.tie][members], block_of)]
+        equals = pl.DataFrame({"block": block_of, "row": np.arange(len(members))})
+        equals = best_first(equals.with_columns(tie=batch[self.tie][members]), ["block"], self.policy)
+        places = np.empty(len(members), dtype=np.int64)
+        places[equals["row"].to_numpy()] = members
         placed[tied] = places[np.searchsorted(members, rows[tied])]
         return placed, low, high
-
-    def places_of_equals(self, tie: pl.Series, block: Ints) -> Ints:
-        """Return the position of each row after sorting each block of equal scores."""
-        rows = pl.DataFrame({"block": block, "row": np.arange(len(block))}).with_columns(tie=tie)
-        places = np.empty(len(block), dtype=np.int64)
-        places[best_first(rows, ["block"], self.policy)["row"].to_numpy()] = np.arange(len(block))
-        return places
 
     def ranked(self) -> RankedHits:
         begins, numbers = np.concatenate(self.begins), np.concatenate(self.numbers)

@@ -11,15 +11,6 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.runtime import pl
 
-
-def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
-    """Return a labeller's table with `qid`, `doc`, `query` and `target`. Keep only the first of repeated keys."""
-    qids = pl.Series(truth.qids, dtype=pl.String).gather(matches.queries)
-    docs = pl.Series(matches.keys, dtype=pl.String)
-    frame = pl.DataFrame({"qid": qids, "doc": docs, "query": matches.queries, "target": matches.targets})
-    return frame.unique(["query", "doc"], keep="first", maintain_order=True)
-
-
 Codes = NDArray[np.uint64]
 # Every code is made with this seed.
 SEED = 0
@@ -36,7 +27,10 @@ class Keys:
     """
 
     def __init__(self, truth: GroundTruth, matches: Matches) -> None:
-        table = key_table(truth, matches)
+        docs = pl.Series(matches.keys, dtype=pl.String)
+        table = pl.DataFrame({"doc": docs, "query": matches.queries, "target": matches.targets})
+        # Only the first of repeated keys counts.
+        table = table.unique(["query", "doc"], keep="first", maintain_order=True)
         query = table["query"].to_numpy().astype(np.int64)
         hashes = table["doc"].hash(SEED).to_numpy()
         codes = _code(hashes, query)

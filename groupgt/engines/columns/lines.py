@@ -6,7 +6,7 @@ All other operations read the lines as columns, and a careful reader reports inv
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, islice, pairwise
 from types import ModuleType
 from typing import NamedTuple, TypeVar
@@ -40,22 +40,21 @@ class LineCarrier(LocalCarrier):
     def __init__(self, run: Run, lines: Lines) -> None:
         self.run, self.lines = run, lines
 
-    @cached_property
+    @property
     def columns(self) -> LocalCarrier:
-        """The carrier for the same results as columns or lists."""
+        """The carrier for the same results as columns or lists, or for those of the slow reader if it was needed."""
         from groupgt.engines.columns.carrier import row_carrier_of
 
-        return row_carrier_of(self.run.loaded)
+        return row_carrier_of(self.run.resolved.loaded)
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
         except InvalidRowError:
-            from groupgt.engines.columns.carrier import row_carrier_of
-
+            # The slow reader reports what is invalid; if nothing is, `columns` are those that it read.
             _ = self.lines.checked
-            return row_carrier_of(self.run).label(truth, labeller, policy, engine)
+            ranked = None
         if ranked is None:
             return self.columns.label(truth, labeller, policy, engine)
         warn_if_empty(ranked, self.run.title)

@@ -119,9 +119,3 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
             received = waiting.get()
     if received is not None:
         raise received
-
-
-def results_by_query(rows: pl.DataFrame) -> dict[str, list[str]]:
-    """Return the result ids of each query from rows with `qid` and `doc`. Ignore rows without either."""
-    by_query = rows.drop_nulls().group_by("qid", maintain_order=True).agg("doc")
-    return dict(zip(by_query["qid"].to_list(), by_query["doc"].to_list()))
