@@ -127,7 +127,8 @@ class SystemAnswers:
             self.progress.left(left)
         for task in self.tasks:
             if not self.keeper.takes_any(task):
-                self.keeper.discard(task)
+                # Without a trace of an earlier run in this process.
+                self.keeper.journals(task).own.remove()
 
     def retrieve(self, changes: Sequence[str], jobs: int) -> None:
         """Run all missing retrievals in `jobs` processes, and stop if a system with `on_error: fail` fails."""

@@ -30,7 +30,7 @@ from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers
 from groupgt.store.cache import Cache, Entry, key_of
 from groupgt.store.files import digest_of, owner, sha256
-from groupgt.store.journal import now
+from groupgt.store.journal import Journals, now
 from groupgt.store.verdicts import VerdictStore
 
 # Version of the cache format; other versions do not read it.
@@ -279,10 +279,10 @@ class AnswerCache:
             about = {"made": now(), "timing": asdict(done.timing), "seconds": done.seconds, "earlier": earlier}
             self.cache.write(task.key, task.about | about, rows_of(done.answers))
 
-    def discard(self, task: Task) -> None:
-        """Remove partial results that an earlier run in this process left, unless this run continues them."""
-        if self.cache is not None:
-            self.cache.discard(task.part_key, self.writer)
+    def journals(self, task: Task) -> Journals:
+        """Return the journals of a task's partial results."""
+        folder = None if self.cache is None else self.cache.path(task.part_key).parent
+        return Journals(folder, task.part_key, self.writer)
 
     def finish(self, task: Task, done: Done) -> None:
         """Store the results of a task and remove its partial results. Warn if storing fails."""
@@ -290,9 +290,8 @@ class AnswerCache:
             self.write(task, done)
         except DataError as error:
             warn_of_failure(error)
-        if self.cache is not None:  # also if writing failed: the run was not interrupted
-            with suppress(OSError):
-                self.cache.remove_journals(task.part_key, self.writer)
+        with suppress(OSError):  # also if writing failed: the run was not interrupted
+            self.journals(task).remove()
 
 
 def warn_of_failure(error: DataError) -> None:

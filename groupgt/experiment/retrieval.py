@@ -163,9 +163,10 @@ class Unfinished:
         self.journal = Journal(None)
         self.lines: list[Any] = []
         if keeper.cache is not None:
-            with suppress(DataError):  # write errors are reported when the task is done
-                takes_any = keeper.takes_any(task)
-                journal = keeper.cache.journal(task.part_key, keeper.writer, take_over=takes_any)
+            with suppress(DataError, OSError):  # write errors are reported when the task is done
+                keeper.cache.settle()
+                takes_any, journals = keeper.takes_any(task), keeper.journals(task)
+                journal = journals.taken_over() if takes_any else journals.own
                 self.lines = list(journal.lines()) if takes_any or keeper.run.is_resumed else []
                 self.journal = journal
 
@@ -206,9 +207,7 @@ class Unfinished:
 
 def left_behind(keeper: AnswerCache, task: Task) -> int:
     """Count the results of interrupted runs that a run continues automatically."""
-    if keeper.cache is None or not keeper.takes_any(task):
-        return 0
-    journals = keeper.cache.left_behind(task.part_key, keeper.writer)
+    journals = keeper.journals(task).left_behind() if keeper.takes_any(task) else []
     begun = Begun.left(task, list(journals[-1].lines())) if journals else None
     return 0 if begun is None else len(begun.answers.ids)
 
@@ -239,7 +238,7 @@ def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) 
     found: list[tuple[float, str, Journal, Task | None]] = []
     for task in tasks:
         if task.system.is_requeried:
-            journals = keeper.cache.left_behind(task.part_key, keeper.writer)
+            journals = keeper.journals(task).left_behind()
             found += [(journal.written, journal.owner, journal, task) for journal in journals]
     found += [(journal.written, journal.owner, journal, None) for journal in verdicts.left_behind()]
     of_owner: dict[str, list[tuple[Task | None, list[Any]]]] = {}
@@ -267,7 +266,7 @@ def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) 
 def resumed(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore, left: Left) -> AnswerCache:
     """Take over the results of an interrupted run, and return the cache of the run that continues it."""
     for task in tasks:
-        if keeper.cache is not None and task.system.is_requeried:
-            keeper.cache.adopt(task.part_key, left.owner, keeper.writer)
+        if task.system.is_requeried:
+            keeper.journals(task).adopted(left.owner)
     verdicts.resume(left.owner)
     return replace(keeper, run=replace(keeper.run, is_resumed=True))
