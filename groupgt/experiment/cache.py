@@ -158,10 +158,8 @@ class Done:
     made: str = ""
 
 
-def needed(
-    experiment: Experiment, data: Mapping[str, RetrievalInputs], pairs: Iterable[tuple[str, str]] | None = None
-) -> list[Task]:
-    """Return each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
+def needed(experiment: Experiment, data: Mapping[str, RetrievalInputs]) -> list[Task]:
+    """Return each retrieval that the reported systems need, including inputs of fusions.
 
     Each retriever must return enough extra results to make up for ids that the ground truth excludes.
     """
@@ -179,7 +177,7 @@ def needed(
         for name in task.system.inputs:
             add(replace(task, name=name, depth=depth))
 
-    for dataset, name in experiment.pairs() if pairs is None else pairs:
+    for dataset, name in experiment.pairs():
         stages = [stage.source for stage in experiment.stages(name, dataset) if stage.is_system]
         for needed_name in (name, *stages):
             for trial in range(1, trials_of(experiment.systems, needed_name) + 1):

@@ -59,9 +59,9 @@ def plan(
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         verdicts = cache.verdicts()
         datasets = read_all(experiment, verdicts)
-        pairs = [pair for pair in experiment.pairs() if pair[0] in datasets]
+        pairs = list(experiment.pairs())
         tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in pairs}
-        planned = needed(experiment, datasets, pairs)
+        planned = needed(experiment, datasets)
         for task in planned:
             tasks.setdefault((task.dataset, task.name), []).append(task)
         left = left_by(replace(cache, run=ThisRun.of(planned, changes, only)), planned, verdicts)
@@ -131,10 +131,8 @@ def _row(
             will += f", except {left:,} answers of an interrupted run"
         count = sum(task.calls(singly=singly) for task in waiting)
         for task in tasks if singly is not None else ():
-            try:
+            with faults.merging():
                 task.check_timed(singly=singly)
-            except ConfigError as error:
-                faults.merge(error)
     return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
 
 

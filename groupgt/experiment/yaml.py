@@ -92,12 +92,10 @@ class Document:
         except (OSError, ValueError, RuntimeError):
             return Path(joined)
 
-    def require(self, path: KeyPath, text: str, dataset: str = "") -> bool:
+    def require(self, path: KeyPath, text: str, dataset: str) -> None:
         """Add an error if the file named at a path does not exist for a data set."""
-        file = self.resolved(text.replace("{dataset}", dataset))
-        if not (is_there := exists(file)):
+        if not exists(file := self.resolved(text.replace("{dataset}", dataset))):
             self.fault(path, f"file not found: {file}{neighbors(file)}")
-        return is_there
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:
         """Return the location of the value or key at a path, or of its nearest parent with a location."""

@@ -110,7 +110,7 @@ class Command(base.OneByOne):
         self.process: subprocess.Popen[bytes] | None = None
         self.lines: SimpleQueue[bytes] = SimpleQueue()
 
-    def answer(self, query: str, k: int, **sent: Any) -> base.Ranking:
+    def answer(self, query: str, k: int, **sent: Any) -> Any:
         """Return the results of the program for a query."""
         values = {"query": query, "k": k, **sent}
         try:
@@ -127,8 +127,7 @@ class Command(base.OneByOne):
         if not isinstance(ranking, list):
             what = f'expected a list of results, or {{"results": […]}}, found {display(value, SHOWN_CHARS)}'
             raise RetrieverError(what)
-        results: base.Ranking = as_pairs(value, self.options.id_field, self.options.score_field)
-        return results
+        return as_pairs(value, self.options.id_field, self.options.score_field)
 
     def close(self) -> None:
         """End the program."""

@@ -173,8 +173,6 @@ def _fused(flat: _Flat, gains: Floats, missing: Floats, k: int) -> Answers:
 
 
 def _weights(options: _Fusion, inputs: int) -> Floats:
-    if options.weights and len(options.weights) != inputs:
-        raise RetrieverError(f"weights: expected {inputs}, one for each input, found {len(options.weights)}")
     return np.array(options.weights or [1.0] * inputs, dtype=np.float64)
 
 
