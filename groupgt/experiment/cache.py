@@ -263,7 +263,7 @@ class AnswerCache:
             return None
         about, rows = entry
         try:
-            answers, earlier = answers_of(task, task.data.queries.ids, rows), about["earlier"]
+            answers, earlier = answers_of(task.data.queries.ids, rows), about["earlier"]
             earlier = None if earlier is None else Earlier(**earlier)
             timing = timing_of(task, about["timing"])
             return Done(answers, timing, float(about["seconds"]), earlier, str(about["made"]))
@@ -313,7 +313,7 @@ def rows_of(answers: Answers) -> list[Any]:
     return rows
 
 
-def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
+def answers_of(qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """Convert cache rows to results, or raise an error of any kind if they do not match the queries."""
     ids = {qid: names for qid, names, *_ in rows}
     scores = {qid: values for qid, _, values, *_ in rows if values is not None}

@@ -135,6 +135,7 @@ def read_each(experiment: Experiment, judged: VerdictStore | None = None) -> dic
 def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Data:
     dataset = experiment.config.datasets[name]
     inputs = read_retrieval_inputs(experiment, name)
+    truth = inputs.truth
     tokenizer = experiment.config.evaluate.tokenizer
     count: Any = None
     if tokenizer is not None:
@@ -142,7 +143,7 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
         folder = experiment.path.parent
         count = _not_run if is_skipped else tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
     labeller = _labeller(experiment, name, judged)
-    labeller.read(inputs.truth)  # reports invalid ground truth before anything is retrieved
+    labeller.read(truth)  # reports invalid ground truth before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
     request = Request.of(
         list(experiment.metrics.values()),
@@ -156,12 +157,10 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
         scores={name: system.config.scores for name, system in experiment.systems.items()},
         **experiment.config.evaluate.options,
     )
-    is_auto, audit = experiment.config.convention == "auto", _audit(experiment, name, inputs.truth)
+    is_auto, audit = experiment.config.convention == "auto", _audit(experiment, name, truth)
     request = replace(request, is_auto=is_auto, audit=audit)
     corpus = None if dataset.corpus is None else Corpus.of(dict(lengths.texts))
-    return Data(
-        truth=inputs.truth, qids=inputs.qids, corpus_digest=inputs.corpus_digest, corpus=corpus, request=request
-    )
+    return Data(truth=truth, qids=inputs.qids, corpus_digest=inputs.corpus_digest, corpus=corpus, request=request)
 
 
 def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | None:

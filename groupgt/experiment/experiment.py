@@ -15,7 +15,7 @@ from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.best import BestRule
 from groupgt.experiment.checks import Checks
 from groupgt.experiment.config import Compare, Config, Dataset, Evaluate, Output, Report
-from groupgt.experiment.systems import Families, Stage, System, is_option, matching, some_of, stages_of, trials_of
+from groupgt.experiment.systems import Families, Stage, System, matching, some_of, stages_of, trials_of
 from groupgt.experiment.yaml import Document, as_yaml, change, plain_text, read_yaml
 from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
@@ -23,6 +23,7 @@ from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.options import KeyPath, as_dict, options_of, read_section
+from groupgt.plugins import find, ours
 from groupgt.private import Hide
 
 
@@ -228,7 +229,6 @@ EMPTY = {"version": 1, "name": "", "datasets": {}, "systems": {}, "evaluate": Ev
 # The keys of each section, by the beginning of their full names.
 SECTIONS = {"": options_of(Config), "datasets.NAME.": options_of(Dataset), "evaluate.": options_of(Evaluate)}
 SECTIONS |= {"compare.": options_of(Compare), "output.": options_of(Output), "report.": options_of(Report)}
-MISPLACED = "options go under `with`, or under `matrix` with a list of values"
 
 
 def _validated(document: Document) -> Config | None:
@@ -245,8 +245,9 @@ def _validated(document: Document) -> Config | None:
 
 def _misplaced(path: KeyPath, document: Document) -> str:
     """Return where an unknown key belongs, or nothing if no section has it or its own section has a similar key."""
-    if is_option(path, document):
-        return MISPLACED
+    use = document.value["systems"][path[1]].get("use") if len(path) == 3 and path[0] == "systems" else None
+    if use in ours("retriever") and path[-1] in options_of(find("retriever", use).options):
+        return "options go under `with`, or under `matrix` with a list of values"
     *above, key = map(str, path)
     similar = near_names(key, SECTIONS.get("".join(f"{part}." for part in above), ()))
     holding = [section for section, keys in SECTIONS.items() if key in keys]

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import ModuleType
@@ -75,11 +76,9 @@ class Fresh:
             self.child.start()
         theirs.close()
         try:
-            parts = None
-            if setting is not None:
-                corpus = setting.corpus
-                parts = corpus.ids, corpus.texts, setting.qids, setting.seed, setting.ascending
-            self.way, self.sends, self.singly, self.build_s = self._call(system, kind.build, options, parts)
+            if setting is not None:  # without what systems have made of the corpus
+                setting = replace(setting, corpus=Corpus(setting.corpus.ids, setting.corpus.texts))
+            self.way, self.sends, self.singly, self.build_s = self._call(system, kind.build, options, setting)
         except BaseException:
             self.close()
             raise
@@ -200,19 +199,18 @@ def _serve(channel: Connection[Any, Any], folder: Path, safe: str | None) -> Non
     sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
-    system, build, options, parts = channel.recv()
+    system, build, options, setting = channel.recv()
     retriever: Any = None
 
     def begin() -> tuple[str, Sequence[str], bool | None, float]:
         nonlocal retriever
         target = imported(options.target, folder)
-        if parts is None:
+        if setting is None:
             way, sends = options.way(target) if hasattr(options, "way") else ("", options.sends())
             # The result of a factory is unknown before it is called, unless the options declare it.
             return way, sends, True if "(query, k" in way else False if "(queries, k" in way else None, 0.0
-        ids, texts, qids, seed, ascending = parts
         start = time.perf_counter()
-        retriever = build(Setting(Corpus(ids, texts), qids, seed, folder, ascending), options)
+        retriever = build(setting, options)
         took = time.perf_counter() - start
         sends = getattr(retriever, "sends", options.sends())
         return getattr(retriever, "way", ""), sends, bool(getattr(retriever, "each", False)), took

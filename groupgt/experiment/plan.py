@@ -72,7 +72,9 @@ def plan(
         rows: list[list[Any]] = []
         for dataset, data in datasets.items():
             names = [name for name in experiment.systems if (dataset, name) in tasks]
-            rows += [_row(experiment, data, dataset, name, cache, tasks[dataset, name], used, faults) for name in names]
+            for name in names:
+                answers = SystemAnswers(experiment, datasets, cache, Silence())
+                rows.append(_row(answers, dataset, name, tasks[dataset, name], used, faults))
             rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
         faults.stop(ConfigError)
         hide = experiment.hide
@@ -81,16 +83,10 @@ def plan(
 
 
 def _row(
-    experiment: Experiment,
-    data: Data,
-    dataset: str,
-    name: str,
-    cache: AnswerCache,
-    tasks: Sequence[Task],
-    resumed: Mapping[tuple[str, str], int],
-    faults: Faults,
+    answers: SystemAnswers, dataset: str, name: str, tasks: Sequence[Task], resumed: Mapping[Any, int], faults: Faults
 ) -> list[Any]:
     """Describe one system on one data set, either a reported system or an input to a fusion."""
+    experiment, data, cache = answers.experiment, answers.data[dataset], answers.keeper
     system = experiment.systems[name]
     by_score = any(budget.unit == SCORE for budget in data.request.budgets)
     uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
@@ -99,7 +95,7 @@ def _row(
         will = "read"
         is_elsewhere = is_url(experiment.options(name, dataset).path)
         if not experiment.unchecked and not isinstance(data.request.labeller, Code) and not is_elsewhere:
-            _check_stored(SystemAnswers(experiment, {dataset: data}, cache, Silence()), dataset, name, faults)
+            _check_stored(answers, dataset, name, faults)
     elif system.inputs:
         will = "combine"
     else:

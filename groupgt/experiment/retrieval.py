@@ -123,7 +123,7 @@ class Begun:
                 rows = line.get("rows", [])
                 first = len(begun.answers.ids)
                 if rows:
-                    answers = cache.answers_of(task, qids[first : first + len(rows)], rows)
+                    answers = cache.answers_of(qids[first : first + len(rows)], rows)
                     begun.add(answers, [float(ms) for ms in line["spent"]])
                     at = str(line["at"])
                 elif "timing" in line and first == len(qids):
