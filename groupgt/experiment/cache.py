@@ -204,18 +204,10 @@ def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
 # --- Cached results.
 
 
-@dataclass(frozen=True)
-class ThisRun:
-    """Identifies a run in the records of interrupted runs, and says whether it continues one of them."""
-
-    key: str = ""
-    is_resumed: bool = False
-
-    @classmethod
-    def of(cls, tasks: Iterable[Task], changes: Sequence[str], only: Sequence[str]) -> ThisRun:
-        """Identify a run by the resolved options, queries and corpora of its tasks, and by the typed options."""
-        keys = sorted(task.part_key for task in tasks)
-        return cls(key_of({"tasks": keys, "changes": sorted(changes), "only": sorted(only)}))
+def run_key(tasks: Iterable[Task], changes: Sequence[str], only: Sequence[str]) -> str:
+    """Identify a run by the resolved options, queries and corpora of its tasks, and by the typed options."""
+    keys = sorted(task.part_key for task in tasks)
+    return key_of({"tasks": keys, "changes": sorted(changes), "only": sorted(only)})
 
 
 @dataclass(frozen=True)
@@ -223,14 +215,16 @@ class AnswerCache:
     """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
     With `reuse`, external code and services are not queried again if an earlier run stored their results. `writer`
-    identifies the main process of the `run`, and worker processes write on its behalf.
+    identifies the main process, and worker processes write on its behalf. `run` is the key of the run in the records of
+    interrupted runs, one of which it may continue (`is_resumed`).
     """
 
     cache: Cache | None
     refresh: bool = False
     reuse: bool = False
     writer: str = field(default_factory=owner)
-    run: ThisRun = ThisRun()
+    run: str = ""
+    is_resumed: bool = False
 
     @classmethod
     def of(cls, experiment: Experiment, *, refresh: bool = False, reuse: bool = False) -> AnswerCache:

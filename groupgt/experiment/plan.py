@@ -14,7 +14,7 @@ from groupgt.engines.budgets import scores_of
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, without_warnings
 from groupgt.experiment.answers import NONE_LEFT, Silence, SystemAnswers
-from groupgt.experiment.cache import AnswerCache, Task, ThisRun, needed
+from groupgt.experiment.cache import AnswerCache, Task, needed, run_key
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Here, shared_process
@@ -64,7 +64,7 @@ def plan(
         planned = needed(experiment, datasets)
         for task in planned:
             tasks.setdefault((task.dataset, task.name), []).append(task)
-        left = left_by(replace(cache, run=ThisRun.of(planned, changes, only)), planned, verdicts)
+        left = left_by(replace(cache, run=run_key(planned, changes, only)), planned, verdicts)
         if resume and left is None:
             raise ConfigError(NONE_LEFT)
         used = left.answers if resume and left is not None else {}

@@ -167,14 +167,14 @@ class Unfinished:
                 keeper.cache.settle()
                 takes_any, journals = keeper.takes_any(task), keeper.journals(task)
                 journal = journals.taken_over() if takes_any else journals.own
-                self.lines = list(journal.lines()) if takes_any or keeper.run.is_resumed else []
+                self.lines = list(journal.lines()) if takes_any or keeper.is_resumed else []
                 self.journal = journal
 
     def begun(self) -> Begun:
         """Return the results of an interrupted run that this one continues, or nothing."""
         begun = Begun.left(self.task, self.lines)
         if begun is None:
-            self.header = {"about": self.task.about, "run": self.keeper.run.key}
+            self.header = {"about": self.task.about, "run": self.keeper.run}
             self.journal.remove()
             return Begun()
         return begun
@@ -235,18 +235,17 @@ def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) 
     """
     if keeper.cache is None or keeper.refresh:
         return None
-    found: list[tuple[float, str, Journal, Task | None]] = []
+    found: list[tuple[Journal, Task | None]] = []
     for task in tasks:
         if task.system.is_requeried:
-            journals = keeper.journals(task).left_behind()
-            found += [(journal.written, journal.owner, journal, task) for journal in journals]
-    found += [(journal.written, journal.owner, journal, None) for journal in verdicts.left_behind()]
+            found += [(journal, task) for journal in keeper.journals(task).left_behind()]
+    found += [(journal, None) for journal in verdicts.left_behind()]
     of_owner: dict[str, list[tuple[Task | None, list[Any]]]] = {}
-    for _, owner, journal, each in sorted(found, key=lambda left: left[0]):
+    for journal, each in sorted(found, key=lambda left: left[0].written):
         lines = list(journal.lines())
-        if any(isinstance(line, dict) and line.get("run") == keeper.run.key for line in lines):
+        if any(isinstance(line, dict) and line.get("run") == keeper.run for line in lines):
             # The last one is the newest.
-            of_owner[owner] = [*of_owner.pop(owner, []), (each, lines)]
+            of_owner[journal.owner] = [*of_owner.pop(journal.owner, []), (each, lines)]
     if not of_owner:
         return None
     owner, parts = of_owner.popitem()
@@ -269,4 +268,4 @@ def resumed(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore, 
         if task.system.is_requeried:
             keeper.journals(task).adopted(left.owner)
     verdicts.resume(left.owner)
-    return replace(keeper, run=replace(keeper.run, is_resumed=True))
+    return replace(keeper, is_resumed=True)
