@@ -169,11 +169,9 @@ class Checks:
     def _tokenizer(self) -> None:
         tokenizer = self.config.evaluate.tokenizer
         if tokenizer is not None:
-            try:
+            with self.document.faulting(("evaluate", "tokenizer")):
                 if check_tokenizer(tokenizer, allow_code=True)[0].runs_code:
                     self.code.check(("evaluate", "tokenizer"), f"{tokenizer} runs your code")
-            except GroupgtError as error:
-                self.fault(("evaluate", "tokenizer"), str(error))
 
     def _output(self) -> None:
         """Check the result and cache folders, and that results can be written in the requested formats."""

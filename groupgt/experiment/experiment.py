@@ -10,7 +10,7 @@ from typing import Any
 
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.errors import ConfigError, MetricError, listed, near_names
+from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.best import BestRule
 from groupgt.experiment.checks import Checks
@@ -192,10 +192,8 @@ def _import_plugins(document: Document, *, allowed: bool) -> None:
         if not allowed:
             document.fault(path, f"{name} runs your code; allow it with --allow-code")
             continue
-        try:
+        with document.faulting(path):
             import_plugin(name, document.folder.resolve())
-        except ConfigError as error:
-            document.fault(path, str(error))
     if document.faults.total > faults_before:
         document.faults.fail(ConfigError)
 
@@ -218,10 +216,9 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
 def _check_trials(document: Document, checks: Checks, name: str) -> None:
     """Report metrics that need more trials than a system has. Trials of stored results are counted later."""
     system, times = checks.families.systems[name], trials_of(checks.families.systems, name)
-    try:
+    hint = "; give it `trials`, or leave it out with --only"
+    with document.faulting(("systems", system.family), after=hint):
         check_trials(() if system.is_stored else checks.metrics.values(), times if times > 1 else 0)
-    except MetricError as error:
-        document.fault(("systems", system.family), f"{error}; give it `trials`, or leave it out with --only")
 
 
 # What is left of required keys whose value is invalid.

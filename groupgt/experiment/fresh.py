@@ -104,15 +104,12 @@ class Fresh:
                 raise EOFError
             value, error = self.channel.recv()
         except (OSError, EOFError):
-            raise RetrieverError(self._last_words()) from None
+            self.child.join(timeout=10)
+            status = self.child.exitcode
+            raise RetrieverError("its process no longer answers" if status is None else ended(status)) from None
         if error is not None:
             raise error
         return value
-
-    def _last_words(self) -> str:
-        self.child.join(timeout=10)
-        status = self.child.exitcode
-        return "its process no longer answers" if status is None else ended(status)
 
 
 @contextmanager
