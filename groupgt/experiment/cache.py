@@ -259,8 +259,7 @@ class AnswerCache:
         try:
             answers, earlier = answers_of(task.data.queries.ids, rows), about["earlier"]
             earlier = None if earlier is None else Earlier(**earlier)
-            timing = timing_of(task, about["timing"])
-            return Done(answers, timing, float(about["seconds"]), earlier, str(about["made"]))
+            return Done(answers, timing_of(task, about["timing"]), float(about["seconds"]), earlier, str(about["made"]))
         except DAMAGE:
             return None
 

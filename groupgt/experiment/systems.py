@@ -70,8 +70,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
     names = list(names)
     if pattern in names:
         return [pattern]
-    plain = pattern.replace("[", "[[]")
-    return [name for name in names if fnmatchcase(name, plain)]
+    return [name for name in names if fnmatchcase(name, pattern.replace("[", "[[]"))]
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
