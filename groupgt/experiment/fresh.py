@@ -62,23 +62,23 @@ class Here:
 class Fresh:
     """A retriever in a new process, which ends with `close` or with this process. `way` describes how code is called.
 
-    Modules in `folder` can be imported. Without a `setting`, nothing is built, and the target is only imported and
-    described.
+    Modules in the folder of the setting can be imported. Unless it `builds`, the target is only imported and described.
     """
 
     def __init__(
-        self, system: str, kind: RetrieverPlugin, options: Any, folder: Path, setting: Setting | None = None
+        self, system: str, kind: RetrieverPlugin, options: Any, setting: Setting, *, builds: bool = True
     ) -> None:
         context = multiprocessing.get_context("spawn")
         self.channel, theirs = context.Pipe()
-        self.child = context.Process(target=_serve, args=(theirs, folder, os.environ.get(SAFE_PATH)))
+        self.child = context.Process(target=_serve, args=(theirs, setting.folder, os.environ.get(SAFE_PATH)))
         with starting():
             self.child.start()
         theirs.close()
         try:
-            if setting is not None:  # without what systems have made of the corpus
-                setting = replace(setting, corpus=Corpus(setting.corpus.ids, setting.corpus.texts))
-            self.way, self.sends, self.singly, self.build_s = self._call(system, kind.build, options, setting)
+            # Without what systems have made of the corpus.
+            sent = replace(setting, corpus=Corpus(setting.corpus.ids, setting.corpus.texts))
+            build = kind.build if builds else None
+            self.way, self.sends, self.singly, self.build_s = self._call(system, build, options, sent)
         except BaseException:
             self.close()
             raise
@@ -202,7 +202,7 @@ def _serve(channel: Connection[Any, Any], folder: Path, safe: str | None) -> Non
     def begin() -> tuple[str, Sequence[str], bool | None, float]:
         nonlocal retriever
         target = imported(options.target, folder)
-        if setting is None:
+        if build is None:
             way, sends = options.way(target) if hasattr(options, "way") else ("", options.sends())
             # The result of a factory is unknown before it is called, unless the options declare it.
             return way, sends, True if "(query, k" in way else False if "(queries, k" in way else None, 0.0

@@ -106,16 +106,16 @@ def _row(
             what = "a threshold on scores needs the score of every result, but its cached results have no scores"
             faults.add(f"dataset {dataset!r}", f"system {name!r}: {what}")
         singly = system.options.asks_singly()
-        folder = experiment.path.parent.resolve()
+        setting = Setting(Corpus([], []), folder=experiment.path.parent.resolve())
         try:
             if system.kind.imports_target and experiment.allow_code:
                 # It is imported in a new process to see how it is called.
-                with closing(Fresh(name, system.kind, system.options, folder)) as fresh:
+                with closing(Fresh(name, system.kind, system.options, setting, builds=False)) as fresh:
                     singly = fresh.singly
                     data.queries.sending(fresh.sends, fresh.way)
                     uses += f": {fresh.way}" if fresh.way else ""
             elif system.kind.probed and (experiment.allow_code or not system.options.program()):
-                Here(name, system.kind, system.options, Setting(Corpus([], []), folder=folder)).close()
+                Here(name, system.kind, system.options, setting).close()
         except GroupgtError as error:
             singly = None
             for text in error.faults:

@@ -48,12 +48,8 @@ def retrieve(
     folder = experiment.path.parent.resolve()
     setting = Setting(data.corpus or Corpus([], []), data.qids, task.seed, folder, system.ascending)
     try:
-        source: Here | Fresh
-        if system.kind.imports_target:
-            source = Fresh(task.name, system.kind, task.options, folder, setting)
-        else:
-            source = Here(task.name, system.kind, task.options, setting)
-        with closing(source):
+        place: type[Here] | type[Fresh] = Fresh if system.kind.imports_target else Here
+        with closing(place(task.name, system.kind, task.options, setting)) as source:
             task.check_timed(singly=source.singly)
             for each in tasks:
                 unfinished = unfinished if each is task else Unfinished(keeper, each)
