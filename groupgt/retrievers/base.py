@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np
-from annotated_types import Gt, Le
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
@@ -33,7 +33,9 @@ SHOWN_CHARS = 200
 IdField = Annotated[str, Doc("Field of a result object that contains the id, or its path, such as document.id.")]
 ScoreField = Annotated[str, Doc("Field of a result object that contains the score, or its path.")]
 Send = Annotated[list[str], Doc("Columns of the ground truth to send with each query, such as qid or tenant.")]
-Timeout = Annotated[float, Called("seconds"), Gt(0), Le(86_400), Doc("Seconds to wait for each answer.")]
+Count = Annotated[int, Ge(1)]
+Seconds = Annotated[float, Called("seconds"), Gt(0), Le(86_400)]
+Timeout = Annotated[Seconds, Doc("Seconds to wait for each answer.")]
 
 
 @dataclass(frozen=True, eq=False)
