@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError, collecting
-from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, ThisRun, needed
+from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, needed, run_key
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.retrieval import Left, asked_together, left_by, resumed, retrieve
@@ -115,8 +115,8 @@ class SystemAnswers:
 
         Raises `ConfigError` if there is no such run. Without `resume`, an interrupted run is reported to `progress`.
         """
-        self.keeper = replace(self.keeper, run=ThisRun.of(self.tasks, changes, only))
-        verdicts.about["run"] = self.keeper.run.key
+        self.keeper = replace(self.keeper, run=run_key(self.tasks, changes, only))
+        verdicts.about["run"] = self.keeper.run
         left = left_by(self.keeper, self.tasks, verdicts)
         if resume and left is None:
             raise ConfigError(NONE_LEFT)
@@ -127,7 +127,8 @@ class SystemAnswers:
             self.progress.left(left)
         for task in self.tasks:
             if not self.keeper.takes_any(task):
-                self.keeper.discard(task)
+                # Without a trace of an earlier run in this process.
+                self.keeper.journals(task).own.remove()
 
     def retrieve(self, changes: Sequence[str], jobs: int) -> None:
         """Run all missing retrievals in `jobs` processes, and stop if a system with `on_error: fail` fails."""

@@ -30,7 +30,7 @@ from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers
 from groupgt.store.cache import Cache, Entry, key_of
 from groupgt.store.files import digest_of, owner, sha256
-from groupgt.store.journal import now
+from groupgt.store.journal import Journals, now
 from groupgt.store.verdicts import VerdictStore
 
 # Version of the cache format; other versions do not read it.
@@ -158,10 +158,8 @@ class Done:
     made: str = ""
 
 
-def needed(
-    experiment: Experiment, data: Mapping[str, RetrievalInputs], pairs: Iterable[tuple[str, str]] | None = None
-) -> list[Task]:
-    """Return each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
+def needed(experiment: Experiment, data: Mapping[str, RetrievalInputs]) -> list[Task]:
+    """Return each retrieval that the reported systems need, including inputs of fusions.
 
     Each retriever must return enough extra results to make up for ids that the ground truth excludes.
     """
@@ -179,7 +177,7 @@ def needed(
         for name in task.system.inputs:
             add(replace(task, name=name, depth=depth))
 
-    for dataset, name in experiment.pairs() if pairs is None else pairs:
+    for dataset, name in experiment.pairs():
         stages = [stage.source for stage in experiment.stages(name, dataset) if stage.is_system]
         for needed_name in (name, *stages):
             for trial in range(1, trials_of(experiment.systems, needed_name) + 1):
@@ -206,18 +204,10 @@ def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
 # --- Cached results.
 
 
-@dataclass(frozen=True)
-class ThisRun:
-    """Identifies a run in the records of interrupted runs, and says whether it continues one of them."""
-
-    key: str = ""
-    is_resumed: bool = False
-
-    @classmethod
-    def of(cls, tasks: Iterable[Task], changes: Sequence[str], only: Sequence[str]) -> ThisRun:
-        """Identify a run by the resolved options, queries and corpora of its tasks, and by the typed options."""
-        keys = sorted(task.part_key for task in tasks)
-        return cls(key_of({"tasks": keys, "changes": sorted(changes), "only": sorted(only)}))
+def run_key(tasks: Iterable[Task], changes: Sequence[str], only: Sequence[str]) -> str:
+    """Identify a run by the resolved options, queries and corpora of its tasks, and by the typed options."""
+    keys = sorted(task.part_key for task in tasks)
+    return key_of({"tasks": keys, "changes": sorted(changes), "only": sorted(only)})
 
 
 @dataclass(frozen=True)
@@ -225,14 +215,16 @@ class AnswerCache:
     """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
     With `reuse`, external code and services are not queried again if an earlier run stored their results. `writer`
-    identifies the main process of the `run`, and worker processes write on its behalf.
+    identifies the main process, and worker processes write on its behalf. `run` is the key of the run in the records of
+    interrupted runs, one of which it may continue (`is_resumed`).
     """
 
     cache: Cache | None
     refresh: bool = False
     reuse: bool = False
     writer: str = field(default_factory=owner)
-    run: ThisRun = ThisRun()
+    run: str = ""
+    is_resumed: bool = False
 
     @classmethod
     def of(cls, experiment: Experiment, *, refresh: bool = False, reuse: bool = False) -> AnswerCache:
@@ -265,10 +257,9 @@ class AnswerCache:
             return None
         about, rows = entry
         try:
-            answers, earlier = answers_of(task, task.data.queries.ids, rows), about["earlier"]
+            answers, earlier = answers_of(task.data.queries.ids, rows), about["earlier"]
             earlier = None if earlier is None else Earlier(**earlier)
-            timing = timing_of(task, about["timing"])
-            return Done(answers, timing, float(about["seconds"]), earlier, str(about["made"]))
+            return Done(answers, timing_of(task, about["timing"]), float(about["seconds"]), earlier, str(about["made"]))
         except DAMAGE:
             return None
 
@@ -279,10 +270,10 @@ class AnswerCache:
             about = {"made": now(), "timing": asdict(done.timing), "seconds": done.seconds, "earlier": earlier}
             self.cache.write(task.key, task.about | about, rows_of(done.answers))
 
-    def discard(self, task: Task) -> None:
-        """Remove partial results that an earlier run in this process left, unless this run continues them."""
-        if self.cache is not None:
-            self.cache.discard(task.part_key, self.writer)
+    def journals(self, task: Task) -> Journals:
+        """Return the journals of a task's partial results."""
+        folder = None if self.cache is None else self.cache.path(task.part_key).parent
+        return Journals(folder, task.part_key, self.writer)
 
     def finish(self, task: Task, done: Done) -> None:
         """Store the results of a task and remove its partial results. Warn if storing fails."""
@@ -290,9 +281,8 @@ class AnswerCache:
             self.write(task, done)
         except DataError as error:
             warn_of_failure(error)
-        if self.cache is not None:  # also if writing failed: the run was not interrupted
-            with suppress(OSError):
-                self.cache.remove_journals(task.part_key, self.writer)
+        with suppress(OSError):  # also if writing failed: the run was not interrupted
+            self.journals(task).remove()
 
 
 def warn_of_failure(error: DataError) -> None:
@@ -316,7 +306,7 @@ def rows_of(answers: Answers) -> list[Any]:
     return rows
 
 
-def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
+def answers_of(qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """Convert cache rows to results, or raise an error of any kind if they do not match the queries."""
     ids = {qid: names for qid, names, *_ in rows}
     scores = {qid: values for qid, _, values, *_ in rows if values is not None}

@@ -36,9 +36,7 @@ class Checks:
     Errors caused by another error are not reported.
     """
 
-    def __init__(
-        self, document: Document, config: Config, *, allow_code: bool, unchecked: list[str] | None = None
-    ) -> None:
+    def __init__(self, document: Document, config: Config, *, allow_code: bool, unchecked: list[str] | None) -> None:
         self.document, self.config, self.fault = document, config, document.fault
         self.code = UsersCode(document, allowed=allow_code, unchecked=unchecked)
         self.families = Families(document, config, self.code)
@@ -124,8 +122,7 @@ class Checks:
             self.fault(path, "all systems of a sweep would have the same answers; give this system its own entry")
         for dataset in (each for each in self.config.datasets if system.serves(each)):
             for key, text in system.answers.paths(dataset).items():
-                if not exists(file := self.document.resolved(text)):
-                    self.fault((*path, key), f"file not found: {file}{neighbors(file)}")
+                self.document.require((*path, key), text, dataset)
 
     def _baseline(self) -> None:
         compare = self.config.compare
@@ -172,11 +169,9 @@ class Checks:
     def _tokenizer(self) -> None:
         tokenizer = self.config.evaluate.tokenizer
         if tokenizer is not None:
-            try:
+            with self.document.faulting(("evaluate", "tokenizer")):
                 if check_tokenizer(tokenizer, allow_code=True)[0].runs_code:
                     self.code.check(("evaluate", "tokenizer"), f"{tokenizer} runs your code")
-            except GroupgtError as error:
-                self.fault(("evaluate", "tokenizer"), str(error))
 
     def _output(self) -> None:
         """Check the result and cache folders, and that results can be written in the requested formats."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from groupgt.comparison.across import Measured, shared_queries, texts_of
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, KeptWarning, MetricError, collecting, warn
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, KeptWarning, collecting, warn
 from groupgt.evaluation.evaluate import check_audit
 from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.request import Audit, Request
@@ -135,6 +135,7 @@ def read_each(experiment: Experiment, judged: VerdictStore | None = None) -> dic
 def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Data:
     dataset = experiment.config.datasets[name]
     inputs = read_retrieval_inputs(experiment, name)
+    truth = inputs.truth
     tokenizer = experiment.config.evaluate.tokenizer
     count: Any = None
     if tokenizer is not None:
@@ -142,7 +143,7 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
         folder = experiment.path.parent
         count = _not_run if is_skipped else tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
     labeller = _labeller(experiment, name, judged)
-    labeller.read(inputs.truth)  # reports invalid ground truth before anything is retrieved
+    labeller.read(truth)  # reports invalid ground truth before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
     request = Request.of(
         list(experiment.metrics.values()),
@@ -156,12 +157,10 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
         scores={name: system.config.scores for name, system in experiment.systems.items()},
         **experiment.config.evaluate.options,
     )
-    is_auto, audit = experiment.config.convention == "auto", _audit(experiment, name, inputs.truth)
+    is_auto, audit = experiment.config.convention == "auto", _audit(experiment, name, truth)
     request = replace(request, is_auto=is_auto, audit=audit)
     corpus = None if dataset.corpus is None else Corpus.of(dict(lengths.texts))
-    return Data(
-        truth=inputs.truth, qids=inputs.qids, corpus_digest=inputs.corpus_digest, corpus=corpus, request=request
-    )
+    return Data(truth=truth, qids=inputs.qids, corpus_digest=inputs.corpus_digest, corpus=corpus, request=request)
 
 
 def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | None:
@@ -243,43 +242,37 @@ NEEDS = {
 
 def _check(experiment: Experiment, name: str, data: Data, document: Document) -> None:
     """Check shape, slice columns, query texts, gate slices, and lengths for budgets."""
-    faults, systems = document.faults, experiment.systems
+    faults, systems, title = document.faults, experiment.systems, f"dataset {name!r}: "
     if experiment.config.convention == "auto" and OF_SHAPE[data.truth.shape] != experiment.convention:
         what = f"the ground truth of {name}, which was just built, has the shape {data.truth.shape}"
         document.fault(("convention",), f"{what}; set `convention: {OF_SHAPE[data.truth.shape]}`")
-    try:
+    with document.faulting(("evaluate", "metrics"), title):
         check_sets(data.request.metrics.values(), data.truth.set_of is not None)
-    except MetricError as error:
-        document.fault(("evaluate", "metrics"), f"dataset {name!r}: {error}")
     for position, column in enumerate(experiment.config.evaluate.by):
         try:
             Slicer(data.truth, [column])
         except GroupgtError as error:
-            faults.add(document.place(("evaluate", "by", position)), f"evaluate.by: dataset {name!r}: {error}")
+            faults.add(document.place(("evaluate", "by", position)), f"evaluate.by: {title}{error}")
     reported = [system for dataset, system in experiment.pairs() if dataset == name]
     if any(systems[below].options.searches_texts() for system in reported for below in combined(systems, system)):
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
             what = f"{counted(len(absent), 'query has', 'queries have')} no text (query): {', '.join(absent[:3])}"
             hint = "" if experiment.config.datasets[name].queries else "; under `queries`, name a file with query texts"
-            faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{hint}")
+            faults.add(document.place(("datasets", name, "ground_truth")), f"{title}{what}{hint}")
     for system in systems.values():
         for position, column in enumerate(system.options.sends() if system.config.serves(name) else ()):
-            try:
+            with document.faulting((*system.paths["send"], position), title):
                 data.queries.sending([column])
-            except ConfigError as error:
-                document.fault((*system.paths["send"], position), f"dataset {name!r}: {error}")
     for number, gate in enumerate(experiment.config.gate):
         if gate.slice and name in matching(gate.dataset, experiment.config.datasets):
-            try:
+            with document.faulting(("gate", number, "slice"), title):
                 _check_slice(number, gate, Slicer(data.truth, list(gate.slice)), name, document)
-            except GroupgtError as error:
-                document.fault(("gate", number, "slice"), f"dataset {name!r}: {error}")
     # Stored results may bring their own lengths.
     budgets = [] if all(systems[system].is_stored for system in reported) else experiment.metrics.values()
     for unit in dict.fromkeys(metric.budget.unit for metric in budgets if metric.budget):
         if unit != SCORE and not data.request.lengths.has(unit):
-            document.fault(("evaluate", "metrics"), f"dataset {name!r}: a budget in {unit} needs {NEEDS[unit]}")
+            document.fault(("evaluate", "metrics"), f"{title}a budget in {unit} needs {NEEDS[unit]}")
 
 
 def _check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.errors import ConfigError, MetricError, listed, near_names
+from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.best import BestRule
 from groupgt.experiment.checks import Checks
 from groupgt.experiment.config import Compare, Config, Dataset, Evaluate, Output, Report
-from groupgt.experiment.systems import Families, Stage, System, is_option, matching, some_of, stages_of, trials_of
+from groupgt.experiment.systems import Families, Stage, System, matching, some_of, stages_of, trials_of
 from groupgt.experiment.yaml import Document, as_yaml, change, plain_text, read_yaml
 from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
@@ -23,6 +23,7 @@ from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.options import KeyPath, as_dict, options_of, read_section
+from groupgt.plugins import find, ours
 from groupgt.private import Hide
 
 
@@ -191,10 +192,8 @@ def _import_plugins(document: Document, *, allowed: bool) -> None:
         if not allowed:
             document.fault(path, f"{name} runs your code; allow it with --allow-code")
             continue
-        try:
+        with document.faulting(path):
             import_plugin(name, document.folder.resolve())
-        except ConfigError as error:
-            document.fault(path, str(error))
     if document.faults.total > faults_before:
         document.faults.fail(ConfigError)
 
@@ -217,10 +216,9 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
 def _check_trials(document: Document, checks: Checks, name: str) -> None:
     """Report metrics that need more trials than a system has. Trials of stored results are counted later."""
     system, times = checks.families.systems[name], trials_of(checks.families.systems, name)
-    try:
+    hint = "; give it `trials`, or leave it out with --only"
+    with document.faulting(("systems", system.family), after=hint):
         check_trials(() if system.is_stored else checks.metrics.values(), times if times > 1 else 0)
-    except MetricError as error:
-        document.fault(("systems", system.family), f"{error}; give it `trials`, or leave it out with --only")
 
 
 # What is left of required keys whose value is invalid.
@@ -228,7 +226,6 @@ EMPTY = {"version": 1, "name": "", "datasets": {}, "systems": {}, "evaluate": Ev
 # The keys of each section, by the beginning of their full names.
 SECTIONS = {"": options_of(Config), "datasets.NAME.": options_of(Dataset), "evaluate.": options_of(Evaluate)}
 SECTIONS |= {"compare.": options_of(Compare), "output.": options_of(Output), "report.": options_of(Report)}
-MISPLACED = "options go under `with`, or under `matrix` with a list of values"
 
 
 def _validated(document: Document) -> Config | None:
@@ -245,8 +242,9 @@ def _validated(document: Document) -> Config | None:
 
 def _misplaced(path: KeyPath, document: Document) -> str:
     """Return where an unknown key belongs, or nothing if no section has it or its own section has a similar key."""
-    if is_option(path, document):
-        return MISPLACED
+    use = document.value["systems"][path[1]].get("use") if len(path) == 3 and path[0] == "systems" else None
+    if use in ours("retriever") and path[-1] in options_of(find("retriever", use).options):
+        return "options go under `with`, or under `matrix` with a list of values"
     *above, key = map(str, path)
     similar = near_names(key, SECTIONS.get("".join(f"{part}." for part in above), ()))
     holding = [section for section, keys in SECTIONS.items() if key in keys]

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import ModuleType
@@ -61,25 +62,23 @@ class Here:
 class Fresh:
     """A retriever in a new process, which ends with `close` or with this process. `way` describes how code is called.
 
-    Modules in `folder` can be imported. Without a `setting`, nothing is built, and the target is only imported and
-    described.
+    Modules in the folder of the setting can be imported. Unless it `builds`, the target is only imported and described.
     """
 
     def __init__(
-        self, system: str, kind: RetrieverPlugin, options: Any, folder: Path, setting: Setting | None = None
+        self, system: str, kind: RetrieverPlugin, options: Any, setting: Setting, *, builds: bool = True
     ) -> None:
         context = multiprocessing.get_context("spawn")
         self.channel, theirs = context.Pipe()
-        self.child = context.Process(target=_serve, args=(theirs, folder, os.environ.get(SAFE_PATH)))
+        self.child = context.Process(target=_serve, args=(theirs, setting.folder, os.environ.get(SAFE_PATH)))
         with starting():
             self.child.start()
         theirs.close()
         try:
-            parts = None
-            if setting is not None:
-                corpus = setting.corpus
-                parts = corpus.ids, corpus.texts, setting.qids, setting.seed, setting.ascending
-            self.way, self.sends, self.singly, self.build_s = self._call(system, kind.build, options, parts)
+            # Without what systems have made of the corpus.
+            sent = replace(setting, corpus=Corpus(setting.corpus.ids, setting.corpus.texts))
+            build = kind.build if builds else None
+            self.way, self.sends, self.singly, self.build_s = self._call(system, build, options, sent)
         except BaseException:
             self.close()
             raise
@@ -105,15 +104,12 @@ class Fresh:
                 raise EOFError
             value, error = self.channel.recv()
         except (OSError, EOFError):
-            raise RetrieverError(self._last_words()) from None
+            self.child.join(timeout=10)
+            status = self.child.exitcode
+            raise RetrieverError("its process no longer answers" if status is None else ended(status)) from None
         if error is not None:
             raise error
         return value
-
-    def _last_words(self) -> str:
-        self.child.join(timeout=10)
-        status = self.child.exitcode
-        return "its process no longer answers" if status is None else ended(status)
 
 
 @contextmanager
@@ -200,19 +196,18 @@ def _serve(channel: Connection[Any, Any], folder: Path, safe: str | None) -> Non
     sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
-    system, build, options, parts = channel.recv()
+    system, build, options, setting = channel.recv()
     retriever: Any = None
 
     def begin() -> tuple[str, Sequence[str], bool | None, float]:
         nonlocal retriever
         target = imported(options.target, folder)
-        if parts is None:
+        if build is None:
             way, sends = options.way(target) if hasattr(options, "way") else ("", options.sends())
             # The result of a factory is unknown before it is called, unless the options declare it.
             return way, sends, True if "(query, k" in way else False if "(queries, k" in way else None, 0.0
-        ids, texts, qids, seed, ascending = parts
         start = time.perf_counter()
-        retriever = build(Setting(Corpus(ids, texts), qids, seed, folder, ascending), options)
+        retriever = build(setting, options)
         took = time.perf_counter() - start
         sends = getattr(retriever, "sends", options.sends())
         return getattr(retriever, "way", ""), sends, bool(getattr(retriever, "each", False)), took

@@ -37,32 +37,28 @@ def schema_text() -> str:
     }
     heading = {"$schema": DRAFT, "$id": "urn:groupgt:schema:experiment", "title": "groupgt experiment"}
     document = {**heading, "$defs": definitions, **schema}
-    _describe_branches(document)
-    _choose_branches(document)
+    _refine(document)
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
 
-def _describe_branches(schema: Any) -> None:
-    """Copy the description of a key to each of its alternatives, where editors look for it."""
-    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        _describe_branches(part)
-    if isinstance(schema, dict) and isinstance(text := schema.get("description"), str):
-        for branch in (*schema.get("anyOf", ()), schema.get("additionalProperties")):
-            if isinstance(branch, dict):
-                branch.setdefault("description", text)
-                _describe_branches(branch)
+def _refine(schema: Any) -> None:
+    """Copy the description of a key to each of its alternatives, where editors look for it.
 
-
-def _choose_branches(schema: Any) -> None:
-    """Choose between a section and its short form by type, so that editors report what is wrong in the section."""
+    Choose between a section and its short form by type, so that editors report what is wrong in the section.
+    """
+    if isinstance(schema, dict):
+        branches = schema.get("anyOf", ())
+        if isinstance(text := schema.get("description"), str):
+            for branch in (*branches, schema.get("additionalProperties")):
+                if isinstance(branch, dict):
+                    branch.setdefault("description", text)
+        sections = [branch for branch in branches if "$ref" in branch or "properties" in branch]
+        if len(sections) == 1:
+            rest = [branch for branch in schema.pop("anyOf") if branch not in sections]
+            otherwise = rest[0] if len(rest) == 1 else {"anyOf": rest}
+            schema |= {"if": {"type": "object"}, "then": sections[0], "else": otherwise}
     for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        _choose_branches(part)
-    branches = schema.get("anyOf") if isinstance(schema, dict) else None
-    sections = [branch for branch in branches or () if "$ref" in branch or "properties" in branch]
-    if isinstance(schema, dict) and len(sections) == 1:
-        rest = [branch for branch in schema.pop("anyOf") if branch not in sections]
-        otherwise = rest[0] if len(rest) == 1 else {"anyOf": rest}
-        schema |= {"if": {"type": "object"}, "then": sections[0], "else": otherwise}
+        _refine(part)
 
 
 def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: str) -> None:

@@ -225,5 +225,4 @@ class Outcome(Result):
 
     def timing(self, dataset: str, system: str) -> Timing | None:
         """Return the timing of a system on a data set, or None if it was not timed."""
-        matches = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
-        return next(matches, None)
+        return next((timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system)), None)

@@ -14,7 +14,7 @@ from groupgt.engines.budgets import scores_of
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, without_warnings
 from groupgt.experiment.answers import NONE_LEFT, Silence, SystemAnswers
-from groupgt.experiment.cache import AnswerCache, Task, ThisRun, needed
+from groupgt.experiment.cache import AnswerCache, Task, needed, run_key
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Here, shared_process
@@ -59,12 +59,12 @@ def plan(
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         verdicts = cache.verdicts()
         datasets = read_all(experiment, verdicts)
-        pairs = [pair for pair in experiment.pairs() if pair[0] in datasets]
+        pairs = list(experiment.pairs())
         tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in pairs}
-        planned = needed(experiment, datasets, pairs)
+        planned = needed(experiment, datasets)
         for task in planned:
             tasks.setdefault((task.dataset, task.name), []).append(task)
-        left = left_by(replace(cache, run=ThisRun.of(planned, changes, only)), planned, verdicts)
+        left = left_by(replace(cache, run=run_key(planned, changes, only)), planned, verdicts)
         if resume and left is None:
             raise ConfigError(NONE_LEFT)
         used = left.answers if resume and left is not None else {}
@@ -72,7 +72,9 @@ def plan(
         rows: list[list[Any]] = []
         for dataset, data in datasets.items():
             names = [name for name in experiment.systems if (dataset, name) in tasks]
-            rows += [_row(experiment, data, dataset, name, cache, tasks[dataset, name], used, faults) for name in names]
+            for name in names:
+                answers = SystemAnswers(experiment, datasets, cache, Silence())
+                rows.append(_row(answers, dataset, name, tasks[dataset, name], used, faults))
             rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
         faults.stop(ConfigError)
         hide = experiment.hide
@@ -81,16 +83,10 @@ def plan(
 
 
 def _row(
-    experiment: Experiment,
-    data: Data,
-    dataset: str,
-    name: str,
-    cache: AnswerCache,
-    tasks: Sequence[Task],
-    resumed: Mapping[tuple[str, str], int],
-    faults: Faults,
+    answers: SystemAnswers, dataset: str, name: str, tasks: Sequence[Task], resumed: Mapping[Any, int], faults: Faults
 ) -> list[Any]:
     """Describe one system on one data set, either a reported system or an input to a fusion."""
+    experiment, data, cache = answers.experiment, answers.data[dataset], answers.keeper
     system = experiment.systems[name]
     by_score = any(budget.unit == SCORE for budget in data.request.budgets)
     uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
@@ -99,7 +95,7 @@ def _row(
         will = "read"
         is_elsewhere = is_url(experiment.options(name, dataset).path)
         if not experiment.unchecked and not isinstance(data.request.labeller, Code) and not is_elsewhere:
-            _check_stored(SystemAnswers(experiment, {dataset: data}, cache, Silence()), dataset, name, faults)
+            _check_stored(answers, dataset, name, faults)
     elif system.inputs:
         will = "combine"
     else:
@@ -110,16 +106,16 @@ def _row(
             what = "a threshold on scores needs the score of every result, but its cached results have no scores"
             faults.add(f"dataset {dataset!r}", f"system {name!r}: {what}")
         singly = system.options.asks_singly()
-        folder = experiment.path.parent.resolve()
+        setting = Setting(Corpus([], []), folder=experiment.path.parent.resolve())
         try:
             if system.kind.imports_target and experiment.allow_code:
                 # It is imported in a new process to see how it is called.
-                with closing(Fresh(name, system.kind, system.options, folder)) as fresh:
+                with closing(Fresh(name, system.kind, system.options, setting, builds=False)) as fresh:
                     singly = fresh.singly
                     data.queries.sending(fresh.sends, fresh.way)
                     uses += f": {fresh.way}" if fresh.way else ""
             elif system.kind.probed and (experiment.allow_code or not system.options.program()):
-                Here(name, system.kind, system.options, Setting(Corpus([], []), folder=folder)).close()
+                Here(name, system.kind, system.options, setting).close()
         except GroupgtError as error:
             singly = None
             for text in error.faults:
@@ -131,10 +127,8 @@ def _row(
             will += f", except {left:,} answers of an interrupted run"
         count = sum(task.calls(singly=singly) for task in waiting)
         for task in tasks if singly is not None else ():
-            try:
+            with faults.merging():
                 task.check_timed(singly=singly)
-            except ConfigError as error:
-                faults.merge(error)
     return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
 
 

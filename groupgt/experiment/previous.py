@@ -159,8 +159,7 @@ class _Pairing:
         system = self.former.systems[name]
         metrics = self.request.metrics
         if self.request.audit is not None:
-            what = "audits do not correct differences from another run"
-            self.refused |= {(name, text): what for text in metrics}
+            self.refused |= {(name, text): "audits do not correct differences from another run" for text in metrics}
             return {}
         reasons = {text: self._keeps_from(metric, system, evaluation) for text, metric in metrics.items()}
         why = {text: reason for text, reason in reasons.items() if reason}

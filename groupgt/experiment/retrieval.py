@@ -48,12 +48,8 @@ def retrieve(
     folder = experiment.path.parent.resolve()
     setting = Setting(data.corpus or Corpus([], []), data.qids, task.seed, folder, system.ascending)
     try:
-        source: Here | Fresh
-        if system.kind.imports_target:
-            source = Fresh(task.name, system.kind, task.options, folder, setting)
-        else:
-            source = Here(task.name, system.kind, task.options, setting)
-        with closing(source):
+        place: type[Here] | type[Fresh] = Fresh if system.kind.imports_target else Here
+        with closing(place(task.name, system.kind, task.options, setting)) as source:
             task.check_timed(singly=source.singly)
             for each in tasks:
                 unfinished = unfinished if each is task else Unfinished(keeper, each)
@@ -123,7 +119,7 @@ class Begun:
                 rows = line.get("rows", [])
                 first = len(begun.answers.ids)
                 if rows:
-                    answers = cache.answers_of(task, qids[first : first + len(rows)], rows)
+                    answers = cache.answers_of(qids[first : first + len(rows)], rows)
                     begun.add(answers, [float(ms) for ms in line["spent"]])
                     at = str(line["at"])
                 elif "timing" in line and first == len(qids):
@@ -163,17 +159,18 @@ class Unfinished:
         self.journal = Journal(None)
         self.lines: list[Any] = []
         if keeper.cache is not None:
-            with suppress(DataError):  # write errors are reported when the task is done
-                takes_any = keeper.takes_any(task)
-                journal = keeper.cache.journal(task.part_key, keeper.writer, take_over=takes_any)
-                self.lines = list(journal.lines()) if takes_any or keeper.run.is_resumed else []
+            with suppress(DataError, OSError):  # write errors are reported when the task is done
+                keeper.cache.settle()
+                takes_any, journals = keeper.takes_any(task), keeper.journals(task)
+                journal = journals.taken_over() if takes_any else journals.own
+                self.lines = list(journal.lines()) if takes_any or keeper.is_resumed else []
                 self.journal = journal
 
     def begun(self) -> Begun:
         """Return the results of an interrupted run that this one continues, or nothing."""
         begun = Begun.left(self.task, self.lines)
         if begun is None:
-            self.header = {"about": self.task.about, "run": self.keeper.run.key}
+            self.header = {"about": self.task.about, "run": self.keeper.run}
             self.journal.remove()
             return Begun()
         return begun
@@ -206,9 +203,7 @@ class Unfinished:
 
 def left_behind(keeper: AnswerCache, task: Task) -> int:
     """Count the results of interrupted runs that a run continues automatically."""
-    if keeper.cache is None or not keeper.takes_any(task):
-        return 0
-    journals = keeper.cache.left_behind(task.part_key, keeper.writer)
+    journals = keeper.journals(task).left_behind() if keeper.takes_any(task) else []
     begun = Begun.left(task, list(journals[-1].lines())) if journals else None
     return 0 if begun is None else len(begun.answers.ids)
 
@@ -236,18 +231,17 @@ def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) 
     """
     if keeper.cache is None or keeper.refresh:
         return None
-    found: list[tuple[float, str, Journal, Task | None]] = []
+    found: list[tuple[Journal, Task | None]] = []
     for task in tasks:
         if task.system.is_requeried:
-            journals = keeper.cache.left_behind(task.part_key, keeper.writer)
-            found += [(journal.written, journal.owner, journal, task) for journal in journals]
-    found += [(journal.written, journal.owner, journal, None) for journal in verdicts.left_behind()]
+            found += [(journal, task) for journal in keeper.journals(task).left_behind()]
+    found += [(journal, None) for journal in verdicts.left_behind()]
     of_owner: dict[str, list[tuple[Task | None, list[Any]]]] = {}
-    for _, owner, journal, each in sorted(found, key=lambda left: left[0]):
+    for journal, each in sorted(found, key=lambda left: left[0].written):
         lines = list(journal.lines())
-        if any(isinstance(line, dict) and line.get("run") == keeper.run.key for line in lines):
+        if any(isinstance(line, dict) and line.get("run") == keeper.run for line in lines):
             # The last one is the newest.
-            of_owner[owner] = [*of_owner.pop(owner, []), (each, lines)]
+            of_owner[journal.owner] = [*of_owner.pop(journal.owner, []), (each, lines)]
     if not of_owner:
         return None
     owner, parts = of_owner.popitem()
@@ -267,7 +261,7 @@ def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) 
 def resumed(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore, left: Left) -> AnswerCache:
     """Take over the results of an interrupted run, and return the cache of the run that continues it."""
     for task in tasks:
-        if keeper.cache is not None and task.system.is_requeried:
-            keeper.cache.adopt(task.part_key, left.owner, keeper.writer)
+        if task.system.is_requeried:
+            keeper.journals(task).adopted(left.owner)
     verdicts.resume(left.owner)
-    return replace(keeper, run=replace(keeper.run, is_resumed=True))
+    return replace(keeper, is_resumed=True)

@@ -21,7 +21,7 @@ from groupgt.formats.known import format_named, format_names
 from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
 from groupgt.options import KeyPath, options_of, read_options
-from groupgt.plugins import find, ours
+from groupgt.plugins import find
 from groupgt.render.tables import shortlist
 from groupgt.retrievers.base import RetrieverPlugin
 from groupgt.retrievers.command import program_of
@@ -70,8 +70,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
     names = list(names)
     if pattern in names:
         return [pattern]
-    plain = pattern.replace("[", "[[]")
-    return [name for name in names if fnmatchcase(name, plain)]
+    return [name for name in names if fnmatchcase(name, pattern.replace("[", "[[]"))]
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
@@ -152,14 +151,6 @@ class System:
     def is_stored(self) -> bool:
         """Return True if results are read from files."""
         return self.kind.build is None and self.kind.fuse is None
-
-
-def is_option(path: KeyPath, document: Document) -> bool:
-    """Return whether a misplaced key in an entry is a retriever option that belongs under `with` or `matrix`."""
-    if len(path) != 3 or path[0] != "systems":
-        return False
-    use = document.value["systems"][path[1]].get("use")
-    return use in ours("retriever") and path[2] in options_of(find("retriever", use).options)
 
 
 @dataclass(frozen=True, eq=False)

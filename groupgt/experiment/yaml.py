@@ -8,14 +8,15 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
 
-from groupgt.errors import ConfigError, Faults, listed, near_names
+from groupgt.errors import ConfigError, Faults, GroupgtError, listed, near_names
 from groupgt.formats.source import neighbors
 from groupgt.model.validity import shown
 from groupgt.options import KeyPath, Short
@@ -92,12 +93,10 @@ class Document:
         except (OSError, ValueError, RuntimeError):
             return Path(joined)
 
-    def require(self, path: KeyPath, text: str, dataset: str = "") -> bool:
+    def require(self, path: KeyPath, text: str, dataset: str) -> None:
         """Add an error if the file named at a path does not exist for a data set."""
-        file = self.resolved(text.replace("{dataset}", dataset))
-        if not (is_there := exists(file)):
+        if not exists(file := self.resolved(text.replace("{dataset}", dataset))):
             self.fault(path, f"file not found: {file}{neighbors(file)}")
-        return is_there
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:
         """Return the location of the value or key at a path, or of its nearest parent with a location."""
@@ -113,6 +112,14 @@ class Document:
                 what = what.replace(repr(filled), repr(_with_defaults(raw)))
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.add(path, self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
+
+    @contextmanager
+    def faulting(self, path: KeyPath, before: str = "", after: str = "") -> Iterator[None]:
+        """Add an error raised in the block at a path, then continue after the block."""
+        try:
+            yield
+        except GroupgtError as error:
+            self.fault(path, f"{before}{error}{after}")
 
     def add(self, path: KeyPath, place: str, what: str) -> None:
         """Add an error for a path, with its location."""

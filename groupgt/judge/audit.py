@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
@@ -20,8 +20,6 @@ from groupgt.model.hits import Floats
 # The suspicion added if two passages are alternatives of each other for other queries, to be multiplied by
 # log₂(1 + times).
 ELSEWHERE_SUSPICION = 2.0
-# A number above the suspicion of any question.
-HIGHEST_SUSPICION = 1000.0
 
 
 @dataclass(frozen=True)
@@ -81,14 +79,14 @@ def questions(
             present = [doc for doc in group if doc in index.number]
             if not present:
                 continue
-            for question in _candidates(qid, number, present, relevance, elsewhere, index, size):
-                is_judged = question.doc in (nonrelevant or {}).get(qid, ())
-                suspicion = question.suspicion - HIGHEST_SUSPICION if is_judged else question.suspicion
-                suspicious.append(replace(question, suspicion=suspicion))
+            suspicious += _candidates(qid, number, present, relevance, elsewhere, index, size)
             if len(set(shown)) > 1:
                 suspicious.append(Question(qid, "needed", number, None, _overlap(query_groups, number - 1, index)))
     # All groups come before all candidates, because there are few of them.
-    return sorted(suspicious, key=lambda question: (question.kind != "needed", -question.suspicion))
+    judged = nonrelevant or {}
+    return sorted(
+        suspicious, key=lambda each: (each.kind != "needed", each.doc in judged.get(each.qid, ()), -each.suspicion)
+    )
 
 
 def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:

@@ -135,20 +135,18 @@ def _part(first: int, texts: Sequence[str]) -> tuple[_Part, Floats]:
     pieces, passages = _pieces_of(texts)
     keys = pieces << 16 | passages
     keys.sort()
-    begins = np.flatnonzero(_is_new(keys))
+    begins = _starts(keys)
     counts = np.minimum(np.diff(begins, append=len(keys)), 255).astype(np.uint8)
     keys = keys[begins]
     of_piece = (keys >> 16).astype(np.uint32)
-    begins = np.flatnonzero(_is_new(of_piece))
+    begins = _starts(of_piece)
     part = _Part(first, of_piece[begins], np.append(begins, len(keys)), keys.astype(np.uint16), counts)
     return part, np.bincount(passages, minlength=len(texts)).astype(np.float64)
 
 
-def _is_new(values: Numbers) -> Bools:
-    """Return whether each value differs from the one before."""
-    is_new = np.ones(len(values), dtype=np.bool_)
-    np.not_equal(values[1:], values[:-1], out=is_new[1:])
-    return is_new
+def _starts(values: Numbers) -> Ints:
+    """Return the places of values that differ from the one before."""
+    return np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
 
 
 def _pieces_of(texts: Sequence[str]) -> tuple[Ints, Ints]:

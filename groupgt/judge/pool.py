@@ -77,7 +77,7 @@ def pooled(rule: PoolRule, qid: str, text: str, runs: Sequence[Rankings], index:
     return [doc for doc in docs if doc in index.texts]
 
 
-def spreads(rankings: Iterable[Sequence[str]], judged: Iterable[str], k: int) -> dict[str, float]:
+def spreads(rankings: Sequence[Sequence[str]], judged: Iterable[str], k: int) -> dict[str, float]:
     """Return how far each unjudged result in the top k could move two rankings of a query apart, largest first.
 
     This is the largest minus the smallest 1 ÷ log2(rank + 1) over the rankings, or 0 if the result is not in the top k.
@@ -87,11 +87,9 @@ def spreads(rankings: Iterable[Sequence[str]], judged: Iterable[str], k: int) ->
     """
     known = set(judged)
     shares: dict[str, list[float]] = {}
-    count = 0
     for ranking in rankings:
-        count += 1
         for rank, name in enumerate(dict.fromkeys(ranking[:k]), 1):
             if name not in known:
                 shares.setdefault(name, []).append(1 / math.log2(rank + 1))
-    found = {name: max(each) - (min(each) if len(each) == count else 0.0) for name, each in shares.items()}
+    found = {name: max(each) - (min(each) if len(each) == len(rankings) else 0.0) for name, each in shares.items()}
     return dict(sorted(found.items(), key=lambda item: -item[1]))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np
-from annotated_types import Gt, Le
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
@@ -33,7 +33,9 @@ SHOWN_CHARS = 200
 IdField = Annotated[str, Doc("Field of a result object that contains the id, or its path, such as document.id.")]
 ScoreField = Annotated[str, Doc("Field of a result object that contains the score, or its path.")]
 Send = Annotated[list[str], Doc("Columns of the ground truth to send with each query, such as qid or tenant.")]
-Timeout = Annotated[float, Called("seconds"), Gt(0), Le(86_400), Doc("Seconds to wait for each answer.")]
+Count = Annotated[int, Ge(1)]
+Seconds = Annotated[float, Called("seconds"), Gt(0), Le(86_400)]
+Timeout = Annotated[Seconds, Doc("Seconds to wait for each answer.")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +190,7 @@ class Retriever(Protocol):
 class OneByOne:
     """Base class for retrievers that take one query at a time. Errors name the query."""
 
-    def answer(self, query: str, k: int, **sent: Any) -> Ranking:
+    def answer(self, query: str, k: int, **sent: Any) -> Any:
         """Return at most k results for a query and the values `sent` with it, by column."""
         raise NotImplementedError
 
@@ -371,12 +373,11 @@ def warn_of_doubts(
     `corpus_ids` contains the ids of the corpus, if any. Raises `RetrieverError` if a system returns none of these ids,
     because metric values of zero would hide the mistake.
     """
-    ids = answers.ids
     if corpus_ids:
         check_ids(name, answers, corpus_ids)
-    lengths = set(map(len, ids.values()))
+    lengths = set(map(len, answers.ids.values()))
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
-    if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
+    if counted and len(answers.ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
         text = f"system {name!r}: exactly {count} for every query, but {most:,} were asked for. "
         warn(text + "Metrics see only these results", "few results")

@@ -110,7 +110,7 @@ class Command(base.OneByOne):
         self.process: subprocess.Popen[bytes] | None = None
         self.lines: SimpleQueue[bytes] = SimpleQueue()
 
-    def answer(self, query: str, k: int, **sent: Any) -> base.Ranking:
+    def answer(self, query: str, k: int, **sent: Any) -> Any:
         """Return the results of the program for a query."""
         values = {"query": query, "k": k, **sent}
         try:
@@ -127,8 +127,7 @@ class Command(base.OneByOne):
         if not isinstance(ranking, list):
             what = f'expected a list of results, or {{"results": […]}}, found {display(value, SHOWN_CHARS)}'
             raise RetrieverError(what)
-        results: base.Ranking = as_pairs(value, self.options.id_field, self.options.score_field)
-        return results
+        return as_pairs(value, self.options.id_field, self.options.score_field)
 
     def close(self) -> None:
         """End the program."""
@@ -162,18 +161,15 @@ class Command(base.OneByOne):
     def _line(self, values: Mapping[str, Any]) -> bytes:
         """Send one query to the program and return the line that it answers."""
         process = self.process = self.process or self._started()
-        if not self.lines.empty():
-            if line := self.lines.get():
-                more = display(line.decode("utf-8", "replace"), SHOWN_CHARS)
-                what = f"expected one line per query, but found a second line for the previous query: {more}"
-                raise RetrieverError(what)
-            raise self._ended(process.wait(self.options.timeout))
-        try:
-            process.stdin.write(f"{as_json(values)}\n".encode())  # type: ignore[union-attr]  # it is a pipe
-            process.stdin.flush()  # type: ignore[union-attr]
-            line = self.lines.get(timeout=self.options.timeout)
-        except OSError:  # the program has closed its input
-            line = b""
+        line = b""
+        if self.lines.empty():
+            with suppress(OSError):  # the program has closed its input
+                process.stdin.write(f"{as_json(values)}\n".encode())  # type: ignore[union-attr]  # it is a pipe
+                process.stdin.flush()  # type: ignore[union-attr]
+                line = self.lines.get(timeout=self.options.timeout)
+        elif second := self.lines.get():
+            more = display(second.decode("utf-8", "replace"), SHOWN_CHARS)
+            raise RetrieverError(f"expected one line per query, but found a second line for the previous query: {more}")
         if not line:
             raise self._ended(process.wait(self.options.timeout))
         return line

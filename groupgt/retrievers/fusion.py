@@ -19,7 +19,7 @@ from groupgt.errors import RetrieverError
 from groupgt.model.hits import Floats
 from groupgt.options import Clash, File
 from groupgt.retrievers import base
-from groupgt.retrievers.base import Answers, RetrieverPlugin
+from groupgt.retrievers.base import Answers, Count, RetrieverPlugin
 
 Integers = NDArray[np.int64]
 Normalization = Literal["min_max", "z_score", "theoretical"]
@@ -52,9 +52,7 @@ class ResultsOptions(base.Options):
 class _Fusion(base.Options):
     """Options that all fusion methods share, which are input depth (default: evaluate.depth) and weights."""
 
-    depth: Annotated[
-        Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: evaluate.depth).")
-    ] = None
+    depth: Annotated[Count | None, Doc("Number of results taken from each input (default: evaluate.depth).")] = None
     weights: Annotated[list[Annotated[float, Ge(0)]], Doc("Weight of each input (default: all equal).")] = field(
         default_factory=list
     )
@@ -173,8 +171,6 @@ def _fused(flat: _Flat, gains: Floats, missing: Floats, k: int) -> Answers:
 
 
 def _weights(options: _Fusion, inputs: int) -> Floats:
-    if options.weights and len(options.weights) != inputs:
-        raise RetrieverError(f"weights: expected {inputs}, one for each input, found {len(options.weights)}")
     return np.array(options.weights or [1.0] * inputs, dtype=np.float64)
 
 

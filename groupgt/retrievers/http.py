@@ -14,13 +14,13 @@ from email.utils import parsedate_to_datetime
 from typing import Annotated
 from urllib.parse import quote, unquote, urlsplit
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Le
 from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError, display
 from groupgt.options import Called, Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, as_pairs
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Seconds, Send, as_pairs
 
 # Status codes of a server that is busy or starting: the request is retried.
 BUSY = (429, 502, 503, 504)
@@ -40,10 +40,7 @@ class Options(base.Options):
     headers: Annotated[dict[str, str], Doc("Headers of each request.")] = field(default_factory=dict)
     batch: Annotated[int, Ge(1), Le(100_000), Doc("Number of queries per request.")] = 32
     timeout: Annotated[
-        float,
-        Called("seconds"),
-        Gt(0),
-        Le(86_400),
+        Seconds,
         Doc("Seconds to wait for a connection and for each part of a response, and the longest wait before a retry."),
     ] = 30.0
     retries: Annotated[int, Ge(0), Le(100), Doc("Number of retries when a request fails or the server is busy.")] = 3

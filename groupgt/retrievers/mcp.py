@@ -91,7 +91,7 @@ class Mcp(base.OneByOne):
             self.close()
             raise
 
-    def answer(self, query: str, k: int, **sent: Any) -> base.Ranking:
+    def answer(self, query: str, k: int, **sent: Any) -> Any:
         """Return the results of the tool for a query."""
         arguments = _filled(self.arguments, {"query": query, "k": k, **sent})
         result = self._called(self.portal.call, self.client.call_tool, self.options.tool, arguments)
@@ -100,10 +100,9 @@ class Mcp(base.OneByOne):
             told = " ".join(" ".join(texts).split())[:SHOWN_CHARS] or "(no message)"
             raise RetrieverError(f"the tool {self.options.tool!r} reports an error: {told}")
         found = self._items(result.structured_content, texts)[:k]
-        if not self.options.text_field:
-            results: base.Ranking = as_pairs(found, self.options.id_field, self.options.score_field)
-            return results
-        return [self._text(item) for item in found]
+        if self.options.text_field:
+            return [self._text(item) for item in found]
+        return as_pairs(found, self.options.id_field, self.options.score_field)
 
     def close(self) -> None:
         """Close the connection, which ends a server that was started."""

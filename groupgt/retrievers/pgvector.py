@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
-from groupgt.options import Called, Clash
+from groupgt.options import Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import RetrieverPlugin
+from groupgt.retrievers.base import RetrieverPlugin, Seconds
 from groupgt.retrievers.vectors import MODEL_LIBRARIES, QueryOptions, QueryVectors
 
 # The operator of each distance, and the number it is subtracted from to get a score (higher is better).
@@ -54,9 +53,7 @@ class Options(QueryOptions):
         Doc("cosine (score: 1 − distance), l2 or inner_product (score: −distance)."),
     ] = "cosine"
     exact: Annotated[bool, Doc("Search without an index; false uses the index of the table.")] = True
-    timeout: Annotated[
-        float, Called("seconds"), Gt(0), Le(86_400), Doc("Maximum duration of a statement, in seconds.")
-    ] = 30.0
+    timeout: Annotated[Seconds, Doc("Maximum duration of a statement, in seconds.")] = 30.0
 
     def asks_singly(self) -> bool | None:
         return True

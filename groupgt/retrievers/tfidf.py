@@ -12,7 +12,7 @@ from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
 from groupgt.retrievers import base
-from groupgt.retrievers.base import RetrieverPlugin, best
+from groupgt.retrievers.base import Count, RetrieverPlugin, best
 from groupgt.retrievers.vectors import products, unit
 
 Ngrams = Annotated[int, Ge(1), Le(5)]
@@ -79,9 +79,9 @@ DIMENSIONS = 256
 class LsaOptions(base.Options):
     """Options for `use: lsa`, a weak baseline. The SVD is seeded with the file's `seed`."""
 
-    dimensions: Annotated[
-        Annotated[int, Ge(1)] | None, Doc("Rank of the SVD (default: 256, or the maximum for a small corpus).")
-    ] = None
+    dimensions: Annotated[Count | None, Doc("Rank of the SVD (default: 256, or the maximum for a small corpus).")] = (
+        None
+    )
     ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
     sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
     stopwords: Annotated[Stopwords, Doc("Language whose stop words are removed, or none.")] = "none"

@@ -6,7 +6,6 @@ Vectors come from files or from a sentence-transformers model.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +16,7 @@ from annotated_types import Ge, Le
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from groupgt.errors import DataError, RetrieverError
+from groupgt.errors import RetrieverError
 from groupgt.formats.vectors import Vectors, encoder_of, read_vectors
 from groupgt.options import Clash, File, Folder
 from groupgt.retrievers import base
@@ -132,17 +131,15 @@ class QueryVectors:
 
     def __init__(self, setting: base.Setting, options: QueryOptions) -> None:
         self.options = options
-        with _as_retriever_errors():
-            self.encoder = encoder_of(options.model) if options.model else None
-            self.stored = read_vectors(Path(options.queries), "qid", setting.qids) if options.queries else None
+        self.encoder = encoder_of(options.model) if options.model else None
+        self.stored = read_vectors(Path(options.queries), "qid", setting.qids) if options.queries else None
         self.rows = {qid: row for row, qid in enumerate(setting.qids)}
 
     def encode(self, texts: list[str], what: str) -> Vectors:
         """Embed texts, or raise `RetrieverError` if there is no model."""
         if self.encoder is None:
             raise RetrieverError(f"there is no model to embed {what}")
-        with _as_retriever_errors():
-            return self.encoder(texts)
+        return self.encoder(texts)
 
     def of(self, queries: Sequence[str]) -> Vectors:
         """Return the vectors of the given queries, or raise `RetrieverError` if there are none."""
@@ -166,8 +163,7 @@ class Dense:
         self.scaled = unit if options.similarity == "cosine" else on_grid
         corpus, prefix = setting.corpus, options.document_prefix
         if options.documents:
-            with _as_retriever_errors():
-                vectors = read_vectors(Path(options.documents), "doc_id", corpus.ids)
+            vectors = read_vectors(Path(options.documents), "doc_id", corpus.ids)
         else:
             key, encode = (__name__, options.model, prefix), self.queries.encode
             vectors = corpus.once(key, lambda: encode([prefix + text for text in corpus.texts], "documents"))
@@ -210,14 +206,6 @@ class Ann(Dense):
         matches = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
         rows = np.sort(matches.keys.astype(np.int64))
         return best(self.ids, products(vector[None, :], self.documents[rows])[0], k, rows)
-
-
-@contextmanager
-def _as_retriever_errors() -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise RetrieverError(*error.faults, total=error.total) from None
 
 
 PLUGIN = RetrieverPlugin(

@@ -15,7 +15,7 @@ from groupgt.errors import DataError
 from groupgt.runtime import zstd
 from groupgt.store.files import PART, sweep, write_bytes, write_text
 from groupgt.store.journal import ENDING as JOURNAL
-from groupgt.store.journal import Journal, left_behind
+from groupgt.store.journal import Journal, Journals
 
 # Errors that a damaged file may cause.
 UNREADABLE = (OSError, ValueError)
@@ -68,7 +68,7 @@ class Cache:
         text = "".join(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n" for line in lines)
         data = zstd.compress(text.encode(), options={zstd.CompressionParameter.checksum_flag: 1})
         try:
-            self._settle()
+            self.settle()
             write_bytes(path, data)
         except DataError:
             # Windows cannot replace a file that another process has open; in that case the same entry already exists.
@@ -77,32 +77,7 @@ class Cache:
         except OSError as error:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
-    def journal(self, key: str, writer: str = "", *, take_over: bool) -> Journal:
-        """Open the journal of an incomplete entry. With `take_over`, continue one that an ended process left."""
-        try:
-            self._settle()
-        except OSError as error:
-            raise DataError(f"{self.folder}: cannot be written: {error.strerror or error}") from None
-        return (Journal.taken_over if take_over else Journal.of)(self.path(key).parent, key, writer)
-
-    def adopt(self, key: str, of: str, writer: str = "") -> None:
-        """Continue the journal of an incomplete entry that the process `of` left when it ended."""
-        Journal.adopted(self.path(key).parent, key, of, writer)
-
-    def discard(self, key: str, writer: str = "") -> None:
-        """Remove the journal of an incomplete entry that this process (or the `writer`) wrote."""
-        Journal.of(self.path(key).parent, key, writer).remove()
-
-    def left_behind(self, key: str, writer: str = "") -> list[Journal]:
-        """Return the journals that ended processes left for an incomplete entry, newest last."""
-        return left_behind(self.path(key).parent, key, writer)
-
-    def remove_journals(self, key: str, writer: str = "") -> None:
-        """Remove an entry's journals that ended processes, this process, or the `writer` wrote."""
-        for journal in self.left_behind(key, writer):
-            journal.remove()
-
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Make version control ignore a new folder, unless the folder contains other files."""
         sweep(self.folder)
         if not self.folder.is_dir() or all(path.name.startswith(PART) for path in self.folder.iterdir()):
@@ -133,7 +108,7 @@ class Cache:
     def remove(self, key: str) -> None:
         """Remove an entry, complete or incomplete, if it exists."""
         self.path(key).unlink(missing_ok=True)
-        self.remove_journals(key)
+        Journals(self.path(key).parent, key).remove()
 
 
 def _text(path: Path) -> str:

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,6 @@ class Journal:
         self.path = path
         self.synced = 0.0
 
-    @classmethod
-    def of(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """Open the journal with this name for this process, or for the `writer` on whose behalf it works."""
-        return cls(folder / f"{name}.{writer or owner()}{ENDING}")
-
     @property
     def owner(self) -> str:
         """The process that the file belongs to."""
@@ -57,23 +53,6 @@ class Journal:
             return 0.0 if self.path is None else self.path.stat().st_mtime
         except OSError:
             return 0.0
-
-    @classmethod
-    def adopted(cls, folder: Path, name: str, of: str, writer: str = "") -> Journal:
-        """Open a journal, continuing the one with this name that the ended process `of` left, if any."""
-        journal = cls.of(folder, name, writer)
-        if journal.path is not None:
-            with suppress(OSError):  # it left none under this name
-                (folder / f"{name}.{of}{ENDING}").replace(journal.path)
-        return journal
-
-    @classmethod
-    def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """Open a journal, continuing the latest one with this name that an ended process left, if any."""
-        *older, latest = left_behind(folder, name, writer) or [cls.of(folder, name, writer)]
-        for journal in older:
-            journal.remove()
-        return cls.adopted(folder, name, latest.owner, writer)
 
     def lines(self) -> Iterator[Any]:
         """Yield the values appended so far by any process."""
@@ -119,17 +98,55 @@ class Journal:
                 self.path.unlink(missing_ok=True)
 
 
-def left_behind(folder: Path, name: str, writer: str = "") -> list[Journal]:
-    """Return the journals with this name that only this process (or the `writer`) may write to, newest last."""
-    paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
-    here = writer or owner()
-    left: list[Journal] = []
-    for path in sorted(paths):
-        journal = Journal(path)
-        with suppress(FileNotFoundError):  # another process has taken it over
-            if journal.owner == here or is_gone(journal.owner, path, after=QUIET_S):
-                left.append(journal)
-    return sorted(left, key=lambda journal: journal.written)
+@dataclass(frozen=True)
+class Journals:
+    """The journals with one `name`, one per process. Without a folder, nothing is stored.
+
+    `writer` is this process, or the one on whose behalf it works.
+    """
+
+    folder: Path | None
+    name: str
+    writer: str = field(default_factory=owner)
+
+    def of(self, process: str) -> Journal:
+        """Return the journal of a process."""
+        return Journal(None if self.folder is None else self.folder / f"{self.name}.{process}{ENDING}")
+
+    @property
+    def own(self) -> Journal:
+        """The journal of the writer."""
+        return self.of(self.writer)
+
+    def adopted(self, process: str) -> Journal:
+        """Return the own journal, continuing the one that the ended `process` left, if any."""
+        own, left = self.own, self.of(process)
+        if own.path is not None and left.path is not None:
+            with suppress(OSError):  # it left none under this name
+                left.path.replace(own.path)
+        return own
+
+    def taken_over(self) -> Journal:
+        """Return the own journal, continuing the latest one that an ended process left, if any."""
+        *older, latest = self.left_behind() or [self.own]
+        for journal in older:
+            journal.remove()
+        return self.adopted(latest.owner)
+
+    def left_behind(self) -> list[Journal]:
+        """Return the journals that no process but the writer may write to, newest last."""
+        left: list[Journal] = []
+        for path in sorted(self.folder.glob(f"{self.name}.*{ENDING}")) if self.folder is not None else ():
+            journal = Journal(path)
+            with suppress(FileNotFoundError):  # another process has taken it over
+                if journal.owner == self.writer or is_gone(journal.owner, path, after=QUIET_S):
+                    left.append(journal)
+        return sorted(left, key=lambda journal: journal.written)
+
+    def remove(self) -> None:
+        """Remove the journals that no process but the writer may write to."""
+        for journal in self.left_behind():
+            journal.remove()
 
 
 def now() -> str:

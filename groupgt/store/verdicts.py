@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, warn
-from groupgt.store.journal import Journal, left_behind, now
+from groupgt.store.journal import Journal, Journals, now
 
 
 @dataclass(eq=False)
@@ -77,7 +77,8 @@ class VerdictStore:
     reuse: bool = False
     about: dict[str, str] = field(default_factory=dict)
     is_resumed: bool = False
-    _judges: dict[str, tuple[Verdicts, Journal]] = field(default_factory=dict)
+    # The verdicts of each labeller, the journal of finished runs, and the journals of unfinished ones.
+    _judges: dict[str, tuple[Verdicts, Journal, Journals]] = field(default_factory=dict)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
         """Return the verdicts of a labeller, shared by all callers in this run."""
@@ -85,63 +86,58 @@ class VerdictStore:
             self._judges[judge] = self._opened(hashlib.sha256(judge.encode()).hexdigest(), vouched=vouched)
         return self._judges[judge][0]
 
-    def _opened(self, name: str, *, vouched: bool) -> tuple[Verdicts, Journal]:
-        if self.folder is None:
-            return Verdicts(), Journal(None)
-        folder, finished, own = self.folder, Journal(self.folder / f"{name}.jsonl"), Journal.of(self.folder, name)
-        earlier: dict[str, float] = {}
+    def _opened(self, name: str, *, vouched: bool) -> tuple[Verdicts, Journal, Journals]:
+        finished = Journal(None if self.folder is None else self.folder / f"{name}.jsonl")
+        unfinished = Journals(self.folder, name)
+        own, earlier = unfinished.own, dict[str, float]()
         if (vouched or self.reuse) and not self.refresh:
-            for journal in (finished, *([] if vouched else left_behind(folder, name))):
+            for journal in (finished, *([] if vouched else unfinished.left_behind())):
                 earlier |= scores_in(journal.lines())
         if vouched:
-            return Verdicts(finished, earlier), finished
+            return Verdicts(finished, earlier), finished, unfinished
 
         def begin() -> None:
-            for journal in left_behind(folder, name):
+            for journal in unfinished.left_behind():
                 if not (self.is_resumed and journal.path == own.path):
                     finished.append(*journal.lines())  # already paid for: available to `reuse`
                     journal.remove()
 
-        return Verdicts(own, earlier, self.about, begin), finished
+        return Verdicts(own, earlier, self.about, begin), finished, unfinished
 
-    def _unfinished(self) -> Iterator[tuple[Verdicts, Path, str]]:
-        """Yield the verdicts that belong to this run alone, with the folder and name of their journals."""
-        for judge, (verdicts, finished) in self._judges.items():
-            if self.folder is not None and verdicts.journal.path != finished.path:
-                yield verdicts, self.folder, hashlib.sha256(judge.encode()).hexdigest()
+    def _unfinished(self) -> list[tuple[Verdicts, Journal, Journals]]:
+        """Return what is stored of this run alone."""
+        return [each for each in self._judges.values() if each[0].journal.path != each[1].path]
 
     def left_behind(self) -> list[Journal]:
         """Return the journals that interrupted runs left."""
-        return [journal for _, folder, name in self._unfinished() for journal in left_behind(folder, name)]
+        return [journal for *_, journals in self._unfinished() for journal in journals.left_behind()]
 
     def resume(self, of: str) -> None:
         """Continue the run of the ended process `of`."""
         self.is_resumed = True
-        for verdicts, folder, name in self._unfinished():
-            verdicts.resume(scores_in(Journal.adopted(folder, name, of).lines()))
+        for verdicts, _, journals in self._unfinished():
+            verdicts.resume(scores_in(journals.adopted(of).lines()))
 
     def finish(self) -> None:
         """Mark the run as finished. Its verdicts are then reused only with `reuse`."""
-        for verdicts, finished in self._judges.values():
-            if verdicts.journal.path != finished.path:
-                try:
-                    verdicts.begin()
-                    lines = list(verdicts.journal.lines())
-                    if lines:
-                        finished.append(*lines, sync=True)
-                    verdicts.journal.remove()
-                except DataError as error:
-                    warn(f"verdicts cannot be stored for --reuse: {error}")
+        for verdicts, finished, _ in self._unfinished():
+            try:
+                verdicts.begin()
+                if lines := list(verdicts.journal.lines()):
+                    finished.append(*lines, sync=True)
+                verdicts.journal.remove()
+            except DataError as error:
+                warn(f"verdicts cannot be stored for --reuse: {error}")
 
     @property
     def judged(self) -> int:
         """The number of verdicts that this run requested."""
-        return sum(len(verdicts.scores) - len(verdicts.earlier) for verdicts, _ in self._judges.values())
+        return sum(len(verdicts.scores) - len(verdicts.earlier) for verdicts, *_ in self._judges.values())
 
     @property
     def used(self) -> int:
         """The number of verdicts from earlier runs that this run used."""
-        return sum(len(verdicts.used) for verdicts, _ in self._judges.values())
+        return sum(len(verdicts.used) for verdicts, *_ in self._judges.values())
 
 
 def scores_in(lines: Iterable[Any]) -> dict[str, float]:

@@ -119,7 +119,7 @@ def test_replies_state_costs() -> None:
     answers = checked("mine", qids, replies, 2)
     assert answers.ids == {"q1": ["a"], "q2": ["b"], "q3": ["c", "results"], "q4": []}
     assert answers.costs == {"q1": 2, "q2": 0.5}
-    again = answers_of(None, qids, json.loads(json.dumps(rows_of(answers))))  # type: ignore[arg-type]  # not looked at
+    again = answers_of(qids, json.loads(json.dumps(rows_of(answers))))
     assert (again.ids, again.scores, again.costs) == (answers.ids, answers.scores, answers.costs)
     with pytest.raises(groupgt.GroupgtError, match="query 'q1': expected a number of at least 0 as cost, found 'free'"):
         checked("mine", ["q1"], [{"results": ["a"], "cost": "free"}], 2)

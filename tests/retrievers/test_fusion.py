@@ -296,11 +296,6 @@ def test_a_score_below_the_least_is_an_error() -> None:
         convex(Convex(normalization="theoretical", least=[0, 0.5]), [answers(LEFT), answers(RIGHT)], [None, None], 10)
 
 
-def test_one_weight_for_each_input() -> None:
-    with pytest.raises(groupgt.RetrieverError, match="weights: expected 2, one for each input, found 3"):
-        reciprocal_rank(ReciprocalRank(weights=[1, 2, 3]), [answers(LEFT), answers(RIGHT)], [None, None], 10)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

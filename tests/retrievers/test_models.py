@@ -94,7 +94,7 @@ def test_a_model_for_questions_and_a_file_for_documents(tmp_path: Path) -> None:
     ],
 )
 def test_models_at_fault(model: str, words: str) -> None:
-    with pytest.raises(groupgt.RetrieverError) as error:
+    with pytest.raises(groupgt.DataError) as error:
         vectors.Dense(Setting(CORPUS), vectors.Options(model=model))
     assert str(error.value) == words
 
@@ -137,7 +137,7 @@ def test_a_library_that_runs_code_of_a_folder_is_refused(monkeypatch: pytest.Mon
         monkeypatch.setattr(sys.modules["sentence_transformers"], "__version__", version)
     monkeypatch.setattr(Model, "__init__", lambda *_, **__: pytest.fail("the model was loaded"))
     words = rf"the model 'any': sentence-transformers {version or 'of an unknown version'} runs code .* 6 or later is"
-    with pytest.raises(groupgt.RetrieverError, match=words):
+    with pytest.raises(groupgt.DataError, match=words):
         vectors.Dense(Setting(CORPUS), vectors.Options(model="any"))
     labeller = {"use": "embedding", "with": {"model": "any", "corpus": {"c": "a"}, "reference": {"a": "a"}}}
     with pytest.raises(groupgt.DataError, match=words):

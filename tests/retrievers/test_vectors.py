@@ -178,7 +178,7 @@ BAD_NPY: list[tuple[Any, str]] = [
 def test_bad_arrays(tmp_path: Path, array: Floats, words: str) -> None:
     own = setting(3, 1)
     options = vectors.Options(**stored(tmp_path, array, np.ones((1, 2))))
-    with pytest.raises(groupgt.RetrieverError, match=words):
+    with pytest.raises((groupgt.DataError, groupgt.RetrieverError), match=words):
         vectors.Dense(own, options).retrieve(asked(own), 1)
 
 
@@ -196,14 +196,14 @@ def test_what_is_no_npy(tmp_path: Path, content: bytes | None, words: str) -> No
     (tmp_path / "d.npy").unlink()
     if content is not None:
         (tmp_path / "d.npy").write_bytes(content)
-    with pytest.raises(groupgt.RetrieverError, match=words) as error:
+    with pytest.raises(groupgt.DataError, match=words) as error:
         vectors.Dense(setting(2, 2), vectors.Options(**files))
     assert "\n" not in str(error.value)
 
 
 def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
     files = stored(tmp_path, np.array([[Opens(), Opens()]], dtype=object), np.eye(2))
-    with pytest.raises(groupgt.RetrieverError, match="Object arrays cannot be loaded"):
+    with pytest.raises(groupgt.DataError, match="Object arrays cannot be loaded"):
         vectors.Dense(setting(1, 2), vectors.Options(**files))
 
 
@@ -211,15 +211,13 @@ def test_an_archive_is_no_array(tmp_path: Path) -> None:
     files = stored(tmp_path, np.eye(2), np.eye(2))
     with (tmp_path / "d.npy").open("wb") as file:
         np.savez(file, a=np.eye(2))
-    with pytest.raises(groupgt.RetrieverError, match="found an archive"):
+    with pytest.raises(groupgt.DataError, match="found an archive"):
         vectors.Dense(setting(2, 2), vectors.Options(**files))
 
 
 def test_rows_of_questions_are_those_of_the_whole_ground_truth(tmp_path: Path) -> None:
     files = stored(tmp_path, np.eye(2), np.eye(2))
-    with pytest.raises(
-        groupgt.RetrieverError, match="expected 3 rows, one for each of the queries of the ground truth"
-    ):
+    with pytest.raises(groupgt.DataError, match="expected 3 rows, one for each of the queries of the ground truth"):
         vectors.Dense(setting(2, 3), vectors.Options(**files))
 
 
@@ -262,7 +260,7 @@ BAD_PARQUET: list[tuple[str, list[Any], Any, str, Any, str]] = [
 def test_bad_parquet(tmp_path: Path, key: str, names: list[Any], rows: Any, column: str, kind: Any, words: str) -> None:
     documents = parquet(tmp_path / "d.parquet", key, names, rows, column, kind)
     queries = parquet(tmp_path / "q.parquet", "qid", ["q0"], [[1.0]])
-    with pytest.raises(groupgt.RetrieverError, match=words) as error:
+    with pytest.raises(groupgt.DataError, match=words) as error:
         vectors.Dense(setting(2, 1), vectors.Options(documents=documents, queries=queries))
     assert str(error.value).startswith(documents)
 
@@ -277,7 +275,7 @@ def test_a_repeated_row_that_nobody_needs_is_no_fault(tmp_path: Path) -> None:
 def test_what_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "d.parquet").write_bytes(b"no parquet")
     files = stored(tmp_path, np.eye(2), np.eye(2)) | {"documents": str(tmp_path / "d.parquet")}
-    with pytest.raises(groupgt.RetrieverError, match=r"d\.parquet: expected a parquet file") as error:
+    with pytest.raises(groupgt.DataError, match=r"d\.parquet: expected a parquet file") as error:
         vectors.Dense(setting(2, 2), vectors.Options(**files))
     assert "\n" not in str(error.value)
 

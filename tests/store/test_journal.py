@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from groupgt.store.files import owner
-from groupgt.store.journal import ENDING, QUIET_S, Journal, left_behind
+from groupgt.store.journal import ENDING, QUIET_S, Journal, Journals
 
 VALUES = [{"rows": [["q", ["a"], None]]}, ["key", 0.5], "text\n"]
 
@@ -45,17 +45,17 @@ def test_a_line_that_is_damaged_is_as_if_it_had_not_been_written(tmp_path: Path)
 @pytest.mark.skipif(os.name == "nt", reason="nothing tells there whether a process is gone")
 def test_what_a_process_that_is_gone_has_left_is_taken_over_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from groupgt.store.journal import Journal\n"
-        "Journal.taken_over(Path(sys.argv[1]), 'name').append('of another')"
+        "import sys; from pathlib import Path; from groupgt.store.journal import Journals\n"
+        "Journals(Path(sys.argv[1]), 'name').taken_over().append('of another')"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=True)  # our own interpreter
     (file,) = tmp_path.iterdir()
     assert owner() not in file.name
-    mine = Journal.taken_over(tmp_path, "name")
+    mine = Journals(tmp_path, "name").taken_over()
     assert list(mine.lines()) == ["of another"]
     assert [path.name for path in tmp_path.iterdir()] == [f"name.{owner()}{ENDING}"]
-    assert list(Journal.taken_over(tmp_path, "name").lines()) == ["of another"]
-    assert list(Journal.taken_over(tmp_path, "other").lines()) == []
+    assert list(Journals(tmp_path, "name").taken_over().lines()) == ["of another"]
+    assert list(Journals(tmp_path, "other").taken_over().lines()) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="nothing tells there whether a process is gone")
@@ -65,12 +65,12 @@ def test_what_another_process_writes_is_left_to_it(tmp_path: Path) -> None:
     elsewhere = tmp_path / f"name.another-1{ENDING}"
     for path in (running, elsewhere):
         Journal(path).append("theirs")
-    assert left_behind(tmp_path, "name") == []
+    assert Journals(tmp_path, "name").left_behind() == []
     old = time.time() - QUIET_S - 1
     os.utime(elsewhere, (old, old))
     os.utime(running, (old, old))
-    assert [journal.path for journal in left_behind(tmp_path, "name")] == [elsewhere]
-    assert list(Journal.taken_over(tmp_path, "name").lines()) == ["theirs"]
+    assert [journal.path for journal in Journals(tmp_path, "name").left_behind()] == [elsewhere]
+    assert list(Journals(tmp_path, "name").taken_over().lines()) == ["theirs"]
     assert running.exists()
 
 
@@ -79,18 +79,18 @@ def test_the_newest_of_several_is_taken_over(tmp_path: Path) -> None:
         path = tmp_path / f"name.another-{number}{ENDING}"
         Journal(path).append(number)
         os.utime(path, (number, number))
-    assert list(Journal.taken_over(tmp_path, "name").lines()) == [2]
+    assert list(Journals(tmp_path, "name").taken_over().lines()) == [2]
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_what_one_process_left_is_continued_and_no_other(tmp_path: Path) -> None:
     for number in range(2):
         Journal(tmp_path / f"name.another-{number}{ENDING}").append(number)
-    mine = Journal.adopted(tmp_path, "name", "another-0")
+    mine = Journals(tmp_path, "name").adopted("another-0")
     assert list(mine.lines()) == [0]
     assert mine.owner == owner()
     assert sorted(path.name.partition(".")[2] for path in tmp_path.iterdir()) == sorted(
         [f"another-1{ENDING}", f"{owner()}{ENDING}"]
     )
-    assert list(Journal.adopted(tmp_path, "other", "another-0").lines()) == []
-    assert Journal.of(tmp_path, "other").written == 0
+    assert list(Journals(tmp_path, "other").adopted("another-0").lines()) == []
+    assert Journals(tmp_path, "other").own.written == 0
