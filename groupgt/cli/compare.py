@@ -12,7 +12,8 @@ import click
 
 from groupgt.cli import output as out
 from groupgt.cli.help import command
-from groupgt.cli.inputs import NO_RUNS, Inputs, input_options, is_result_folder, refuse_reading, typed, typed_parameters
+from groupgt.cli.inputs import NO_RUNS, Inputs, input_options, is_result_folder, refuse_reading
+from groupgt.cli.needs import typed, typed_parameters
 from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, SORT, TRUTH, option_of
 from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, baseline_of, comparison_of

@@ -9,15 +9,15 @@ import inspect
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
-from click.core import ParameterSource
 
+from groupgt.cli.needs import refuse, typed
 from groupgt.cli.output import Decorator, Waiting, check_outputs, together
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
@@ -344,24 +344,6 @@ class Inputs:
     def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
         """Evaluate every run according to a request, and return evaluations by run name."""
         return {evaluation.name: evaluation for evaluation in self.evaluations(request)}
-
-
-def typed(parameter: str) -> bool:
-    """Return whether a parameter of the current command was set on the command line rather than by default."""
-    context = click.get_current_context(silent=True)
-    return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
-
-
-def typed_parameters() -> list[click.Parameter]:
-    """Return the parameters of the current command that were set on the command line."""
-    return [parameter for parameter in click.get_current_context().command.params if typed(parameter.name or "")]
-
-
-def refuse(names: Collection[str], reason: str) -> None:
-    """Raise `ConfigError` with this reason if a parameter with one of these names was typed."""
-    found = [parameter for parameter in typed_parameters() if parameter.name in names]
-    if shown := ", ".join(each.opts[0] if isinstance(each, click.Option) else str(each.metavar) for each in found):
-        raise ConfigError(f"{shown}: {reason}")
 
 
 # Where runs are optional because a result folder has them.

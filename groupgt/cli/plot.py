@@ -12,7 +12,8 @@ import click
 
 from groupgt.cli.compare import BASELINE, correlated, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, is_result_folder, refuse, refuse_reading
+from groupgt.cli.inputs import Inputs, input_options, is_result_folder, refuse_reading
+from groupgt.cli.needs import refuse
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, OF_TRUTH, ONE_CONVENTION
 from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
