@@ -293,11 +293,11 @@ def _number_text(value: float | str) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def _common(in_brackets: str) -> tuple[dict[str, str], str | None]:
+def _common(in_brackets: str | None) -> tuple[dict[str, str], str | None]:
     """Separate options that no formula takes (such as `level`, ir_measures' `rel`) from a metric's parameters."""
     common: dict[str, str] = {}
     others: list[str] = []
-    for part in in_brackets.split(","):
+    for part in (in_brackets or "").split(","):
         match = re.fullmatch(r"\s*(judged_only|level|rel|pass_at|pass_all)\s*=\s*(.*?)\s*", part)
         name = "" if match is None else {"rel": "level"}.get(match[1], match[1])
         if match is None or not match[2] or name in common:
@@ -329,9 +329,6 @@ class _Parser:
         definition = definition_of(match["name"])
         if definition is None:
             raise self.fail(f"unknown metric {match['name']!r}{self.hint(match['name'], match['cutoff'])}")
-        if match["parameters"] is None:
-            convention = self.read_convention(definition, match["convention"], {})
-            return Metric(definition.name, convention, (), self.read_cutoff(definition, match["cutoff"]))
         common, in_brackets = _common(match["parameters"])
         parameters = self.read_pairs(definition, in_brackets)
         convention = self.read_convention(definition, match["convention"], parameters)

@@ -135,10 +135,6 @@ def _explain_mrecall(sheet: Sheet) -> str:
     return number(bool(groups) and len(sheet.covered) >= needed)
 
 
-def _explain_r_precision(sheet: Sheet) -> str:
-    return over(sum(rank <= sheet.relevant for rank, _ in sheet.results), sheet.relevant)
-
-
 def _explain_judged(sheet: Sheet, negative: str = "False") -> str:
     return over(sum(negative == "True" or grade >= 0 for _, grade in sheet.judged), sheet.top)
 
@@ -276,7 +272,7 @@ DEFINITIONS = (
         "Precision at R, the number of relevant documents.",
         r_precision,
         "relevant results among the first R of top ÷ R",
-        _explain_r_precision,
+        lambda sheet: over(sum(rank <= sheet.relevant for rank, _ in sheet.results), sheet.relevant),
         "trec_eval Rprec, ranx",
     ),
     one_meaning(
