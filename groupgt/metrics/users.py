@@ -196,7 +196,7 @@ DEFINITIONS = (
         "grades first, and equal grades in the order of the results",
         _explain_compat,
         "ir-measures Compat; Clarke+, TOIS 2021",
-        Parameter("p", 0.95, "a number above 0 and below 1", lambda value: 0 < value < 1),
+        replace(P, default=0.95),
         Parameter("normalize", "True", "True or False", choices=("True", "False")),
         takes_cutoff=False,
     ),

@@ -131,9 +131,9 @@ def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
     few_times = times if len(times) <= 4 else [times[0], times[len(times) // 2], times[-1]]
     key = {**draw.legend("queries"), "values": few_times}
     size = draw.numeric("times", scale={"zero": True, "range": [0, 300]}, legend=key if times[1:] else None)
-    tooltip = draw.tips(qids="queries", x=second, y=first, times="number")
+    columns = {"qids": "queries", "x": second, "y": first, "times": "number"}
     middle = sum(ends) / 2
-    marks = {**place, "color": color, "size": size, "tooltip": tooltip}
+    marks = {**place, "color": color, "size": size, "tooltip": draw.tips(**columns)}
     sides = [draw.layer({**draw.points(60), "opacity": 0.8}, marks)]
     for side, shift, where in (("left", 10, f"datum.x < {middle}"), ("right", -10, f"datum.x >= {middle}")):
         mark = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 180}
@@ -144,7 +144,6 @@ def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
     named = shortlist([row["name"] for row in rows if row["name"]])
     title = f"{first} against {second}"
     body: Layer = {"layer": [diagonal, *sides], "width": 330, "height": 330}
-    columns = {"qids": "queries", "x": second, "y": first, "times": "number"}
     text = (
         f"{about.metric} of {first} against {second}, query by query: {counts['better']:,} better, "
         f"{counts['worse']:,} worse, {counts['same']:,} the same{f'; furthest apart: {named}' if named else ''}."

@@ -9,9 +9,6 @@ from groupgt.render.drawing import Figure
 from groupgt.render.encodings import About, Layer, Rows
 from groupgt.render.tables import count_text, fixed, shortlist
 
-# Height of the figure.
-HEIGHT_PIXELS = 280
-
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     """Draw a metric against one parameter, as lines with CIs, or against two parameters, as a heat map.
@@ -101,13 +98,12 @@ def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
     placed = [{**row, "side": "left" if row["x"] < middle else "right"} for row in rows]
     scale = {"zero": False, "nice": False, "padding": 24}
     place = {key: draw.numeric(key, scale=scale, title=title) for key, title in zip("xy", titles)}
-    tooltip = draw.tips(system="", x=titles[0], y=titles[1])
-    layers = [draw.layer(draw.points(70), {**place, "color": {"value": "$ink"}, "tooltip": tooltip})]
+    columns = {"system": "system", "x": titles[0], "y": titles[1]}
+    layers = [draw.layer(draw.points(70), {**place, "color": {"value": "$ink"}, "tooltip": draw.tips(**columns)})]
     for side, shift in (("left", 8), ("right", -8)):
         name = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 160}
         layers.append(draw.layer(name, {**place, "text": draw.nominal("system")}, f"datum.side === '{side}'"))
-    body: Layer = {"layer": layers, "height": HEIGHT_PIXELS}
-    columns = {"system": "system", "x": titles[0], "y": titles[1]}
+    body: Layer = {"layer": layers, "height": 280}
     text = f"Means of {len(rows)} systems: {titles[1]} against {titles[0]}."
     return draw.figure_of("correlation", f"{titles[1]} against {titles[0]}", about, body, placed, columns, text)
 
@@ -157,7 +153,8 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
     systems = draw.distinct(rows, "system")
     x, y = draw.logarithmic("queries", "queries"), {**draw.share_axis("power"), "field": "power"}
     dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}
-    tooltip = draw.tips(system="", difference="difference", queries="queries", power="power")
+    columns = {"system": "system", "difference": "difference", "queries": "queries", "power": "power"}
+    tooltip = draw.tips(**columns)
     layers = [
         {"data": {"values": [{"power": target}]}, **draw.layer(dashed, {"y": y})},
         {"data": {"values": [{"queries": queries}]}, **draw.layer(dashed, {"x": x})},
@@ -168,6 +165,5 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
         enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= target]
         ends.append(f"{name} {f'{min(enough):,}' if enough else 'more than shown'}")
     body: Layer = {"layer": layers, "height": 240}
-    columns = {"system": "system", "difference": "difference", "queries": "queries", "power": "power"}
     text = f"Queries needed to detect the difference in {about.metric} with {100 * target:g}% power: {shortlist(ends)}."
     return draw.figure_of("power", f"Power to detect the difference from {baseline}", about, body, rows, columns, text)
