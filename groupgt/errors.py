@@ -249,14 +249,14 @@ def near_names(name: str, valid_names: Iterable[str]) -> str:
     return f" (did you mean {' or '.join(repr(lowered[match]) for match in similar)}?)" if similar else ""
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str], joint: str = "or") -> str:
     """Join choices for a message, as in `a, b or c`.
 
-    >>> listed(["a", "b", "c"])
-    'a, b or c'
+    >>> listed(["a", "b", "c"]), listed(["a", "b"], "and")
+    ('a, b or c', 'a and b')
     """
     *rest, last = names
-    return f"{', '.join(rest)} or {last}" if rest else last
+    return f"{', '.join(rest)} {joint} {last}" if rest else last
 
 
 def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:

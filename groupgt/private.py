@@ -44,7 +44,7 @@ class Hide:
 
     def __call__(self, value: Any) -> Any:
         """Return a value without secrets, users in URLs or the experiment's folder."""
-        return _mapped(value, lambda text: self._relative(self.message(text)))
+        return mapped(value, lambda text: self._relative(self.message(text)))
 
     def message(self, text: str) -> str:
         """Return a message without secrets or users in URLs."""
@@ -53,7 +53,7 @@ class Hide:
     def sure(self, value: Any) -> Any:
         """Return a value without secrets."""
         pattern = self._pattern
-        return value if pattern is None else _mapped(value, lambda text: pattern.sub(self._reference, text))
+        return value if pattern is None else mapped(value, lambda text: pattern.sub(self._reference, text))
 
     def _reference(self, match: re.Match[str]) -> str:
         return self.secrets[match[0]]
@@ -67,16 +67,16 @@ class Hide:
         return re.compile("|".join(map(re.escape, texts))) if texts else None
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def mapped(value: Any, change: Callable[[str], str]) -> Any:
     """Return a value with every text in it changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: _mapped(item, change) for key, item in value.items()}
+        return {key: mapped(item, change) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(item, change) for item in value)
+        return type(value)(mapped(item, change) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: _mapped(getattr(value, field.name), change) for field in fields(value)})
+        return replace(value, **{field.name: mapped(getattr(value, field.name), change) for field in fields(value)})
     return value
 
 

@@ -12,7 +12,8 @@ import click
 
 from groupgt.cli import output as out
 from groupgt.cli.help import command
-from groupgt.cli.inputs import NO_RUNS, Inputs, input_options, is_result_folder, refuse_reading, typed, typed_parameters
+from groupgt.cli.inputs import NO_RUNS, Inputs, input_options, is_result_folder, refuse_reading
+from groupgt.cli.needs import typed, typed_parameters
 from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, SORT, TRUTH, option_of
 from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, baseline_of, comparison_of
@@ -204,7 +205,7 @@ def power_command(
 
     folder = inputs.reopened
     gates = []
-    if folder is not None and inputs.audit is None:
+    if folder is not None and inputs.setting("audit") is None:
         gates = list(in_folder(folder, Settings(**_as_typed({**settings, "seed": 0}, folder.compare))))
     if gates and len(inputs.runs) < 2:
         inputs.check()
@@ -212,7 +213,7 @@ def power_command(
         return
     # No confidence interval is shown: one resample is enough.
     comparison = _comparison(inputs, baseline, primary, {**settings, "resamples": 1, "seed": 0})
-    if inputs.audit is not None:
+    if inputs.setting("audit") is not None:
         out.show_result(comparison.audit_power(), style)
         return
     out.show_result(comparison.power(difference=difference, power=power), style)

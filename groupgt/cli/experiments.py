@@ -84,9 +84,7 @@ def run_command(
     **choices: Any,
 ) -> None:
     """Run the experiment in CONFIG: retrieve, evaluate, print the tables and write the results."""
-    from groupgt.cli.output import Bar
-
-    bar = Bar()
+    bar = out.Bar()
     bar.doing(f"reading {config}")
     from groupgt.experiment.plan import plan
     from groupgt.render.exports import json_text

@@ -9,18 +9,17 @@ import inspect
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
-from click.core import ParameterSource
 
+from groupgt.cli.needs import refuse, typed
 from groupgt.cli.output import Decorator, Waiting, check_outputs, together
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.engines.order import Scores
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.names import expanded, named
@@ -82,6 +81,12 @@ class Inputs:
         shell = shell_of(option)
         return shell.read(shell.flag, self.given[name]) if name in self.given else option.default
 
+    def setting(self, name: str) -> Any:
+        """Return the value of a declared option, or the one in the result folder if the option was not typed."""
+        if self.given.get(name) or self.reopened is None:
+            return self.value(name)
+        return getattr(self.reopened, name)
+
     @cached_property
     def reopened(self) -> ResultFolder | None:
         """The result folder that replaces TRUTH and RUNS, and provides values for options that were not typed."""
@@ -125,26 +130,23 @@ class Inputs:
     def check(self, also_read: Sequence[Path | None] = ()) -> None:
         """Check options and paths, including those in `also_read`, before any file is read or overwritten."""
         self._check_folder()
-        _ = self.engine, self.policy, self.scores, self.value("tool_spans")
-        if self.value("assume_random") and self.audit is None:
+        _ = self.engine, self.policy, self.setting("scores"), self.value("tool_spans")
+        if self.value("assume_random") and self.setting("audit") is None:
             raise ConfigError("--assume-random: needs --audit")
         others = [path for path in (*also_read, self.value("audit")) if path is not None]
         faults = Faults()
-        for look in (lambda: self.runs, lambda: require_paths(self.truth_path, others)):
-            try:
-                look()
-            except DataError as error:
-                faults.merge(error)
+        with faults.merging(DataError):
+            _ = self.runs
+        with faults.merging(DataError):
+            require_paths(self.truth_path, others)
         faults.stop()
         require_columns(self.value("truth_columns"), [self.truth_path, *self.runs, *others])
         check_outputs(click.get_current_context(), [*self.runs, *others])
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy for invalid or ambiguous data, set by --policy."""
-        if self.reopened is not None and not self.given.get("policy"):
-            return self.reopened.policy
-        return Policy.of(self.value("policy"))
+        """The policy for invalid or ambiguous data, set by --policy or by the result folder."""
+        return Policy.of(self.setting("policy"))
 
     def columns_of(self, *paths: Any) -> dict[str, str]:
         """Return the columns from --columns that any of these files has."""
@@ -154,14 +156,6 @@ class Inputs:
     def engine(self) -> Engine:
         """The engine, with the memory limit from --memory if it is set."""
         return Engine() if self.memory is None else engine_of({"use": "streaming", "with": {"memory": self.memory}})
-
-    @property
-    def scores(self) -> Scores:
-        """Whether higher scores are better, set by --scores for all runs or by name, or by the result folder."""
-        if self.reopened is not None and not self.given.get("scores"):
-            return self.reopened.scores
-        scores: Scores = self.value("scores")
-        return scores
 
     @cached_property
     def runs(self) -> list[Any]:
@@ -233,7 +227,7 @@ class Inputs:
             "policy": self.policy,
             "truth_columns": self.columns_of(self.truth_path),
             "run_columns": self.columns_of(*self.runs) if self.value("truth_columns") else {},
-            "scores": self.scores,
+            "scores": self.setting("scores"),
             "engine": self.engine,
         }
 
@@ -266,18 +260,14 @@ class Inputs:
         if not self.takes_budgets:
             return Lengths()
         name = self.tokenizer or (self.reopened.tokenizer if self.reopened is not None else None)
-        if name is None and self.corpus is None:
+        corpus = self.setting("corpus")
+        if name is None and corpus is None:
             return Lengths()
         from groupgt.formats.corpus import read_lengths
         from groupgt.formats.tokenizers import tokenizer_named
 
         count = None if name is None else tokenizer_named(name, allow_code=self.allow_code)
-        return Lengths(count=count) if self.corpus is None else read_lengths(self.corpus, count)
-
-    @property
-    def corpus(self) -> Path | None:
-        """The path of the corpus, from --corpus or from the result folder."""
-        return self.value("corpus") or (self.reopened.corpus if self.reopened is not None else None)
+        return Lengths(count=count) if corpus is None else read_lengths(corpus, count)
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
@@ -287,12 +277,7 @@ class Inputs:
     @cached_property
     def sources(self) -> Sources:
         """The corpus and everything else that labellers read."""
-        return Sources(self.corpus, allow_code=self.allow_code, judged=self.judged)
-
-    @property
-    def audit(self) -> Path | None:
-        """The path of the audit, from --audit or from the result folder."""
-        return self.value("audit") or (self.reopened.audit if self.reopened is not None else None)
+        return Sources(self.setting("corpus"), allow_code=self.allow_code, judged=self.judged)
 
     @property
     def conventions(self) -> list[ConventionName]:
@@ -344,10 +329,10 @@ class Inputs:
             "lengths": self.lengths,
             "corpus": self.texts or None,
         }
-        if metrics and self.audit is not None:
+        if metrics and (audit := self.setting("audit")) is not None:
             # The run of a result folder has already checked its own audit.
             assumed = self.value("assume_random") or self.value("audit") is None
-            options |= {"audit": self.audit, "assume_random": assumed}
+            options |= {"audit": audit, "assume_random": assumed}
         return Request.of(metrics, **options)
 
     def evaluations(self, request: Request) -> list[Evaluation]:
@@ -359,24 +344,6 @@ class Inputs:
     def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
         """Evaluate every run according to a request, and return evaluations by run name."""
         return {evaluation.name: evaluation for evaluation in self.evaluations(request)}
-
-
-def typed(parameter: str) -> bool:
-    """Return whether a parameter of the current command was set on the command line rather than by default."""
-    context = click.get_current_context(silent=True)
-    return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
-
-
-def typed_parameters() -> list[click.Parameter]:
-    """Return the parameters of the current command that were set on the command line."""
-    return [parameter for parameter in click.get_current_context().command.params if typed(parameter.name or "")]
-
-
-def refuse(names: Collection[str], reason: str) -> None:
-    """Raise `ConfigError` with this reason if a parameter with one of these names was typed."""
-    found = [parameter for parameter in typed_parameters() if parameter.name in names]
-    if shown := ", ".join(each.opts[0] if isinstance(each, click.Option) else str(each.metavar) for each in found):
-        raise ConfigError(f"{shown}: {reason}")
 
 
 # Where runs are optional because a result folder has them.

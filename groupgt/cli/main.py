@@ -149,7 +149,7 @@ def main(arguments: list[str] | None = None) -> None:
     _prepare_streams()
     # A command ends soon and produces little cyclic garbage: collect less often.
     gc.set_threshold(50_000, 20, 100)
-    warnings.showwarning = _warn
+    warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
     warnings.simplefilter("always", groupgt.GroupgtWarning)
     try:
         _run(arguments)
@@ -191,7 +191,3 @@ def say(text: str) -> None:
     from groupgt.cli.output import say
 
     say(text)
-
-
-def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    say(f"warning: {message}")

@@ -1,6 +1,8 @@
-"""Refuses options that have no effect without another option, and names the missing option."""
+"""Refuses options that were typed but do not apply, such as those that have no effect without another option."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import click
 from click.core import ParameterSource
@@ -23,7 +25,7 @@ def check_needs(context: click.Context) -> None:
     params = {option: param for param in context.command.params for option in param.opts}
     faults = Faults()
     for (command, option), needed in NEEDS.items():
-        if command != context.command.name or not _is_typed(context, params[option]):
+        if command != context.command.name or not typed(params[option].name or ""):
             continue
         other, _, value = needed.partition(" ")
         found = context.params[params[other].name or ""]
@@ -32,5 +34,19 @@ def check_needs(context: click.Context) -> None:
     faults.stop(ConfigError)
 
 
-def _is_typed(context: click.Context, param: click.Parameter) -> bool:
-    return context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+def typed(parameter: str) -> bool:
+    """Return whether a parameter of the current command was set on the command line rather than by default."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
+
+
+def typed_parameters() -> list[click.Parameter]:
+    """Return the parameters of the current command that were set on the command line."""
+    return [parameter for parameter in click.get_current_context().command.params if typed(parameter.name or "")]
+
+
+def refuse(names: Collection[str], reason: str) -> None:
+    """Raise `ConfigError` with this reason if a parameter with one of these names was typed."""
+    found = [parameter for parameter in typed_parameters() if parameter.name in names]
+    if shown := ", ".join(each.opts[0] if isinstance(each, click.Option) else str(each.metavar) for each in found):
+        raise ConfigError(f"{shown}: {reason}")

@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from groupgt.cli.compare import BASELINE, correlated, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, is_result_folder, refuse, refuse_reading
+from groupgt.cli.inputs import Inputs, input_options, is_result_folder, refuse_reading
+from groupgt.cli.needs import refuse
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, OF_TRUTH, ONE_CONVENTION
 from groupgt.cli.output import FILE, output_option, repeatable_option, say_wrote, show
 from groupgt.comparison.settings import Settings
@@ -71,12 +72,15 @@ def plot_command(
         check_figure(what, UNITS)
     check_picture(output)
     settings = {name: value for name, value in settings.items() if value is not None}
-    request = FigureRequest(what, output, dataset, baseline, settings, shown)
     is_folder = not inputs.run_paths or is_result_folder(inputs.truth_path)
     if dataset is not None and not is_folder:
         raise ConfigError("--dataset: TRUTH and RUNS are a single data set; remove this option")
-    draw = _of_correlation if what == "correlation" else _of_folders if is_folder else _of_runs
-    figure = draw(inputs, request)
+    if what == "correlation":
+        figure = _of_correlation(inputs, dataset, settings)
+    elif is_folder:
+        figure = _of_folders(inputs, what, dataset, baseline, shown, settings)
+    else:
+        figure = _of_runs(inputs, what, baseline, shown, settings)
     figure = figure.styled(title=title, width=size[0], height=size[1])
     try:
         figure.save(output)
@@ -86,34 +90,23 @@ def plot_command(
     say_wrote(output)
 
 
-class FigureRequest(NamedTuple):
-    """A requested figure with its file, data set, systems and comparison settings."""
-
-    what: str
-    output: Path
-    dataset: str | None
-    baseline: str | None
-    settings: dict[str, Any]
-    shown: Sequence[str]
-
-
-def _of_correlation(inputs: Inputs, request: FigureRequest) -> Figure:
+def _of_correlation(inputs: Inputs, dataset: str | None, settings: dict[str, Any]) -> Figure:
     """Draw the correlation of two ground truths or metrics, with the same input as `groupgt correlate`."""
     unused = ("test", "correction", "baseline", "shown", "by")
     refuse(unused, "the correlation figure shows all systems; remove this option")
-    return correlated(replace(inputs, dataset_name=request.dataset), **request.settings).plot()
+    return correlated(replace(inputs, dataset_name=dataset), **settings).plot()
 
 
-def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
+def _of_runs(inputs: Inputs, what: str, baseline: str | None, shown: Sequence[str], settings: dict[str, Any]) -> Figure:
     from groupgt.comparison.compare import baseline_of, comparison_of
 
     inputs.check()
-    baseline = baseline_of([name for name, _ in inputs.named_runs], request.baseline)
-    table = comparison_of(inputs.evaluations_by_name(inputs.request), baseline, Settings(**request.settings))
-    table = table.only(request.shown) if request.shown else table
-    figure = _against_depth(inputs, request.what, table) or table.plot(request.what)
+    baseline = baseline_of([name for name, _ in inputs.named_runs], baseline)
+    table = comparison_of(inputs.evaluations_by_name(inputs.request), baseline, Settings(**settings))
+    table = table.only(shown) if shown else table
+    figure = _against_depth(inputs, what, table) or table.plot(what)
     if not table.has_tested:
-        refuse(("test", "correction", "alpha"), f"the {request.what} figure shows no test; remove this option")
+        refuse(("test", "correction", "alpha"), f"the {what} figure shows no test; remove this option")
     return figure
 
 
@@ -126,7 +119,14 @@ def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None
     return depth_curves(systems, "results" if what == "depth" else what, list(systems.metrics.values()))
 
 
-def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
+def _of_folders(
+    inputs: Inputs,
+    what: str,
+    dataset: str | None,
+    baseline: str | None,
+    shown: Sequence[str],
+    settings: dict[str, Any],
+) -> Figure:
     from groupgt.report.experiment import chosen
     from groupgt.report.merged import merged_figures
     from groupgt.results.folder import folders_of, read_folders
@@ -134,11 +134,11 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
 
     refuse_reading()
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
-    metrics, settings = inputs.metrics if inputs.metric_texts else (), replace(settings_of(folders), **request.settings)
-    tables = merged(folders, settings, request.baseline, metrics, compared_metrics(folders))
-    name = chosen(list(tables), request.dataset)
-    metric = inputs.metrics[0] if inputs.metric_texts else None
-    table = tables[name].only(request.shown) if request.shown else tables[name]
-    figures = merged_figures(folders, table, name, metric)
+    metrics = inputs.metrics if inputs.metric_texts else []
+    compared = compared_metrics(folders)
+    tables = merged(folders, replace(settings_of(folders), **settings), baseline, metrics, compared)
+    name = chosen(list(tables), dataset)
+    table = tables[name].only(shown) if shown else tables[name]
+    figures = merged_figures(folders, table, name, next(iter(metrics), None))
     lacking = f"; its systems cannot be evaluated again: {why}" if (why := why_stored(table)) else NEEDS
-    return _against_depth(inputs, request.what, table) or figure_named(request.what, figures, lacking)
+    return _against_depth(inputs, what, table) or figure_named(what, figures, lacking)

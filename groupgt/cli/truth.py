@@ -11,7 +11,8 @@ import click
 
 from groupgt.cli import output as out
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, refuse, typed_parameters
+from groupgt.cli.inputs import Inputs, input_options
+from groupgt.cli.needs import refuse, typed_parameters
 from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, OF_TRUTH, PARTS, TOOLS, TRUTH
 from groupgt.cli.reports import ReportingCommand
 from groupgt.curation.agree import agree
@@ -29,6 +30,7 @@ from groupgt.labellers.spans import UNITS
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.model.written import SHAPES, Shape
+from groupgt.render.exports import check_ending
 from groupgt.render.results import Result
 from groupgt.render.tables import counted, part_of
 from groupgt.store.files import write_atomically, write_folder, write_text
@@ -290,12 +292,8 @@ def import_autorag(project: Path, target: Path) -> None:
 
 def _truth_format_of(path: Path) -> str:
     """Return the format for the file extension of --output, or raise `ConfigError` if it is unknown."""
-    ending = path.suffix.lower().removeprefix(".")
-    if ending not in TRUTH_ENDINGS:
-        endings = listed(f".{name}" for name in TRUTH_ENDINGS)
-        what = f"--output {path}: expected a file that ends in {endings}, found {path.suffix or 'no ending'}"
-        raise ConfigError(what)
-    return ending
+    check_ending(path, [f".{name}" for name in TRUTH_ENDINGS], "--output ")
+    return path.suffix.lower().removeprefix(".")
 
 
 def _write_truth(path: Path, truth: GroundTruth, format: str) -> None:

@@ -29,16 +29,12 @@ ALIASES: dict[str, str] = {
     **dict.fromkeys(("r-precision", "rprec"), "r_precision"),
     "recip_rank": "mrr.trec",
     # Metrics that trec_eval and ir_measures have without a cutoff.
-    "set_p": "precision.trec@all",
-    "set_recall": "recall.trec@all",
-    "set_f": "f1.trec@all",
-    "setp": "precision.trec@all",
-    "setr": "recall.trec@all",
-    "setf": "f1.trec@all",
-    "num_rel_ret": "hits@all",
+    **dict.fromkeys(("set_p", "setp"), "precision.trec@all"),
+    **dict.fromkeys(("set_recall", "setr"), "recall.trec@all"),
+    **dict.fromkeys(("set_f", "setf"), "f1.trec@all"),
+    **dict.fromkeys(("num_rel_ret", "numrelret"), "hits@all"),
     "numret": "num_ret",
     "numrel": "num_rel",
-    "numrelret": "hits@all",
 }
 
 # Names in other tools that are suggestions only, because tools differ in what they mean, and what they mean most often.

@@ -111,12 +111,6 @@ def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Dis
     return np.concatenate(([0], np.cumsum([len(best) for best in sums]))), np.concatenate(sums)
 
 
-def best_ranking(judgments: Judgments, query: int, gain: str | None, discount: Discount) -> Solution:
-    """Return the ideal ranking of one query, solved once for all runs and cutoffs."""
-    key = ("best ranking", query, gain, discount)
-    return judgments.once(key, lambda: solve(problem_of(judgments, query, gain), discount))
-
-
 def explain_share_of_best(
     sheet: Sheet,
     terms: Sequence[tuple[int, float]],
@@ -125,7 +119,10 @@ def explain_share_of_best(
     share: Callable[[int, float], str],
 ) -> str:
     """Format the sum of discounted (rank, gain) `terms` as a share of the ideal. `share` formats each term."""
-    ideal = best_ranking(sheet.judgments, sheet.query, gain, discount).gains(sheet.ideal)
+    judgments, query = sheet.judgments, sheet.query
+    key = ("best ranking", query, gain, discount)
+    best = judgments.once(key, lambda: solve(problem_of(judgments, query, gain), discount))
+    ideal = best.gains(sheet.ideal)
     both = terms, [(rank, value * sheet.scale) for rank, value in enumerate(ideal, 1)]
     text = over(*(plus(share(rank, value) for rank, value in gains) for gains in both))
     reached, most = (sum(value * _share(discount, rank) for rank, value in gains) for gains in both)

@@ -185,12 +185,8 @@ def _defined_with_sets() -> str:
             several.setdefault(", ".join(map(str, taking)), []).append(definition.name)
         else:
             others += [str(Metric(definition.name, convention)) for convention in taking]
-    return _series([*(f"{_series(names)} ({conventions})" for conventions, names in several.items()), *others])
-
-
-def _series(texts: Sequence[str]) -> str:
-    """Join texts, as in `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+    several_texts = (f"{listed(names, 'and')} ({conventions})" for conventions, names in several.items())
+    return listed([*several_texts, *others], "and")
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
@@ -228,27 +224,21 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
             faults.add("k", f"expected whole numbers from 1 to 10^15, found {shown(k)}")
     metrics: dict[str, Metric] = {}
     for text in expanded(texts):
-        try:
+        with faults.merging(MetricError):
             metric = parse_metric(text, convention)
-        except MetricError as error:
-            faults.merge(error)
-            continue
-        if ks and _takes_k(str(text), metric):
-            for k in ks:
-                metrics[f"{text}@{k}"] = replace(metric, cutoff=k)
-        else:
-            metrics[str(text)] = metric
+            if ks and _takes_k(str(text), metric):
+                metrics |= {f"{text}@{k}": replace(metric, cutoff=k) for k in ks}
+            else:
+                metrics[str(text)] = metric
     faults.stop(MetricError)
     return metrics
 
 
 def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
     """Return each metric under each convention, without duplicates. See `parse_metrics` for cutoffs."""
-    metrics: dict[Metric, None] = {}
-    for convention in conventions:
-        metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
+    metrics = [parse_metrics(texts, convention, ks).values() for convention in conventions]
     warn_of_idle_cutoffs(texts, conventions[0], ks)
-    return list(metrics)
+    return list(dict.fromkeys(chain.from_iterable(metrics)))
 
 
 def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Sequence[int]) -> None:
@@ -303,11 +293,11 @@ def _number_text(value: float | str) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def _common(in_brackets: str) -> tuple[dict[str, str], str | None]:
+def _common(in_brackets: str | None) -> tuple[dict[str, str], str | None]:
     """Separate options that no formula takes (such as `level`, ir_measures' `rel`) from a metric's parameters."""
     common: dict[str, str] = {}
     others: list[str] = []
-    for part in in_brackets.split(","):
+    for part in (in_brackets or "").split(","):
         match = re.fullmatch(r"\s*(judged_only|level|rel|pass_at|pass_all)\s*=\s*(.*?)\s*", part)
         name = "" if match is None else {"rel": "level"}.get(match[1], match[1])
         if match is None or not match[2] or name in common:
@@ -339,9 +329,6 @@ class _Parser:
         definition = definition_of(match["name"])
         if definition is None:
             raise self.fail(f"unknown metric {match['name']!r}{self.hint(match['name'], match['cutoff'])}")
-        if match["parameters"] is None:
-            convention = self.read_convention(definition, match["convention"], {})
-            return Metric(definition.name, convention, (), self.read_cutoff(definition, match["cutoff"]))
         common, in_brackets = _common(match["parameters"])
         parameters = self.read_pairs(definition, in_brackets)
         convention = self.read_convention(definition, match["convention"], parameters)

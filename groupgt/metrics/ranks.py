@@ -78,10 +78,6 @@ def _documents_at(recall: float, relevant: Ints, version: str) -> Floats:
     return np.floor(exact + 0.9) if version == "9" else np.floor(exact) + (exact - np.floor(exact) >= 0.5)
 
 
-def gm_map(hits: Hits, cut: Cut) -> Floats:
-    return np.log(np.maximum(map_trec(hits, cut), 1e-5))
-
-
 def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.covered)
     return explain_share_of_best(sheet, terms, None, ideals.inverse, rank_share)
@@ -95,10 +91,6 @@ def explain_average(sheet: Sheet, *, by_hits: bool) -> str:
         if group.hits
     ]
     return over(plus(averages), len(sheet.groups))
-
-
-def _explain_map_trec(sheet: Sheet) -> str:
-    return over(plus(f"{nth}/{rank}" for nth, (rank, _) in enumerate(sheet.results, 1)), sheet.relevant)
 
 
 def _explain_map_coverage(sheet: Sheet) -> str:
@@ -161,7 +153,7 @@ DEFINITIONS = (
             "trec": Formula(
                 map_trec,
                 "(Σ of precision@r over the ranks r of relevant results in top) ÷ R",
-                _explain_map_trec,
+                lambda sheet: over(plus(f"{nth}/{row[0]}" for nth, row in enumerate(sheet.results, 1)), sheet.relevant),
                 "trec_eval map",
             ),
             "coverage": Formula(
@@ -221,7 +213,7 @@ OF_TREC_EVAL = (
     one_meaning(
         "gm_map",
         "Geometric mean of average precision over queries, which gives poor queries more weight.",
-        gm_map,
+        lambda hits, cut: np.log(np.maximum(map_trec(hits, cut), 1e-5)),
         "exp of the mean over queries of ln max(map.trec, 0.00001)",
         None,
         "trec_eval gm_map",

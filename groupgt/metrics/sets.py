@@ -23,20 +23,8 @@ def _count(hits: Hits, cut: Cut, rows: views.Rows) -> Ints:
     return np.bincount(rows.query[rows.rank <= cut.top[rows.query]], minlength=hits.size)
 
 
-def _relevant(hits: Hits, cut: Cut) -> Ints:
-    return _count(hits, cut, views.relevant_results(hits))
-
-
-def _documents(hits: Hits, cut: Cut) -> Ints:
-    return _count(hits, cut, views.relevant_documents(hits))
-
-
-def _groups(hits: Hits, cut: Cut) -> Ints:
-    return _count(hits, cut, views.covered_groups(hits))
-
-
 def recall_autorag(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_groups(hits, cut), hits.judgments.groups)
+    return ratio(_count(hits, cut, views.covered_groups(hits)), hits.judgments.groups)
 
 
 def recall_coverage(hits: Hits, cut: Cut) -> Floats:
@@ -77,23 +65,23 @@ def _all_of(covered: Ints, every: Ints) -> Floats:
 def mrecall(hits: Hits, cut: Cut) -> Floats:
     groups = hits.judgments.groups
     needed = groups if cut.ideal is None else np.minimum(groups, cut.ideal)
-    return _flag((_groups(hits, cut) >= needed) & (groups > 0))
+    return _flag((_count(hits, cut, views.covered_groups(hits)) >= needed) & (groups > 0))
 
 
 def r_precision(hits: Hits, cut: Cut) -> Floats:
     relevant = hits.judgments.relevant
-    return ratio(_relevant(hits, Cut(top=np.minimum(cut.top, relevant), k=cut.k)), relevant)
+    return ratio(_count(hits, Cut(top=np.minimum(cut.top, relevant), k=cut.k), views.relevant_results(hits)), relevant)
+
+
+def null_if_empty(values: Floats, cut: Cut) -> Floats:
+    """Replace the values of empty rankings with NaN."""
+    values[cut.top == 0] = np.nan
+    return values
 
 
 def redundancy(hits: Hits, cut: Cut) -> Floats:
-    return _share_of_top(_relevant(hits, cut) - _count(hits, cut, views.novel_results(hits)), cut)
-
-
-def _share_of_top(count: Ints, cut: Cut) -> Floats:
-    """Return the fraction of the results in top, or NaN for an empty ranking."""
-    share = ratio(count, cut.top)
-    share[cut.top == 0] = np.nan
-    return share
+    repeated = _count(hits, cut, views.relevant_results(hits)) - _count(hits, cut, views.novel_results(hits))
+    return null_if_empty(ratio(repeated, cut.top), cut)
 
 
 def judged(hits: Hits, cut: Cut, negative: str = "False") -> Floats:
@@ -105,12 +93,6 @@ def unjudged(hits: Hits, cut: Cut) -> Ints:
     """Count the results that are not judged, or have a negative grade, shape (Q,)."""
     rows = views.judged_results(hits)
     return cut.top - _count(hits, cut, rows.at(rows.gain >= 0))
-
-
-def unj(hits: Hits, cut: Cut) -> Floats:
-    share = ratio(unjudged(hits, cut), cut.k)
-    share[cut.top == 0] = np.nan
-    return share
 
 
 def bpref(hits: Hits, cut: Cut) -> Floats:
@@ -153,10 +135,6 @@ def _explain_mrecall(sheet: Sheet) -> str:
     return number(bool(groups) and len(sheet.covered) >= needed)
 
 
-def _explain_r_precision(sheet: Sheet) -> str:
-    return over(sum(rank <= sheet.relevant for rank, _ in sheet.results), sheet.relevant)
-
-
 def _explain_judged(sheet: Sheet, negative: str = "False") -> str:
     return over(sum(negative == "True" or grade >= 0 for _, grade in sheet.judged), sheet.top)
 
@@ -185,13 +163,13 @@ def _explain_infap(sheet: Sheet) -> str:
 
 PRECISION: dict[str | None, Formula] = {
     "autorag": Formula(
-        lambda hits, cut: ratio(_relevant(hits, cut), cut.top),
+        lambda hits, cut: ratio(_count(hits, cut, views.relevant_results(hits)), cut.top),
         "distinct relevant results in top ÷ len(top)",
         lambda sheet: over(len(sheet.results), sheet.top),
         "AutoRAG",
     ),
     "trec": Formula(
-        lambda hits, cut: ratio(_relevant(hits, cut), cut.k),
+        lambda hits, cut: ratio(_count(hits, cut, views.relevant_results(hits)), cut.k),
         "relevant results in top ÷ k",
         lambda sheet: over(len(sheet.results), sheet.k),
         "trec_eval P",
@@ -211,7 +189,7 @@ RECALL: dict[str | None, Formula] = {
         takes_sets=True,
     ),
     "trec": Formula(
-        lambda hits, cut: ratio(_documents(hits, cut), hits.judgments.relevant),
+        lambda hits, cut: ratio(_count(hits, cut, views.relevant_documents(hits)), hits.judgments.relevant),
         "distinct relevant documents found ÷ R",
         lambda sheet: over(sheet.documents, sheet.relevant),
         "trec_eval recall",
@@ -225,14 +203,14 @@ RECALL: dict[str | None, Formula] = {
     ),
 }
 HIT_RATE = Formula(
-    lambda hits, cut: _flag(_groups(hits, cut) > 0),
+    lambda hits, cut: _flag(_count(hits, cut, views.covered_groups(hits)) > 0),
     "1 if any group is covered, else 0",
     lambda sheet: number(bool(sheet.covered)),
     takes_sets=True,
 )
 ANY_RELEVANT = "1 if any relevant result is in top, else 0"
 COMPLETE = Formula(
-    lambda hits, cut: _all_of(_groups(hits, cut), hits.judgments.groups),
+    lambda hits, cut: _all_of(_count(hits, cut, views.covered_groups(hits)), hits.judgments.groups),
     "1 if every group is covered, else 0",
     lambda sheet: number(0 < len(sheet.groups) == len(sheet.covered)),
     takes_sets=True,
@@ -262,7 +240,7 @@ DEFINITIONS = (
         {
             "autorag": replace(COMPLETE, source="AutoRAG-Research full recall"),
             "trec": Formula(
-                lambda hits, cut: _all_of(_documents(hits, cut), hits.judgments.relevant),
+                lambda hits, cut: _all_of(_count(hits, cut, views.relevant_documents(hits)), hits.judgments.relevant),
                 "1 if all R relevant documents are found, else 0",
                 lambda sheet: number(0 < sheet.relevant == sheet.documents),
             ),
@@ -283,7 +261,7 @@ DEFINITIONS = (
     one_meaning(
         "hits",
         "Number of distinct relevant results.",
-        lambda hits, cut: _relevant(hits, cut).astype(np.float64),
+        lambda hits, cut: _count(hits, cut, views.relevant_results(hits)).astype(np.float64),
         "number of distinct relevant results in top",
         lambda sheet: plus("1" for _ in sheet.results),
         "ranx",
@@ -294,7 +272,7 @@ DEFINITIONS = (
         "Precision at R, the number of relevant documents.",
         r_precision,
         "relevant results among the first R of top ÷ R",
-        _explain_r_precision,
+        lambda sheet: over(sum(rank <= sheet.relevant for rank, _ in sheet.results), sheet.relevant),
         "trec_eval Rprec, ranx",
     ),
     one_meaning(
@@ -318,7 +296,7 @@ DEFINITIONS = (
     one_meaning(
         "unj",
         "Fraction of the first k ranks with an unjudged result; null for an empty ranking.",
-        unj,
+        lambda hits, cut: null_if_empty(ratio(unjudged(hits, cut), cut.k), cut),
         "(results in top without a grade ≥ 0) ÷ k",
         lambda sheet: over(f"{sheet.top} - {sum(grade >= 0 for _, grade in sheet.judged)}", sheet.k),
         "trec_eval unj",
@@ -379,7 +357,7 @@ HARM = (
     one_meaning(
         "harmful",
         "Fraction of results that are harmful; null for an empty ranking and for queries that name none.",
-        lambda hits, cut: _share_of_top(_count(hits, cut, views.harmful_results(hits)), cut),
+        lambda hits, cut: null_if_empty(ratio(_count(hits, cut, views.harmful_results(hits)), cut.top), cut),
         "harmful results in top (repeats included) ÷ len(top)",
         lambda sheet: over(len(sheet.harmful), sheet.top),
         higher_is_better=False,

@@ -12,7 +12,7 @@ import numpy as np
 from groupgt.errors import MetricError
 from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Parameter, one_meaning, ratio
-from groupgt.metrics.sets import unjudged
+from groupgt.metrics.sets import null_if_empty, unjudged
 from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
@@ -53,9 +53,7 @@ def rbp(hits: Hits, cut: Cut, p: float = 0.8, graded: str = "False") -> Floats:
 
 def rbp_residual(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
     rows = views.judged_results(hits)
-    residual = np.maximum(1 - _biased(hits, cut, p, rows.at(rows.gain >= 0)), 0.0)
-    residual[cut.top == 0] = np.nan
-    return residual
+    return null_if_empty(np.maximum(1 - _biased(hits, cut, p, rows.at(rows.gain >= 0)), 0.0), cut)
 
 
 def rbp_resid(hits: Hits, cut: Cut, p: float = 0.9) -> Floats:
@@ -198,7 +196,7 @@ DEFINITIONS = (
         "grades first, and equal grades in the order of the results",
         _explain_compat,
         "ir-measures Compat; Clarke+, TOIS 2021",
-        Parameter("p", 0.95, "a number above 0 and below 1", lambda value: 0 < value < 1),
+        replace(P, default=0.95),
         Parameter("normalize", "True", "True or False", choices=("True", "False")),
         takes_cutoff=False,
     ),

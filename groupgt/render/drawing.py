@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, listed, printable
+from groupgt.private import mapped
 from groupgt.render.exports import check_ending, xml_text
 from groupgt.render.tables import fixed
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
@@ -51,11 +52,8 @@ class Figure:
         """The Vega-Lite specification for a light background."""
         return self.themed("light")
 
-    def themed(self, theme: str) -> dict[str, Any]:
+    def themed(self, theme: str, config: Mapping[str, Any] = CONFIG) -> dict[str, Any]:
         """Return the specification for a light or dark background."""
-        return self._filled(CONFIG, theme)
-
-    def _filled(self, config: Mapping[str, Any], theme: str) -> dict[str, Any]:
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
         return dict(replaced({"$schema": SCHEMA, **self.template, "config": config}, colors))
 
@@ -118,7 +116,7 @@ class Figure:
 
         HTML is left out, because JupyterLab would show the table instead of the figure.
         """
-        bundle: dict[str, Any] = {MIME: self._filled(without_neutral(CONFIG), "light"), "text/plain": repr(self)}
+        bundle: dict[str, Any] = {MIME: self.themed("light", without_neutral(CONFIG)), "text/plain": repr(self)}
         if has_converter():
             bundle["image/svg+xml"] = _converted(self.spec, ".svg").decode()
         return bundle
@@ -157,19 +155,11 @@ def has_converter() -> bool:
     return find_spec("vl_convert") is not None
 
 
-def _drawable(value: Any) -> Any:
-    """Replace control characters, since they are invalid in SVG and crash vl-convert."""
-    if isinstance(value, str):
-        return xml_text(value)
-    if isinstance(value, Mapping):
-        return {key: _drawable(part) for key, part in value.items()}
-    return [_drawable(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
 def _converted(spec: dict[str, Any], ending: str) -> bytes:
     import vl_convert
 
-    spec = _drawable(spec)
+    # Control characters are invalid in SVG and crash vl-convert.
+    spec = mapped(spec, xml_text)
     if ending == ".svg":
         return str(vl_convert.vegalite_to_svg(spec)).encode()
     if ending == ".png":

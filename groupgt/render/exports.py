@@ -86,10 +86,11 @@ def _harmless(text: str) -> str:
     return "'" + text if text[:1] in FORMULAS and not is_plain else text
 
 
-def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Raise `ConfigError` if a file extension is not among the known ones."""
+def check_ending(path: Path, endings: Sequence[str] = ENDINGS, option: str = "") -> None:
+    """Raise `ConfigError` if a file extension is not among the known ones. Messages begin with the `option`."""
     if path.suffix.lower() not in endings:
-        raise ConfigError(f"{path}: expected a file that ends in {listed(endings)}, found {path.suffix or 'no ending'}")
+        found = path.suffix or "no ending"
+        raise ConfigError(f"{option}{path}: expected a file that ends in {listed(endings)}, found {found}")
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, repeat
+
+from groupgt.render.exports import Cell
 
 # Minimum width, in columns, to which text in a cell and a name are cut.
 SHORTEST_COLUMNS, SHORTEST_NAME = 16, 12
@@ -142,19 +144,36 @@ class Strong(str):
 
 
 @dataclass(frozen=True)
-class Cells:
-    """A table of text cells. `right` marks numeric columns, and columns in `shed` may be hidden one by one.
+class Table:
+    """A table. If it is too wide, columns in `shed` are hidden one by one.
 
     The first `keep` columns identify a row and are repeated in each part of a split table. `above` contains the title
     of the group of each column, or is empty. `shed` names a column by its header, or a group by its title.
     """
 
-    headers: list[str]
-    rows: list[list[str]]
-    right: list[bool]
-    shed: tuple[str, ...] = ()
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    shed: Sequence[str] = ()
     keep: int = 1
-    above: tuple[str, ...] = ()
+    above: Sequence[str] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """Headers that also name the group of a column.
+
+        >>> Table(["run", "free", "pro"], [], above=["", "map by tier", "map by tier"]).labels
+        ['run', 'map by tier: free', 'map by tier: pro']
+        """
+        labels = [f"{title}: {header}" if title else header for title, header in zip(self.above, self.headers)]
+        return labels or list(self.headers)
+
+
+@dataclass(frozen=True)
+class Cells(Table):
+    """A table of text cells. `right` marks numeric columns."""
+
+    rows: Sequence[Sequence[str]]
+    right: Sequence[bool] = field(kw_only=True)
 
     def widths(self, padding: int = 0) -> list[int]:
         """Return the width of each column. The first column of a group makes room for its title."""
@@ -178,7 +197,7 @@ class Cells:
             headers=[self.headers[place] for place in places],
             rows=[[row[place] for place in places] for row in self.rows],
             right=[self.right[place] for place in places],
-            above=tuple(self.above[place] for place in places if self.above),
+            above=[self.above[place] for place in places if self.above],
         )
 
     def least(self, kept: int) -> list[int]:
@@ -187,7 +206,7 @@ class Cells:
         Numbers, prose in the first `kept` columns and columns that may be hidden are not cut, and names stay distinct.
         """
         least = []
-        labels = labels_of(self.headers, self.above)
+        labels = self.labels
         for place, (header, width) in enumerate(zip(self.headers, self.widths())):
             texts = {row[place] for row in self.rows}
             if self.right[place] or not {labels[place], *self.above[place : place + 1]}.isdisjoint(self.shed):
@@ -200,15 +219,6 @@ class Cells:
                     size += 1
             least.append(min(size, width))
         return least
-
-
-def labels_of(headers: Sequence[str], above: Sequence[str]) -> list[str]:
-    """Return headers that also name the group of a column.
-
-    >>> labels_of(["run", "free", "pro"], ["", "map by tier", "map by tier"])
-    ['run', 'map by tier: free', 'map by tier: pro']
-    """
-    return [f"{title}: {header}" if title else header for title, header in zip(above, headers)] or list(headers)
 
 
 def total(widths: Sequence[int]) -> int:
@@ -248,7 +258,7 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
         if total(cells.least(cells.keep)) <= width:
             break
         # It names a column, or a group of them.
-        names = [(label, *cells.above[at : at + 1]) for at, label in enumerate(labels_of(cells.headers, cells.above))]
+        names = [(label, *cells.above[at : at + 1]) for at, label in enumerate(cells.labels)]
         kept = [place for place, of_column in enumerate(names) if name not in of_column]
         if len(kept) < len(names):
             cells = cells.of(kept)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names, printable
@@ -16,6 +15,7 @@ DEFAULT = "simple"
 # More columns of numbers than this do not fit a terminal; such tables are transposed.
 WIDEST = 8
 Grid = tuple[list[str], list[list[Any]]]
+Table = layout.Table
 # Marks of a significant difference, and of a mean that is significantly better or worse than another.
 MARK, BETTER, WORSE = "*", "▲", "▼"
 MARKS = (MARK, BETTER, WORSE)
@@ -101,10 +101,8 @@ def small(value: float | None, digits: int = 4) -> str:
     >>> small(0.0312), small(0.00001), small(0.0), small(None)
     ('0.0312', '<0.0001', '<0.0001', '–')
     """
-    if value is None or math.isnan(value):
-        return "–"
     least = 10.0**-digits
-    return fixed(value, digits) if value >= least else f"<{fixed(least, digits)}"
+    return f"<{fixed(least, digits)}" if value is not None and value < least else fixed(value, digits)
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -184,26 +182,6 @@ def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
     return headers, rows
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table. If it is too wide, columns in `shed` are hidden one by one.
-
-    The first `keep` columns identify a row. `above` contains the title of the group of each column, or is empty. `shed`
-    may name a group.
-    """
-
-    headers: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    shed: Sequence[str] = ()
-    keep: int = 1
-    above: Sequence[str] = ()
-
-    @property
-    def labels(self) -> list[str]:
-        """Headers that also name groups, for formats with one line of headers."""
-        return layout.labels_of(self.headers, self.above)
-
-
 def check_style(style: str, *others: str) -> None:
     """Raise `ConfigError` for an unknown format. `others` are valid in addition to tabulate's formats."""
     if style in others or style == DEFAULT:
@@ -248,7 +226,7 @@ def cells_of(table: Table, style: str = DEFAULT) -> layout.Cells:
                 if not row[column].endswith(MARKS):
                     row[column] = type(row[column])(f"{row[column]} ")
     headers, above = ([_cell(text, style) for text in names] for names in (table.headers, table.above))
-    return layout.Cells(headers, texts, right, tuple(table.shed), table.keep, tuple(above))
+    return layout.Cells(headers, texts, table.shed, table.keep, above, right=right)
 
 
 def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:

@@ -4,37 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from groupgt.render import encodings as draw
 from groupgt.render.drawing import Figure
-from groupgt.render.encodings import (
-    HIGHEST,
-    LOG_AXIS,
-    LOWEST,
-    STEP,
-    About,
-    Layer,
-    Rows,
-    by_system,
-    color_only,
-    colored,
-    distinct,
-    down,
-    figure_of,
-    heat_map,
-    interval_rules,
-    layer,
-    legend,
-    logarithmic,
-    nominal,
-    numeric,
-    points,
-    share_axis,
-    stacked_bars,
-    tips,
-)
+from groupgt.render.encodings import About, Layer, Rows
 from groupgt.render.tables import count_text, fixed, shortlist
-
-# Height of the figure.
-HEIGHT_PIXELS = 280
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
@@ -50,30 +23,30 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     if len(parameters) > 1:
         ends = [end for row in rows for end in (row.get("low"), row.get("high"), row.get("value")) if end is not None]
         # Differences have distinct colors if they are large relative to the CIs.
-        domain = (min(ends), max(ends)) if len(set(ends)) > 1 else (LOWEST, HIGHEST)
-        body = heat_map("y", "x", domain, titles=(parameters[1], parameters[0]), digits=3)
+        domain = (min(ends), max(ends)) if len(set(ends)) > 1 else (draw.LOWEST, draw.HIGHEST)
+        body = draw.heat_map("y", "x", domain, titles=(parameters[1], parameters[0]), digits=3)
         filled = [{**row, "text": fixed(row["value"], 3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
         title = f"{about.metric} by {_both(parameters)}"
-        return figure_of("sweep", title, about, body, filled, columns, f"{text}.")
-    numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
-    place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
+        return draw.figure_of("sweep", title, about, body, filled, columns, f"{text}.")
+    is_numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
+    place_of: Layer = {"field": "x", "type": "quantitative" if is_numeric else "ordinal", "title": parameters[0]}
     scale = {"zero": False, "nice": False, "padding": 24}
-    place_of |= {"scale": scale} if numeric else {"sort": None, "axis": {"labelAngle": 0}}
-    families = distinct(rows, "family")
-    color = by_system(families, "family")
+    place_of |= {"scale": scale} if is_numeric else {"sort": None, "axis": {"labelAngle": 0}}
+    families = draw.distinct(rows, "family")
+    color = draw.by_system(families, "family")
     y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
     mean = {"x": place_of, "y": {**y, "field": "value"}}
-    tooltip = tips(family="", x=parameters[0], value="mean", low="low", high="high")
+    tooltip = draw.tips(family="", x=parameters[0], value="mean", low="low", high="high")
     layers = [
-        interval_rules(y, place_of, color_only(color)),
+        draw.interval_rules(y, place_of, draw.color_only(color)),
         # Words have no order, so no line joins them.
-        *([layer({"type": "line"}, {**mean, **color})] if numeric else []),
-        layer(points(60), {**mean, **color_only(color), "tooltip": tooltip}),
+        *([draw.layer({"type": "line"}, {**mean, **color})] if is_numeric else []),
+        draw.layer(draw.points(60), {**mean, **draw.color_only(color), "tooltip": tooltip}),
     ]
     columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
     title = f"{about.metric} by {parameters[0]}"
-    return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{text}.")
+    return draw.figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{text}.")
 
 
 def _both(parameters: Sequence[str]) -> str:
@@ -92,23 +65,27 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
     Rows, best first: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no).
     Names are placed on the axis, where they never overlap.
     """
-    x = numeric("latency", scale={"type": "log", "nice": False}, title=unit, axis={**LOG_AXIS, "format": "~g"})
-    y = down("system", sort=None)
-    color = colored("front", ["yes", "no"], ["$better", "$same"])
-    shape = colored("front", ["yes", "no"], ["circle", "square"])
-    key = legend("on the Pareto front")
+    x = draw.numeric(
+        "latency", scale={"type": "log", "nice": False}, title=unit, axis={**draw.LOG_AXIS, "format": "~g"}
+    )
+    y = draw.down("system", sort=None)
+    color = draw.colored("front", ["yes", "no"], ["$better", "$same"])
+    shape = draw.colored("front", ["yes", "no"], ["circle", "square"])
+    key = draw.legend("on the Pareto front")
     times = {"y": y, "x": {**x, "field": "fast"}, "x2": {"field": "slow"}, "color": color}
     marks = {"color": {**color, "legend": key}, "shape": {**shape, "legend": key}}
     layers = [
-        layer({"type": "rule", "strokeWidth": 2}, times),
-        layer(points(70), {"y": y, "x": x, **marks, "tooltip": tips(system="", latency=unit, value="mean")}),
+        draw.layer({"type": "rule", "strokeWidth": 2}, times),
+        draw.layer(
+            draw.points(70), {"y": y, "x": x, **marks, "tooltip": draw.tips(system="", latency=unit, value="mean")}
+        ),
     ]
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
-    body: Layer = {"layer": layers, "height": {"step": STEP}}
+    body: Layer = {"layer": layers, "height": {"step": draw.STEP}}
     columns = {"system": "system", "latency": unit, "fast": "ms low", "slow": "ms high"}
     columns |= {"value": "mean", "low": "low", "high": "high", "front": "on the front"}
     text = f"On the Pareto front of {about.metric} and latency: {shortlist(front)}."
-    return figure_of("latency", f"Latency, best {about.metric} first", about, body, rows, columns, text)
+    return draw.figure_of("latency", f"Latency, best {about.metric} first", about, body, rows, columns, text)
 
 
 def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
@@ -120,16 +97,15 @@ def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
     middle = (min(values) + max(values)) / 2
     placed = [{**row, "side": "left" if row["x"] < middle else "right"} for row in rows]
     scale = {"zero": False, "nice": False, "padding": 24}
-    place = {key: numeric(key, scale=scale, title=title) for key, title in zip("xy", titles)}
-    tooltip = tips(system="", x=titles[0], y=titles[1])
-    layers = [layer(points(70), {**place, "color": {"value": "$ink"}, "tooltip": tooltip})]
+    place = {key: draw.numeric(key, scale=scale, title=title) for key, title in zip("xy", titles)}
+    columns = {"system": "system", "x": titles[0], "y": titles[1]}
+    layers = [draw.layer(draw.points(70), {**place, "color": {"value": "$ink"}, "tooltip": draw.tips(**columns)})]
     for side, shift in (("left", 8), ("right", -8)):
         name = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 160}
-        layers.append(layer(name, {**place, "text": nominal("system")}, f"datum.side === '{side}'"))
-    body: Layer = {"layer": layers, "height": HEIGHT_PIXELS}
-    columns = {"system": "system", "x": titles[0], "y": titles[1]}
+        layers.append(draw.layer(name, {**place, "text": draw.nominal("system")}, f"datum.side === '{side}'"))
+    body: Layer = {"layer": layers, "height": 280}
     text = f"Means of {len(rows)} systems: {titles[1]} against {titles[0]}."
-    return figure_of("correlation", f"{titles[1]} against {titles[0]}", about, body, placed, columns, text)
+    return draw.figure_of("correlation", f"{titles[1]} against {titles[0]}", about, body, placed, columns, text)
 
 
 def funnel(rows: Rows, about: About, first: str) -> Figure:
@@ -138,12 +114,14 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
     Rows: `stage`, `fate` (covered, not covered), `count`, `order`.
     """
     x = {"title": "groups", "scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}}
-    colors, tooltip = {"covered": "turn4", "not covered": "turn2"}, tips(stage="stage", fate="", count="groups")
-    body = stacked_bars(down("stage"), x, "fate", colors, legend(""), tooltip, 28)
+    colors, tooltip = {"covered": "turn4", "not covered": "turn2"}, draw.tips(stage="stage", fate="", count="groups")
+    body = draw.stacked_bars(draw.down("stage"), x, "fate", colors, draw.legend(""), tooltip, 28)
     covered = [f"{row['stage']} {count_text(row['count'])}" for row in rows if row["fate"] == "covered"]
     columns = {"stage": "stage", "fate": "", "count": "groups"}
     text = f"Groups covered by each stage: {shortlist(covered)}"
-    return figure_of("stages", f"Groups covered by each stage, starting with {first}", about, body, rows, columns, text)
+    return draw.figure_of(
+        "stages", f"Groups covered by each stage, starting with {first}", about, body, rows, columns, text
+    )
 
 
 def thresholds(rows: Rows, about: About) -> Figure:
@@ -151,20 +129,20 @@ def thresholds(rows: Rows, about: About) -> Figure:
 
     Rows: `system`, `threshold`, `figure` (one of the two shares), `share`.
     """
-    scale = {"domain": distinct(rows, "figure"), "range": [[1, 0], [5, 3]]}
+    scale = {"domain": draw.distinct(rows, "figure"), "range": [[1, 0], [5, 3]]}
     encoding = {
-        "x": numeric("threshold", title="threshold on scores", scale={"zero": False}),
-        "y": {**share_axis("share"), "field": "share"},
-        **by_system(distinct(rows, "system")),
-        "strokeDash": nominal("figure", scale=scale, legend=legend("")),
-        "tooltip": tips(system="", figure="", threshold="threshold", share="share"),
+        "x": draw.numeric("threshold", title="threshold on scores", scale={"zero": False}),
+        "y": {**draw.share_axis("share"), "field": "share"},
+        **draw.by_system(draw.distinct(rows, "system")),
+        "strokeDash": draw.nominal("figure", scale=scale, legend=draw.legend("")),
+        "tooltip": draw.tips(system="", figure="", threshold="threshold", share="share"),
     }
-    lines = layer({"type": "line", "interpolate": "step-before", "strokeWidth": 2}, encoding)
+    lines = draw.layer({"type": "line", "interpolate": "step-before", "strokeWidth": 2}, encoding)
     title = "Unanswerable queries without results, and recall of the others, by score threshold"
     body: Layer = {**lines, "height": 240}
     columns = {"system": "system", "threshold": "threshold", "figure": "figure", "share": "share"}
     text = "With a higher threshold, more unanswerable queries return nothing and fewer groups are covered"
-    return figure_of("thresholds", title, about, body, rows, columns, text)
+    return draw.figure_of("thresholds", title, about, body, rows, columns, text)
 
 
 def power(rows: Rows, about: About, target: float, queries: int, baseline: str) -> Figure:
@@ -172,20 +150,20 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
 
     Rows: `system`, `difference`, `queries`, `power`. Dashed lines mark the `wanted` power and the available queries.
     """
-    systems = distinct(rows, "system")
-    x, y = logarithmic("queries", "queries"), {**share_axis("power"), "field": "power"}
+    systems = draw.distinct(rows, "system")
+    x, y = draw.logarithmic("queries", "queries"), {**draw.share_axis("power"), "field": "power"}
     dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}
-    tooltip = tips(system="", difference="difference", queries="queries", power="power")
+    columns = {"system": "system", "difference": "difference", "queries": "queries", "power": "power"}
+    tooltip = draw.tips(**columns)
     layers = [
-        {"data": {"values": [{"power": target}]}, **layer(dashed, {"y": y})},
-        {"data": {"values": [{"queries": queries}]}, **layer(dashed, {"x": x})},
-        layer({"type": "line", "strokeWidth": 2}, {"x": x, "y": y, "tooltip": tooltip, **by_system(systems)}),
+        {"data": {"values": [{"power": target}]}, **draw.layer(dashed, {"y": y})},
+        {"data": {"values": [{"queries": queries}]}, **draw.layer(dashed, {"x": x})},
+        draw.layer({"type": "line", "strokeWidth": 2}, {"x": x, "y": y, "tooltip": tooltip, **draw.by_system(systems)}),
     ]
     ends = []
     for name in systems:
         enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= target]
         ends.append(f"{name} {f'{min(enough):,}' if enough else 'more than shown'}")
     body: Layer = {"layer": layers, "height": 240}
-    columns = {"system": "system", "difference": "difference", "queries": "queries", "power": "power"}
     text = f"Queries needed to detect the difference in {about.metric} with {100 * target:g}% power: {shortlist(ends)}."
-    return figure_of("power", f"Power to detect the difference from {baseline}", about, body, rows, columns, text)
+    return draw.figure_of("power", f"Power to detect the difference from {baseline}", about, body, rows, columns, text)

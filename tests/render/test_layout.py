@@ -34,7 +34,7 @@ def test_tables_look_as_tabulate_draws_them() -> None:
         right = [bool(rows) and chance.random() < 0.5 for _ in headers]
         aligned = ["right" if own else "left" for own in right] if rows else None
         expected = tabulate.tabulate(rows, headers, "simple", disable_numparse=True, colalign=aligned)
-        assert rendered(Cells(headers, rows, right)) == expected
+        assert rendered(Cells(headers, rows, right=right)) == expected
 
 
 def test_wide_scripts_stay_aligned() -> None:
@@ -79,7 +79,7 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_long_text_is_cut_and_figures_are_not() -> None:
-    cells = Cells(["query", "text", "map"], [["q1", "word " * 18, "0.1234"]], [False, False, True])
+    cells = Cells(["query", "text", "map"], [["q1", "word " * 18, "0.1234"]], right=[False, False, True])
     (part,), left_out = fitted(cells, 50)
     assert left_out == []
     assert part.rows[0][1].endswith("word…")
@@ -89,7 +89,7 @@ def test_long_text_is_cut_and_figures_are_not() -> None:
 @pytest.mark.parametrize("start", ["bge-{}-dense-of-a-long-hybrid", "bge-m3-dense-{}-of-a-long-hybrid"])
 def test_names_lose_their_middle_and_stay_distinct(start: str) -> None:
     names = [start.format(place) for place in range(3)]
-    cells = Cells(["run", "map"], [[name, "0.1234"] for name in names], [False, True])
+    cells = Cells(["run", "map"], [[name, "0.1234"] for name in names], right=[False, True])
     # The beginning has 14 characters up to the digit of the second names, the end 14 or 15, and the sign 1.
     for width in (22, 30, 38):
         (part,), _ = fitted(cells, width)

@@ -374,15 +374,20 @@ class Times(TypedDict):
     verdict: dict[str, list[Sentence]]
 
 
-class Page(TypedDict):
-    """The complete page. With several data sets, `across` compares them, and `overall` is the decision over all."""
+class Frame(TypedDict):
+    """What surrounds data sets. `across` compares several of them, and `overall` is the decision over all."""
 
     title: str
-    datasets: list[Dataset]
     facts: list[tuple[str, str]]
     across: list[Sentence]
     overall: tuple[str, list[str], list[str]] | None
     gates_title: str
+
+
+class Page(Frame):
+    """The complete page."""
+
+    datasets: list[Dataset]
     times: Times
 
 
@@ -393,14 +398,9 @@ class Ranks(TypedDict):
     ends: list[int]
 
 
-class Overview(TypedDict):
+class Overview(Frame):
     """The data of all views, apart from queries and details. `left_out` lists everything that did not fit."""
 
-    title: str
-    facts: list[tuple[str, str]]
-    across: list[Sentence]
-    overall: tuple[str, list[str], list[str]] | None
-    gates_title: str
     left_out: list[str]
     config: dict[str, Any]
     themes: dict[str, dict[str, str]]
