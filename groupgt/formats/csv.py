@@ -16,6 +16,7 @@ from typing import Any, Literal
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats import fields
 from groupgt.formats.columns import columns_in, listed_in
+from groupgt.formats.endings import ending_of
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column, roles_in, shown_names
@@ -293,7 +294,7 @@ def _read_strictly(source: Source) -> Run:
 
 def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
     """Return the results at a URL as columns. `lines` is called only to locate errors."""
-    separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
+    separator = "\t" if ending_of(url) == ".tsv" else ","
     names = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     header = list(canonical(names))
     if column := fields.trial_column(header, url):

@@ -50,7 +50,7 @@ def read_ground_truth(
         return frames.truth_of(path, Policy.of(policy), columns=columns)
     if run_parts.is_url(path):
         policy = Policy.of(policy)
-        if format in ("autorag", "parquet") or (format is None and path.endswith((".parquet", ".pq"))):
+        if format in ("autorag", "parquet") or (format is None and ending_of(path) in (".parquet", ".pq")):
             frame = guarded(path, "cannot be read", pl.scan_parquet(path).collect)
             return frames.truth_of(frame, policy, path, columns)
         return run_parts.fetched(path, lambda copy: read_ground_truth(copy, format, policy, columns=columns))
@@ -213,7 +213,7 @@ def run_paths(path: AnyPath) -> list[Path]:
         files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
         if not files:
             raise DataError(f"{folder}: the folder contains no files")
-    elif (matches := run_parts.files_of(text)) is None:
+    elif (matches := run_parts.files_of(text, hidden=".")) is None:
         return [folder]
     else:
         files = matches

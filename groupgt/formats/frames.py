@@ -457,7 +457,7 @@ def run_in(value: Any) -> Mapping[str, Any] | None:
 
 
 def dataset_named(name: Any) -> list[Any] | None:
-    """Load the qrels of an ir_datasets data set(this may download it), or return None for other names."""
+    """Load the qrels of an ir_datasets data set (this may download it), or return None for other names."""
     if not isinstance(name, str) or "/" not in name or Path(name).exists() or find_spec("ir_datasets") is None:
         return None
     import ir_datasets

@@ -32,8 +32,8 @@ def is_url(path: object) -> TypeGuard[str]:
     return isinstance(path, str) and URL.match(path) is not None
 
 
-def files_of(path: AnyPath) -> list[Path] | None:
-    """Return the files of a folder or glob, except those that begin with a dot or underscore; None for others."""
+def files_of(path: AnyPath, hidden: str = "._") -> list[Path] | None:
+    """Return the files of a folder or glob, except those that begin with a `hidden` character; None for others."""
     text = os.fspath(path)
     folder = Path(text)
     if folder.is_dir():
@@ -42,7 +42,7 @@ def files_of(path: AnyPath) -> list[Path] | None:
         files = [Path(file) for file in glob.glob(text, recursive=True) if Path(file).is_file()]
     else:
         return None
-    if not (files := sorted(file for file in files if file.name[0] not in "._")):
+    if not (files := sorted(file for file in files if file.name[0] not in hidden)):
         raise DataError(f"{text}: {'the folder contains no files' if folder.is_dir() else 'no file matches'}")
     return files
 

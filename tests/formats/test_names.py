@@ -39,10 +39,10 @@ def test_the_name_of_a_run_in_a_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_or_a_pattern_names_many_runs(tmp_path: Path) -> None:
-    for name in ("b.trec", "a.trec", ".hidden"):
+    for name in ("b.trec", "_a.trec", ".hidden"):
         (tmp_path / name).write_text("q Q0 a 1 1 t\n")
-    assert [path.name for path in run_paths(tmp_path)] == ["a.trec", "b.trec"]
-    assert [path.name for path in run_paths(tmp_path / "*.trec")] == ["a.trec", "b.trec"]
+    assert [path.name for path in run_paths(tmp_path)] == ["_a.trec", "b.trec"]
+    assert [path.name for path in run_paths(tmp_path / "*.trec")] == ["_a.trec", "b.trec"]
     with pytest.raises(groupgt.DataError, match="no file matches"):
         run_paths(tmp_path / "*.csv")
 
@@ -104,3 +104,8 @@ def test_the_folder_of_an_autorag_node_is_its_results(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["0.parquet", "10.parquet"]
     results = groupgt.evaluate_runs(TRUTH, paths, ["recall"])
     assert [evaluation.means["recall"] for evaluation in results.values()] == [1, 1]
+
+
+def test_an_ending_in_upper_case_at_a_url(tmp_path: Path) -> None:
+    (tmp_path / "RUN.TSV").write_text("qid\tdoc_id\tscore\nq\ta\t1\nq\tb\t2\n")
+    assert groupgt.evaluate({"q": [["a"]]}, (tmp_path / "RUN.TSV").as_uri(), ["mrr"])["mrr"] == 0.5
