@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.result import Evaluation
+    from groupgt.evaluation.evaluated import Evaluated
     from groupgt.model.ground_truth import GroundTruth
 
 CASE = "groupgt_query"
@@ -36,7 +36,7 @@ class Cases:
     options: dict[str, Any]
     results: dict[str, tuple[Any, tuple[str, ...]]] = field(default_factory=dict)
 
-    def evaluation(self) -> Evaluation:
+    def evaluation(self) -> Evaluated:
         """Evaluate the queries that have results, because some tests may have been deselected."""
         truth = self.truth.select(number for number, qid in enumerate(self.truth.qids) if qid in self.results)
         metrics = dict.fromkeys(metric for qid in truth.qids for metric in self.results[qid][1])
@@ -48,7 +48,7 @@ class Cases:
 class Records:
     """Evaluations made by the tests of a session, as (place, page, evaluation), and per-query tests by place."""
 
-    evaluations: list[tuple[Place, str, Evaluation]] = field(default_factory=list)
+    evaluations: list[tuple[Place, str, Evaluated]] = field(default_factory=list)
     cases: dict[Place, Cases] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
 
@@ -62,21 +62,26 @@ class Records:
     def sent(self) -> bytes:
         """Pickle the records for the main process, with the results of runs as plain lists."""
         from groupgt.engines.carriers import all_rankings
+        from groupgt.evaluation.result import Evaluation
         from groupgt.model.run import Run
 
-        plain = []
-        for place, stem, evaluation in self.evaluations:
+        def plain(evaluation: Evaluated) -> Any:
+            if not isinstance(evaluation, Evaluation):
+                return replace(evaluation, trials=tuple(map(plain, evaluation.trials)))
             rankings = {qid: ids for qid, (ids, _) in all_rankings(evaluation.run, evaluation.policy)}
-            plain.append((place, stem, replace(evaluation, run=Run.of(rankings, evaluation.name))))
+            run = replace(Run.of(rankings, evaluation.name), is_build=evaluation.is_build)
+            return replace(evaluation, run=run)
+
+        sent = [(place, stem, plain(evaluation)) for place, stem, evaluation in self.evaluations]
         try:
-            return pickle.dumps(replace(self, evaluations=plain))
+            return pickle.dumps(replace(self, evaluations=sent))
         except Exception as error:  # whatever the objects of users raise
             return pickle.dumps(Records(shown=[f"error: evaluations cannot be sent to pytest-xdist: {error}"]))
 
-    def tables(self) -> Iterator[tuple[str, dict[str, Evaluation]]]:
+    def tables(self) -> Iterator[tuple[str, dict[str, Evaluated]]]:
         """Yield (page, evaluations by name) for each ground truth, convention and list of metrics."""
         per_query = [(cases.place, cases.stem, cases.evaluation()) for cases in self.cases.values() if cases.results]
-        tables: dict[Any, tuple[str, dict[str, Evaluation]]] = {}
+        tables: dict[Any, tuple[str, dict[str, Evaluated]]] = {}
         for _, stem, evaluation in sorted([*self.evaluations, *per_query], key=itemgetter(0)):
             key = evaluation.truth.digest, evaluation.convention, *evaluation.metrics.items()
             _, by_name = tables.setdefault(key, (_new(stem, [page for page, _ in tables.values()]), {}))
@@ -137,7 +142,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def groupgt_evaluate(request: pytest.FixtureRequest) -> Any:
     """Return `groupgt.evaluate`. Evaluations are shown after the run, named after the test unless `name` is set."""
 
-    def evaluate(truth: Any, run: Any, metrics: Any, *, name: str = request.node.name, **options: Any) -> Evaluation:
+    def evaluate(truth: Any, run: Any, metrics: Any, *, name: str = request.node.name, **options: Any) -> Evaluated:
         evaluation = _evaluated(truth, run, metrics, name, options)
         request.config.stash[RECORDS].evaluations.append((_place(request.node, name), _stem(truth), evaluation))
         return evaluation
@@ -232,7 +237,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line("\n\n".join(shown))
 
 
-def _evaluated(truth: Any, run: Any, metrics: Any, name: str, options: dict[str, Any]) -> Evaluation:
+def _evaluated(truth: Any, run: Any, metrics: Any, name: str, options: dict[str, Any]) -> Evaluated:
     from groupgt.evaluation.evaluate import evaluate
 
     return evaluate(truth, run, metrics, name=name, **options)

@@ -107,7 +107,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
     With several RUNS, list the groups covered by the fewest runs, with the rank of their first hit in each run.
     """
-    from groupgt.evaluation.result import Misses
+    from groupgt.evaluation.missed import Misses
 
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))

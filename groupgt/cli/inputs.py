@@ -22,11 +22,11 @@ from groupgt.cli.output import Decorator, Waiting, check_outputs, together
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.names import expanded, named
 from groupgt.evaluation.options import EvaluateOptions, shell_of
 from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.texts import pairs_in, parts
 from groupgt.formats.detect import declared_in, require_columns, require_paths
@@ -335,13 +335,13 @@ class Inputs:
             options |= {"audit": audit, "assume_random": assumed}
         return Request.of(metrics, **options)
 
-    def evaluations(self, request: Request) -> list[Evaluation]:
+    def evaluations(self, request: Request) -> list[Evaluated]:
         """Evaluate every run according to a request."""
         runs = self.named_runs  # two runs of one name are reported before the ground truth is read
         self.waiting.doing("evaluating", len(runs))
         return evaluate_each(request, self.truth, runs, self.waiting.step)
 
-    def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
+    def evaluations_by_name(self, request: Request) -> dict[str, Evaluated]:
         """Evaluate every run according to a request, and return evaluations by run name."""
         return {evaluation.name: evaluation for evaluation in self.evaluations(request)}
 

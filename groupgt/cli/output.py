@@ -28,7 +28,7 @@ from groupgt.render.tables import Table
 from groupgt.store.files import write_atomically
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.result import Evaluation
+    from groupgt.evaluation.evaluated import Evaluated
     from groupgt.render.document import Item
 
 
@@ -379,7 +379,7 @@ def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequ
     write_file(path, write)
 
 
-def write_values(path: Path | None, evaluations: Sequence[Evaluation]) -> None:
+def write_values(path: Path | None, evaluations: Sequence[Evaluated]) -> None:
     """Write values per query to a file: rows, or OpenTelemetry events if it ends in .otel.jsonl."""
     if str(path).lower().endswith(".otel.jsonl"):
         from groupgt.report.events import events as values

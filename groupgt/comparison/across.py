@@ -11,7 +11,7 @@ import numpy as np
 from groupgt.comparison.contrast import Builds, Contrast, Values, contrasts_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, Faults, near_names
-from groupgt.evaluation.result import mean_of
+from groupgt.evaluation.estimates import mean_of
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats

@@ -17,10 +17,11 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import CorrectionName, TestName
 from groupgt.errors import ConfigError, display, near_names, printable
+from groupgt.evaluation.estimates import mean_of
 from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.options import Metrics, RequestOptions, Runs, Truth, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
@@ -167,7 +168,7 @@ def baseline_of(names: Sequence[str], baseline: str | None) -> str:
 
 
 def comparison_of(
-    evaluations: Mapping[str, Evaluation],
+    evaluations: Mapping[str, Evaluated],
     baseline: str,
     settings: Settings,
     metrics: Sequence[str] = (),

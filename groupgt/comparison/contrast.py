@@ -18,8 +18,7 @@ from groupgt.comparison.families import Decide, Families, by_defined_queries, de
 from groupgt.comparison.intervals import UNBOUNDED, Bounds, intervals
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.trials import OverBuilds, over_builds
-from groupgt.evaluation.estimates import estimate_of, plain_of
-from groupgt.evaluation.result import mean_of
+from groupgt.evaluation.estimates import estimate_of, mean_of, plain_of
 from groupgt.evaluation.trials import Spread
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats

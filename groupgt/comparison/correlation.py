@@ -15,7 +15,7 @@ from groupgt.comparison.pairs import contrasts_of_pairs
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.errors import DataError, first_of
-from groupgt.evaluation.result import mean_of
+from groupgt.evaluation.estimates import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats
 from groupgt.render.drawing import Figure

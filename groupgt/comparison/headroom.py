@@ -11,8 +11,9 @@ from typing import Annotated
 import numpy as np
 
 from groupgt.engines.carriers import local_carrier_of
+from groupgt.evaluation.estimates import mean_of
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures
-from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets
 from groupgt.metrics.base import Cut, ratio
 from groupgt.model.hits import Floats
@@ -47,7 +48,7 @@ class Headroom:
     single_recall: float
 
 
-def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
+def headroom_of(evaluations: Mapping[str, Evaluated], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
     """Compute the best single system's score and the oracle's score for each metric (default: all)."""
     measured = list(evaluations.values())
     union = _union(measured, failures)
@@ -66,7 +67,7 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
     return headroom
 
 
-def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float, float, float, float]:
+def _union(evaluations: Sequence[Evaluated], failures: Failures) -> tuple[float, float, float, float]:
     """Return recall.coverage, complete and size for the union of results, and the best single recall at that size."""
     judgments, counted = failures.truth.judgments, failures.counted
     has_hit = (failures.first > 0).any(axis=1)
@@ -76,25 +77,25 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
     size = mean_of(_union_sizes(evaluations, failures.cutoff)[counted])
     singles: list[float] = []
     if not math.isnan(size):
-        all_hits = [evaluation.labelled.hits for evaluation in evaluations]
+        all_hits = [evaluation.first.labelled.hits for evaluation in evaluations]
         cuts = [Cut.at(hits, max(math.ceil(size), 1)) for hits in all_hits]
         singles = [mean_of(sets.recall_coverage(hits, cut)[counted]) for hits, cut in zip(all_hits, cuts)]
     return mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), size, max(singles, default=math.nan)
 
 
-def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
+def _union_sizes(evaluations: Sequence[Evaluated], cutoff: int | Budget | None) -> Floats:
     """Count each query's distinct results within the cutoff across all systems, shape (Q,).
 
     Return NaN if the results stay on a cluster or are too many to read again.
     """
     truth = evaluations[0].truth
-    results_in_all = sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations)
-    if results_in_all > MANY_RESULTS or any(evaluation.run.is_remote for evaluation in evaluations):
+    results_in_all = sum(int(evaluation.first.labelled.hits.length.sum()) for evaluation in evaluations)
+    if results_in_all > MANY_RESULTS or any(evaluation.first.run.is_remote for evaluation in evaluations):
         return np.full(len(truth), np.nan)
     unions: list[set[str]] = [set() for _ in truth.qids]
     for evaluation in evaluations:
-        results = local_carrier_of(evaluation.run, "all rankings").flat(truth, evaluation.policy)
-        within = (results.rank <= Cut.at(evaluation.labelled.hits, cutoff).top[results.query]).tolist()
+        results = local_carrier_of(evaluation.first.run, "all rankings").flat(truth, evaluation.policy)
+        within = (results.rank <= Cut.at(evaluation.first.labelled.hits, cutoff).top[results.query]).tolist()
         for query, name in compress(zip(results.query.tolist(), results.ids), within):
             unions[query].add(name)
     return np.array(list(map(len, unions)), dtype=np.float64)

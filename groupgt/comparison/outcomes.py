@@ -27,10 +27,10 @@ from groupgt.comparison.tests import infer
 from groupgt.errors import ConfigError, DataError, display
 from groupgt.evaluation.estimates import wilson
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
 from groupgt.formats.answers import Answers, read_answers
 from groupgt.metrics.language import parse_metric
 from groupgt.metrics.values import values_of
@@ -128,7 +128,7 @@ def outcomes(
 
 
 def outcomes_of(
-    evaluation: Evaluation,
+    evaluation: Evaluated,
     cutoff: int | Budget | None,
     answers: Answers,
     oracle: Answers | None = None,
@@ -170,15 +170,16 @@ def outcomes_of(
         {name: count for name, count in left_out.items() if count},
         tuple(Answered(*row) for row in rows),
         failures_of({evaluation.name: evaluation}, cutoff),
-        max(len(evaluation.trials), 1),
+        len(evaluation.each),
     )
 
 
-def completeness(evaluation: Evaluation, cutoff: int | Budget | None) -> Floats:
+def completeness(evaluation: Evaluated, cutoff: int | Budget | None) -> Floats:
     """Return 1 for each query with complete retrieval, otherwise 0, averaged over trials, shape (Q,)."""
     metric = replace(parse_metric(COMPLETE), cutoff=cutoff)
-    trials = evaluation.trials or (evaluation,)
-    columns = [values_of({"": metric}, each.labelled.hits, each.labelled.present, each.policy)[""] for each in trials]
+    columns = [
+        values_of({"": metric}, each.labelled.hits, each.labelled.present, each.policy)[""] for each in evaluation.each
+    ]
     return means_over_trials(np.stack(columns))
 
 

@@ -34,7 +34,7 @@ from groupgt.comparison.families import Decide, Decided, Families, decide, decid
 from groupgt.comparison.intervals import agreeing, within
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK_OF_T, around, p_values
-from groupgt.evaluation.result import mean_of
+from groupgt.evaluation.estimates import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints
 

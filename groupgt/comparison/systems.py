@@ -32,9 +32,9 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, slices_of, too_many
 from groupgt.comparison.trials import all_builds, all_in_trials, over_builds
 from groupgt.errors import ConfigError, listed, near_names
-from groupgt.evaluation.estimates import plain_of
+from groupgt.evaluation.estimates import mean_of, plain_of
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures, failures_of
-from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.trials import noise_of
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
@@ -87,7 +87,7 @@ class Systems:
     convention: str
     values: Mapping[str, Mapping[str, Floats]]
     primary: str
-    evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+    evaluations: Mapping[str, Evaluated] = field(default_factory=dict)
     passages: Mapping[str, str] = field(default_factory=dict)
     absent: Collection[str] = ()
     hide: Hide = field(default_factory=Hide)
@@ -104,7 +104,7 @@ class Systems:
     _computed: dict[str, Any] = field(init=False, default_factory=dict)
 
     @classmethod
-    def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
+    def of(cls, evaluations: Mapping[str, Evaluated], primary: str | None = None, **more: Any) -> Self:
         """Build a table from evaluations on one ground truth. The primary metric defaults to the first."""
         first = next(iter(evaluations.values()))
         check_aggregates(first.metrics, "a page or figure")
@@ -180,12 +180,12 @@ class Systems:
         return list(self.values)
 
     @property
-    def every(self) -> list[Evaluation]:
+    def every(self) -> list[Evaluated]:
         """All evaluations, in table order."""
         return list(self.evaluations.values())
 
     @property
-    def first(self) -> Evaluation:
+    def first(self) -> Evaluated:
         """The first evaluation, used for properties that all evaluations share."""
         return self.every[0]
 
@@ -205,7 +205,7 @@ class Systems:
         return "highest" if self.higher else "lowest"
 
     @property
-    def audit(self) -> Evaluation | None:
+    def audit(self) -> Evaluated | None:
         """The audit that corrects means and differences, or None."""
         return self.first.audit if self.evaluations else None
 

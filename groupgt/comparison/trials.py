@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groupgt.evaluation.estimates import estimate_of, plain_of, student_quantile, student_within
-from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.estimates import estimate_of, mean_of, plain_of, student_quantile, student_within
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.trials import Spread, mean_squares, values_in_trials
 from groupgt.model.hits import Floats
 
@@ -111,19 +111,19 @@ def _over_queries(column: Floats, *, delta: bool) -> tuple[float, float, int] | 
     return None if count < 2 else (mean_of(column), float(values.var(ddof=1)) / count, count - 1)
 
 
-def builds_of(evaluation: Evaluation, text: str) -> list[Floats]:
+def builds_of(evaluation: Evaluated, text: str) -> list[Floats]:
     """Return a list with the values of a metric in trials that are builds, shape (r, Q), empty for any other run."""
-    values = values_in_trials(evaluation, text) if evaluation.run.is_build else None
+    values = values_in_trials(evaluation, text) if evaluation.is_build else None
     return [] if values is None else [values]
 
 
-def all_builds(evaluations: Mapping[str, Evaluation]) -> dict[str, dict[str, list[Floats]]]:
+def all_builds(evaluations: Mapping[str, Evaluated]) -> dict[str, dict[str, list[Floats]]]:
     """Return the values in trials of all systems whose trials are builds, by metric."""
-    built = {name: each for name, each in evaluations.items() if each.run.is_build}
+    built = {name: each for name, each in evaluations.items() if each.is_build}
     return {name: {text: builds_of(each, text) for text in each.values} for name, each in built.items()}
 
 
-def all_in_trials(evaluations: Mapping[str, Evaluation]) -> dict[str, dict[str, Floats]]:
+def all_in_trials(evaluations: Mapping[str, Evaluated]) -> dict[str, dict[str, Floats]]:
     """Return the values in trials, shape (r, Q), of all systems with trials, by metric."""
     columns = {name: {text: values_in_trials(each, text) for text in each.values} for name, each in evaluations.items()}
     return {
@@ -133,7 +133,7 @@ def all_in_trials(evaluations: Mapping[str, Evaluation]) -> dict[str, dict[str, 
     }
 
 
-def in_trials(evaluation: Evaluation, text: str, qids: Sequence[str]) -> Floats:
+def in_trials(evaluation: Evaluated, text: str, qids: Sequence[str]) -> Floats:
     """Return the values of a metric for some queries in every trial, shape (r, n), or in the only run, shape (1, n)."""
     values = values_in_trials(evaluation, text)
     values = evaluation.values[text][np.newaxis] if values is None else values

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from groupgt.engines.budgets import cumulative_lengths
 from groupgt.engines.carriers import local_carrier_of
+from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.misses import whole
 from groupgt.evaluation.result import Evaluation
 from groupgt.model.values import CALLS, Lengths, normal_text
 
@@ -22,17 +26,18 @@ class Call:
 
     `nothing_new` counts the searches that covered no further group, and `repeated` those with a query text that was
     searched for before; None if no query texts are known. Without traces, searches after the last result are unknown.
+    Of several trials, these are means.
     """
 
     call: int
-    queries: int
-    covered: int
-    groups: int
-    nothing_new: int
-    repeated: int | None
+    queries: float
+    covered: float
+    groups: float
+    nothing_new: float
+    repeated: float | None
 
 
-def calls_of_run(evaluation: Evaluation) -> list[Call]:
+def calls_of_run(evaluation: Evaluated) -> list[Call]:
     """Return the calls of a run in order, over the queries that count, or nothing if its results have no calls.
 
     >>> import groupgt
@@ -41,6 +46,29 @@ def calls_of_run(evaluation: Evaluation) -> list[Call]:
     >>> [(each.call, each.covered, each.nothing_new) for each in calls]
     [(1, 1, 0), (2, 1, 1), (3, 2, 0)]
     """
+    of_trials = [calls for each in evaluation.each if (calls := _of_run(each))]
+    longest = max(map(len, of_trials), default=0)
+    return [_mean_call([_at(calls, call) for calls in of_trials]) for call in range(1, longest + 1)]
+
+
+def _at(calls: Sequence[Call], call: int) -> Call:
+    """Return what is covered after a call, even if it is beyond the last one."""
+    if call <= len(calls):
+        return calls[call - 1]
+    last = calls[-1]
+    return replace(last, call=call, queries=0, nothing_new=0, repeated=None if last.repeated is None else 0)
+
+
+def _mean_call(calls: Sequence[Call]) -> Call:
+    def mean(name: str) -> float | None:
+        values = [value for each in calls if (value := getattr(each, name)) is not None]
+        return whole(math.fsum(values) / len(values)) if values else None
+
+    means: dict[str, Any] = {each.name: mean(each.name) for each in fields(Call)[1:]}
+    return replace(calls[0], **means)
+
+
+def _of_run(evaluation: Evaluation) -> list[Call]:
     truth, run, policy, hits = evaluation.truth, evaluation.run, evaluation.policy, evaluation.labelled.hits
     if run.is_remote or (run.original is not None and policy.duplicates == "drop"):
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Hits, Ints
 
@@ -15,25 +15,25 @@ from groupgt.model.hits import Floats, Hits, Ints
 DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 
 
-def depths_of(evaluations: Iterable[Evaluation]) -> list[int]:
+def depths_of(evaluations: Iterable[Evaluated]) -> list[int]:
     """Return the depths at which curves are drawn, up to the length of the longest ranking."""
     deepest = max(int(hits.length.max(initial=0)) for each in evaluations for hits in each.hits_in_trials)
     return [k for k in DEPTHS if k <= deepest] or [1]
 
 
-def mean_at(evaluation: Evaluation, metric: Metric) -> float:
+def mean_at(evaluation: Evaluated, metric: Metric) -> float:
     """Return the mean of a metric, evaluated or not, or NaN if no query counts."""
     counts = evaluation.counting
     return float(evaluation.averaged(metric.values)[counts].mean()) if counts.any() else math.nan
 
 
-def precision_by_recall(evaluation: Evaluation) -> Iterator[tuple[float, float]]:
+def precision_by_recall(evaluation: Evaluated) -> Iterator[tuple[float, float]]:
     """Yield eleven recall levels with the mean interpolated precision at each."""
     for step in range(11):
         yield step / 10, mean_at(evaluation, Metric("iprec", parameters=(("recall", step / 10),) if step else ()))
 
 
-def ranks_reached(evaluation: Evaluation) -> tuple[dict[str, Ints], Floats]:
+def ranks_reached(evaluation: Evaluated) -> tuple[dict[str, Ints], Floats]:
     """Return the ranks of first hit and completion (or 0) of each query, in each trial in which it counts.
 
     Each rank has a weight, so that all trials of a query together weigh as much as one query.

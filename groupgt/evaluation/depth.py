@@ -13,6 +13,7 @@ from typing_extensions import Doc
 from groupgt.engines.budgets import cumulative_lengths
 from groupgt.errors import ConfigError, Faults, display, listed
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -63,7 +64,7 @@ class Depths(ResultRows[Depth]):
     confidence: float
     policy: Policy
     sliced: bool = False
-    evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
+    evaluations: tuple[Evaluated, ...] = field(default=(), repr=False, compare=False)
 
     def plot(self, name: str = "ecdf") -> Figure:
         """Plot the fraction of queries with a first hit, and of complete queries, by rank."""
@@ -107,7 +108,7 @@ def depth(
 
 
 def depths_of(
-    evaluations: Sequence[Evaluation], shares: Sequence[float], *, unit: str, confidence: float, lengths: Lengths
+    evaluations: Sequence[Evaluated], shares: Sequence[float], *, unit: str, confidence: float, lengths: Lengths
 ) -> Depths:
     """Compute depths for runs that are already labelled."""
     depths = [depth for evaluation in evaluations for depth in _of_run(evaluation, shares, unit, confidence, lengths)]
@@ -116,7 +117,7 @@ def depths_of(
 
 
 def _of_run(
-    evaluation: Evaluation, shares: Sequence[float], unit: str, confidence: float, lengths: Lengths
+    evaluation: Evaluated, shares: Sequence[float], unit: str, confidence: float, lengths: Lengths
 ) -> Iterator[Depth]:
     """Yield a `Depth` for each share, first over all queries, then for each slice."""
     truth, populations = evaluation.truth, evaluation.populations

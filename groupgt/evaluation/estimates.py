@@ -304,3 +304,16 @@ def estimate_of(column: Floats, *, delta: bool = False) -> Estimate | None:
 def plain_of(column: Floats) -> Floats:
     """Return each query's value under the audited ground truth, or its mean over annotators, shape (Q,)."""
     return column if column.ndim == 1 else column[:, 0].mean(axis=1) if column.ndim == 3 else column[:, 0]
+
+
+def mean_of(column: Floats) -> float:
+    """Return the mean of all values except NaN, summed exactly so that query order never changes the result.
+
+    For a column with more than one value per query, this is the mean of its `Estimate`.
+    """
+    if column.ndim > 1:
+        estimate = estimate_of(column)
+        return math.nan if estimate is None else estimate.mean
+    absent = np.isnan(column)
+    counted = column[~absent] if absent.any() else column
+    return summed(counted) / len(counted) if len(counted) else math.nan

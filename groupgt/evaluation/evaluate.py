@@ -1,4 +1,4 @@
-"""Evaluates runs from user data. `evaluate` returns an `Evaluation`, and `label` returns a hit vector."""
+"""Evaluates runs from user data. `evaluate` returns an `Evaluated`, and `label` returns a hit vector."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from groupgt.engines.measure import measured
 from groupgt.engines.order import Scores
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names, refuse
 from groupgt.evaluation.estimates import FEWEST
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.options import EvaluateOptions, Metrics, Truth, takes_options
 from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Audit, Request
@@ -53,7 +54,7 @@ def evaluate(
     ],
     metrics: Metrics,
     **options: Unpack[EvaluateOptions],
-) -> Evaluation:
+) -> Evaluated:
     """Evaluate one run against grouped ground truth.
 
     Raises a `DataError`, `MetricError` or `ConfigError` that lists every problem.
@@ -70,7 +71,7 @@ def evaluate(
         return evaluate_run(request, request.truth_of(truth), run)
 
 
-def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
+def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluated:
     """Label one run, compute every requested metric, and warn about likely mistakes."""
     request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
@@ -90,17 +91,17 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
             plain = {text: replace(metric, passes=None) for text, metric in request.metrics.items()}
             of_one = replace(request, metrics=plain)
             trials = [_evaluated(of_one, truth, grouped, each) for each in results.trials]
-            first, evaluation = trials[0], over_trials(trials, request.metrics)
+            evaluation: Evaluated = over_trials(trials, request.metrics)
         else:
-            first = evaluation = _evaluated(request, truth, grouped, results)
-    warn_of_mismatch(grouped, first.run, request, first.labelled)
+            evaluation = _evaluated(request, truth, grouped, results)
+    warn_of_mismatch(grouped, evaluation.first.run, request, evaluation.first.labelled)
     if request.audit is None and not request.annotators:
         return evaluation
     # Queries without an audit are no mistake, and ids that the corpus lacks were already reported.
     lenient = replace(policy, extra="ignore", absent="ignore")
     audit_request = replace(request, policy=lenient, by=(), audit=None, annotators=())
 
-    def by(other: GroundTruth) -> Evaluation:
+    def by(other: GroundTruth) -> Evaluated:
         return evaluate_run(audit_request, replace(other, shape=truth.shape), run, evaluation.name)
 
     if request.audit is None:
@@ -184,7 +185,7 @@ MOST_AT_ONCE = 8
 
 def evaluate_each(
     request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]], finished: Callable[[], object] = lambda: None
-) -> list[Evaluation]:
+) -> list[Evaluated]:
     """Evaluate each (name, run) in order, and call `finished` after each.
 
     Files are evaluated in parallel threads, because polars and NumPy release the GIL. Data in memory are evaluated one
@@ -194,7 +195,7 @@ def evaluate_each(
     check_directions(request.options["scores"], [name for name, _ in named])
     request.reading.require_columns([run for _, run in named])
 
-    def evaluated(pair: tuple[str, Any]) -> Evaluation:
+    def evaluated(pair: tuple[str, Any]) -> Evaluated:
         evaluation = evaluate_run(request, truth, pair[1], pair[0])
         finished()
         return evaluation

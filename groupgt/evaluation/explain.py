@@ -1,4 +1,4 @@
-"""Explains one query of an `Evaluation` by its groups, the hits at each rank, and each value with its formula."""
+"""Explains one query of an `Evaluated` by its groups, the hits at each rank, and each value with its formula."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import DataError, first_of, near_names
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.trials import check_trials, combined
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
 
 
-def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
+def explanation_dict(evaluation: Evaluated, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
     """Return the explanation as plain Python, with groups, results and the groups they hit, and formulas."""
-    truth, hits = evaluation.truth, evaluation.labelled.hits
+    truth, hits = evaluation.truth, evaluation.first.labelled.hits
     query = number_of(truth, qid)
     groups_hit: dict[int, list[int]] = {}
     for hit in hits.of_query(query):
@@ -42,15 +42,15 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
     }
 
 
-def ids_of(evaluation: Evaluation, qid: str) -> list[str]:
+def ids_of(evaluation: Evaluated, qid: str) -> list[str]:
     """Return the measured results of a query, best first."""
-    ranking = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
+    ranking = carrier_of(evaluation.first.run).ranking(qid, evaluation.policy)
     return condensed_ranking(ranking, evaluation.truth, qid, evaluation.policy)[0]
 
 
-def call_numbers(evaluation: Evaluation, qid: str) -> list[int]:
+def call_numbers(evaluation: Evaluated, qid: str) -> list[int]:
     """Return the call that returned each result, or nothing if results have no calls or some were dropped."""
-    run, policy = evaluation.run, evaluation.policy
+    run, policy = evaluation.first.run, evaluation.policy
     if (run.original is not None and policy.duplicates == "drop") or policy.unjudged == "drop":
         return []
     calls = calls_of(run.by_original_ids, policy, [qid]).get(qid)
@@ -65,12 +65,12 @@ def number_of(truth: GroundTruth, qid: str) -> int:
     return truth.index[qid]
 
 
-def values_explained(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
+def values_explained(evaluation: Evaluated, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     """Return each metric's value for one query (NaN if undefined), with its formula and a worked example.
 
     With trials, the value is over all of them, `trials` has the value in each, and the example is from the first.
     """
-    hits, several = evaluation.labelled.hits, evaluation.hits_in_trials
+    hits, several = evaluation.first.labelled.hits, evaluation.hits_in_trials
     check_trials(metrics, len(evaluation.trials))
     figures = []
     for metric in (metric for metric in metrics if metric.definition.aggregate is None):

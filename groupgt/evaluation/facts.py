@@ -9,6 +9,7 @@ import numpy as np
 
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.choice import Engine
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
@@ -21,12 +22,12 @@ FEW_RESULTS = 100_000
 POLICY = PRESETS["autorag"]
 
 
-def autorag_metrics(evaluation: Evaluation) -> dict[str, Metric]:
+def autorag_metrics(evaluation: Evaluated) -> dict[str, Metric]:
     """Return the metrics under the `autorag` convention, keyed by their text in the request."""
     return {text: metric for text, metric in evaluation.metrics.items() if metric.convention == "autorag"}
 
 
-def queries_below_one(evaluation: Evaluation) -> dict[str, int]:
+def queries_below_one(evaluation: Evaluated) -> dict[str, int]:
     """Count the queries whose shortest complete ranking scores below 1, by metric name.
 
     Metrics that are also evaluated under `coverage` are omitted, because the table already shows the difference.
@@ -41,8 +42,12 @@ def queries_below_one(evaluation: Evaluation) -> dict[str, int]:
     return {name: int(queries.sum()) for name, queries in below.items() if queries.any()}
 
 
-def autorag_differs(evaluation: Evaluation) -> bool:
+def autorag_differs(evaluation: Evaluated) -> bool:
     """Return True if AutoRAG's policy is known to change a mean. Runs with many results are not relabelled."""
+    return any(map(_of_run_differs, evaluation.each))
+
+
+def _of_run_differs(evaluation: Evaluation) -> bool:
     metrics, counts, policy = autorag_metrics(evaluation), evaluation.counts, evaluation.policy
     means = evaluation.means_by_labels()
     if counts["missing"] and policy.missing == "zero" and any(means[text] > 0 for text in metrics):

@@ -13,6 +13,7 @@ import numpy as np
 
 from groupgt.errors import ConfigError, MetricError, printable
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -24,7 +25,7 @@ from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.policy import Policy
-from groupgt.model.values import total
+from groupgt.model.values import means_over_trials, total
 from groupgt.render.results import Result
 
 # How unusual each choice is in reports: the smaller, the earlier it is listed.
@@ -192,14 +193,21 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
             continue
         how = replace(request, metrics={}, policy=policy, convention=usual, is_auto=False, by=())
         evaluation = evaluate_run(how, truth.under(policy), system)
-        system = evaluation.run
+        system = evaluation.results
         columns: dict[str, _Column] = {}
         for metric in chosen:
             with suppress(MetricError):  # not defined for this ground truth
-                values = values_of({"": metric}, evaluation.labelled.hits, evaluation.labelled.present, policy)[""]
-                columns[str(metric)] = _Column(values, oddness_of[metric], metric.definition.aggregate)
+                values = [
+                    values_of({"": metric}, each.labelled.hits, each.labelled.present, policy)[""]
+                    for each in evaluation.each
+                ]
+                mean = means_over_trials(np.stack(values))
+                columns[str(metric)] = _Column(mean, oddness_of[metric], metric.definition.aggregate)
         if not text:
-            columns |= _of_other_tools(evaluation, names)
+            of_trials = [_of_other_tools(each, names) for each in evaluation.each]
+            for name, column in of_trials[0].items():
+                mean = means_over_trials(np.stack([each[name].values for each in of_trials]))
+                columns[name] = column._replace(values=mean)
         for name, column in columns.items():
             yield from _means(evaluation, name, text, column)
         if not text:
@@ -214,9 +222,9 @@ class _Column(NamedTuple):
     aggregate: Callable[[float], float] | None = None
 
 
-def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> Iterator[Setting]:
+def _means(evaluation: Evaluated, name: str, policy: str, column: _Column) -> Iterator[Setting]:
     """Yield the mean of a metric over each set of queries that tools average over."""
-    judgments, present = evaluation.truth.judgments, evaluation.labelled.present
+    judgments, present = evaluation.truth.judgments, ~evaluation.populations.absent
     groups = judgments.groups > 0
     oddness = column.oddness + POLICIES.get(policy, 0.0)
     values = np.where(groups, column.values, 0.0 if column.aggregate is None else np.nan)
@@ -302,14 +310,14 @@ def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
     return np.divide(reached, highest, out=np.zeros(hits.size), where=highest > 0)
 
 
-def _of_means(evaluation: Evaluation, names: set[str]) -> Iterable[Setting]:
+def _of_means(evaluation: Evaluated, names: set[str]) -> Iterable[Setting]:
     """Yield F1 computed from mean precision and mean recall."""
-    counts, hits = evaluation.truth.judgments.groups > 0, evaluation.labelled.hits
+    counts = evaluation.truth.judgments.groups > 0
     if (names and "f1" not in names) or not counts.any():
         return
     for k, more in CUTOFFS.items():
         metrics = (Metric(name, "trec", cutoff=k) for name in ("precision", "recall"))
-        precision, recall = (float(metric.values(hits)[counts].mean()) for metric in metrics)
+        precision, recall = (float(evaluation.averaged(metric.values)[counts].mean()) for metric in metrics)
         if precision + recall:
             value = 2 * precision * recall / (precision + recall)
             words = f"F1 of the mean precision@{k} and the mean recall@{k}"

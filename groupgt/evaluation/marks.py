@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from operator import attrgetter
 
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.metrics import views
 
 # Kinds of marks: covers groups that no result above covers, covers only groups covered above, judged non-relevant, and
@@ -14,10 +14,10 @@ FIRST, AGAIN, IRRELEVANT, HARMFUL = 0, 1, 2, 4
 
 
 class Marks:
-    """The groups of each query in an evaluation, and the groups that each result hits."""
+    """The groups of each query in an evaluation, and the groups that each result hits (of the first trial)."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
-        self.truth, self.hits = evaluation.truth, evaluation.labelled.hits
+    def __init__(self, evaluation: Evaluated) -> None:
+        self.truth, self.hits = evaluation.truth, evaluation.first.labelled.hits
 
     def groups(self, query: int) -> list[int]:
         """Return the groups of a query that have a relevant alternative."""

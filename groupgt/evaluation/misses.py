@@ -22,7 +22,7 @@ Trial = tuple[Hits, Bools]
 
 
 class Measured(Protocol):
-    """The parts of an `Evaluation` that misses are computed from."""
+    """The parts of an `Evaluated` that misses are computed from."""
 
     @property
     def truth(self) -> GroundTruth:
@@ -339,8 +339,27 @@ def coverage_by_number(trials: Sequence[Trial], k: int) -> list[dict[str, Any]]:
     ]
 
 
-def harmful_results(truth: GroundTruth, hits: Hits, k: int) -> list[dict[str, Any]]:
-    """Return the harmful results within k as plain Python: `qid`, `rank` and `id`, repeats included."""
-    rows = np.flatnonzero(hits.harmful & (hits.rank <= k))
-    columns = (column[rows].tolist() for column in (hits.query, hits.rank, hits.alternative))
-    return [{"qid": truth.qids[query], "rank": rank, "id": truth.ids[at]} for query, rank, at in zip(*columns)]
+def harmful_results(truth: GroundTruth, trials: Sequence[Hits], k: int) -> list[dict[str, Any]]:
+    """Return the harmful results within k as plain Python: `qid`, `rank` and `id`, repeats included.
+
+    With several trials, `returned_trials` counts the `trials` that return one, and the rank is the median in those.
+    """
+    found: list[tuple[int, int, int]] = []
+    for hits in trials:
+        rows = np.flatnonzero(hits.harmful & (hits.rank <= k))
+        found += zip(*(column[rows].tolist() for column in (hits.query, hits.rank, hits.alternative)))
+    if len(trials) == 1:
+        return [{"qid": truth.qids[query], "rank": rank, "id": truth.ids[at]} for query, rank, at in found]
+    ranks: dict[tuple[int, int], list[int]] = {}
+    for query, rank, at in found:
+        ranks.setdefault((query, at), []).append(rank)
+    return [
+        {
+            "qid": truth.qids[query],
+            "rank": sorted(of_trials)[len(of_trials) // 2],
+            "id": truth.ids[at],
+            "returned_trials": len(of_trials),
+            "trials": len(trials),
+        }
+        for (query, at), of_trials in sorted(ranks.items())
+    ]

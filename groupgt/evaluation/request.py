@@ -37,7 +37,7 @@ DEFAULT_LABELLER, NO_LENGTHS = Ids(), Lengths()
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Evaluation request: `metrics` by text, under a `convention`, sliced `by` columns.
+    """Evaluated request: `metrics` by text, under a `convention`, sliced `by` columns.
 
     If the convention is `auto`, it depends on the shape of the ground truth, and `resolved` parses `requested` again.
     `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled, and

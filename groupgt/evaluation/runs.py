@@ -11,12 +11,13 @@ from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
+from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.missed import Misses
 from groupgt.evaluation.misses import check_misses
 from groupgt.evaluation.names import expanded, named
 from groupgt.evaluation.options import MetricOptions, Metrics, OneRunOptions, Runs, Truth, takes_options
 from groupgt.evaluation.reading import are_several, is_in_files
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation, Misses
 from groupgt.formats.detect import run_paths
 from groupgt.formats.parts import is_url
 from groupgt.metrics.base import ConventionChoice, ConventionName
@@ -30,18 +31,18 @@ from groupgt.runtime import no_garbage_collection, pl
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluations(Result, Mapping[str, Evaluation]):
+class Evaluations(Result, Mapping[str, Evaluated]):
     """Evaluations of several runs on one ground truth, by run name, in the original order.
 
-    `print` shows one table. `evaluations["bm25"]` is the `Evaluation` of one run, and `means["bm25"]["recall@5"]` is
+    `print` shows one table. `evaluations["bm25"]` is the `Evaluated` of one run, and `means["bm25"]["recall@5"]` is
     one mean. `to_polars` has one row per mean: `run`, `by`, `slice`, `metric`, `mean`, `queries`.
     """
 
-    by_name: dict[str, Evaluation]
+    by_name: dict[str, Evaluated]
     conventions: tuple[str, ...]
 
     @classmethod
-    def of(cls, evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Evaluations:
+    def of(cls, evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> Evaluations:
         """Index evaluations by run name."""
         return cls({evaluation.name: evaluation for evaluation in evaluations}, tuple(conventions))
 
@@ -55,7 +56,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
         """Polars frame with `run`, `qid` and one float column per metric; null if a query does not count."""
         return frame_of(*per_query_rows(list(self.by_name.values())))
 
-    def __getitem__(self, name: str) -> Evaluation:
+    def __getitem__(self, name: str) -> Evaluated:
         if name not in self.by_name:
             near = near_names(str(name), self.by_name)
             raise ConfigError(f"run {str(name)!r} was not evaluated{near}; the runs are {', '.join(self.by_name)}")
@@ -90,7 +91,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
         return printable(f"Evaluations({', '.join(self.by_name)}: {metrics})")
 
 
-def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
+def per_query_rows(evaluations: Sequence[Evaluated]) -> Grid:
     """Return columns `run`, `qid` and one per metric; cells are None if a query does not count."""
     headers = ["run", "qid", *evaluations[0].value_names]
     rows: list[list[Any]] = []
@@ -100,7 +101,7 @@ def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
     return headers, rows
 
 
-def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
+def means_and_slices(evaluations: Sequence[Evaluated]) -> Grid:
     """Return headers and one row per mean, over all queries (empty `by`) and for each slice.
 
     With an audit or annotators, `mean` is the mean that decides, and `mean_by_labels` the mean under the ground truth.

@@ -15,6 +15,7 @@ from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.names import named
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
@@ -63,7 +64,7 @@ class Stages(Result):
     queries: int
     kept: float
     slices: list[dict[str, Any]]
-    evaluations: tuple[Evaluation, ...]
+    evaluations: tuple[Evaluated, ...]
     total: int
     trials: int
 
@@ -164,14 +165,14 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
     return Stages(found_stages, groups, queries, kept, slices, tuple(evaluations), len(query), len(trials))
 
 
-def _trials(evaluations: Sequence[Evaluation]) -> list[tuple[Evaluation, ...]]:
+def _trials(evaluations: Sequence[Evaluated]) -> list[tuple[Evaluation, ...]]:
     """Return the stages of each trial; a stage without trials is the same in all."""
     several = {each.name: len(each.trials) for each in evaluations if each.trials}
     if len(set(several.values())) > 1:
         counts = ", ".join(f"{name} {count}" for name, count in several.items())
         raise ConfigError(f"stages: expected the same number of trials for each stage with trials, found {counts}")
     size = max(several.values(), default=1)
-    return list(zip(*(each.trials or (each,) * size for each in evaluations)))
+    return list(zip(*(each.trials or each.each * size for each in evaluations)))
 
 
 def _covered(evaluations: Sequence[Evaluation], cutoffs: Sequence[int | None]) -> Bools:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Annotated, Unpack
 
@@ -15,6 +15,7 @@ from groupgt.engines.budgets import scores_of
 from groupgt.errors import ConfigError
 from groupgt.evaluation.depth import METRIC, check_depth
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -58,7 +59,7 @@ class Thresholds(Result):
     answerable: int
     unanswerable: int
     curves: tuple[Threshold, ...] = field(repr=False, default=())
-    evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
+    evaluations: tuple[Evaluated, ...] = field(default=(), repr=False, compare=False)
 
     def plot(self) -> Figure:
         """Plot both shares against the threshold."""
@@ -93,7 +94,7 @@ def thresholds(
     return thresholds_of([evaluate_run(request, request.truth_of(truth), run)], shares)
 
 
-def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) -> Thresholds:
+def thresholds_of(evaluations: Sequence[Evaluated], shares: Sequence[float]) -> Thresholds:
     """Compute thresholds for runs that are already labelled."""
     truth = evaluations[0].truth
     if not truth.unanswerable.any():
@@ -144,7 +145,27 @@ class _Curve:
     sign: int = 1
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> _Curve:
+    def of(cls, evaluation: Evaluated) -> _Curve:
+        """Pool the trials of a system, each with the same weight."""
+        parts = [cls._of_run(each) for each in evaluation.each]
+        columns = [np.concatenate(column) for column in zip(*(part.columns for part in parts))]
+        scores, unanswerable, answerable, covered, weight = columns
+        order = np.lexsort((weight, covered))  # the order of trials changes no sum
+        return replace(
+            parts[0],
+            scores=scores,
+            unanswerable=np.sort(unanswerable),
+            answerable=np.sort(answerable),
+            covered=covered[order],
+            weight=weight[order] / len(parts),
+        )
+
+    @property
+    def columns(self) -> tuple[Floats, ...]:
+        return self.scores, self.unanswerable, self.answerable, self.covered, self.weight
+
+    @classmethod
+    def _of_run(cls, evaluation: Evaluation) -> _Curve:
         truth = evaluation.truth
         query, scores = scores_of(truth, evaluation.run, evaluation.policy)
         start = np.searchsorted(query, np.arange(len(truth)))

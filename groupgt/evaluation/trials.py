@@ -26,15 +26,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
 from groupgt.errors import MetricError
-from groupgt.evaluation.estimates import student_quantile, wilson
-from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.estimates import mean_of, student_quantile, wilson
+from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluation, Repeated
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 from groupgt.model.values import means_over_trials
@@ -48,14 +49,20 @@ def check_trials(metrics: Iterable[Metric], trials: int) -> None:
             raise MetricError(f"metric {str(metric)!r}: {expected}, found {trials or 'a single run'}")
 
 
-def over_trials(evaluations: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> Evaluation:
+def over_trials(trials: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> Repeated:
     """Combine the evaluations of all trials of a system into one."""
-    first, trials = evaluations[0], tuple(evaluations)
-    run = replace(first.run, trials=tuple(each.run for each in trials))
     columns = {text: np.stack([each.values[text] for each in trials]) for text in metrics}
-    values = {text: combined(metric, columns[text]) for text, metric in metrics.items()}
-    labelled = replace(first.labelled, present=np.any([each.labelled.present for each in trials], axis=0))
-    return replace(first, run=run, metrics=dict(metrics), values=values, labelled=labelled, trials=trials)
+    return Repeated(
+        truth=trials[0].truth,
+        metrics=dict(metrics),
+        values={text: combined(metric, columns[text]) for text, metric in metrics.items()},
+        policy=trials[0].policy,
+        convention=trials[0].convention,
+        by=trials[0].by,
+        labeller=trials[0].labeller,
+        is_auto=trials[0].is_auto,
+        trials=tuple(trials),
+    )
 
 
 def combined(metric: Metric, values: Floats) -> Floats:
@@ -94,12 +101,12 @@ class Noise:
     whole_p_value: float
 
 
-def noise_of(evaluation: Evaluation, text: str, confidence: float = 0.95, among: Bools | None = None) -> Noise | None:
+def noise_of(evaluation: Evaluated, text: str, confidence: float = 0.95, among: Bools | None = None) -> Noise | None:
     """Return the noise of a metric, over all queries or some; None without trials, or where it is not defined."""
     values = values_in_trials(evaluation, text)
     if values is None:
         return None
-    bounded, is_build = evaluation.metrics[text].definition.bounded, evaluation.run.is_build
+    bounded, is_build = evaluation.metrics[text].definition.bounded, evaluation.is_build
     return noise_in(values if among is None else values[:, among], confidence, bounded=bounded, is_build=is_build)
 
 
@@ -141,7 +148,7 @@ def changing_queries(values: Floats) -> float:
     return sum(differing) / len(pairs)
 
 
-def values_in_trials(evaluation: Evaluation, text: str) -> Floats | None:
+def values_in_trials(evaluation: Evaluated, text: str) -> Floats | None:
     """Return the values of a metric in every trial, shape (r, Q); None without trials, or if it counts over them."""
     if not evaluation.trials or evaluation.metrics[text].passes is not None:
         return None

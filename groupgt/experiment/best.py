@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.experiment.config import Evaluate
 from groupgt.experiment.timing import Timing
 from groupgt.experiment.yaml import Document
@@ -47,7 +47,7 @@ class BestRule:
         rule = self.texts[0] if self.strategy == "primary" else f"{self.strategy} of {', '.join(self.texts)}"
         return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms per query (median)"
 
-    def means_of(self, evaluation: Evaluation) -> list[float]:
+    def means_of(self, evaluation: Evaluated) -> list[float]:
         """Return the means that this rule compares."""
         return [evaluation.means[evaluation.text_of(text)] for text in self.texts]
 
@@ -83,7 +83,7 @@ def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metr
 
 
 def best_systems(
-    rule: BestRule, evaluations: Mapping[str, Mapping[str, Evaluation]], timings: Mapping[tuple[str, str], Timing]
+    rule: BestRule, evaluations: Mapping[str, Mapping[str, Evaluated]], timings: Mapping[tuple[str, str], Timing]
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Return the best systems per data set and overall (by macro mean), including all ties."""
     best: dict[str, list[str]] = {}

@@ -13,7 +13,8 @@ from groupgt.comparison.draws import ENOUGH, SLACK
 from groupgt.comparison.reach import counts_signs, fewest_differing, is_unreliable, least_p, out_of_reach
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.trials import builds_of, in_trials, noise_of_difference
-from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.estimates import mean_of
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.config import Gate
 from groupgt.experiment.outcome import Against, Drop, GateResult, Outcome, Problem
@@ -70,7 +71,7 @@ def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, st
     return _bounded(blank, mean_of(values), "few audited" if values.ndim > 1 and len(values) else "no query")
 
 
-def _values(gate: Gate, evaluation: Evaluation) -> Floats:
+def _values(gate: Gate, evaluation: Evaluated) -> Floats:
     text = evaluation.text_of(gate.metric)
     return evaluation.tested.get(text, evaluation.values[text])[members(gate, evaluation.truth)]
 
@@ -94,7 +95,7 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
     return _bounded(blank, value)
 
 
-def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome) -> GateResult:
+def _beside_baseline(blank: GateResult, evaluation: Evaluated, outcome: Outcome) -> GateResult:
     """Compare a system with the baseline. The p-value is uncorrected for a drop and corrected for a gain."""
     gate, by_name, settings = blank.asks, outcome.evaluations[blank.dataset], outcome.experiment.settings
     baseline = by_name.get(outcome.experiment.config.baseline or "")
@@ -111,7 +112,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome
     return _relative(blank, baseline.name, evaluation, list(contrasts.values()), settings, baseline)
 
 
-def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
+def _beside_former(blank: GateResult, evaluation: Evaluated, against: Against | None) -> GateResult:
     """Compare a system with its previous result. A gain is corrected over all comparisons with the previous run."""
     gate, system, text = blank.asks, blank.system, evaluation.text_of(blank.metric)
     if against is None:
@@ -131,10 +132,10 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
 def _relative(
     blank: GateResult,
     baseline: str | None,
-    evaluation: Evaluation,
+    evaluation: Evaluated,
     family: Sequence[Contrast],
     settings: Settings,
-    other: Evaluation | None = None,
+    other: Evaluated | None = None,
     *,
     is_unknown: bool = False,
 ) -> GateResult:
@@ -162,12 +163,12 @@ def _relative(
     return replace(blank, value=contrast.delta, drop=behind, passed=passed)
 
 
-def _noise(gate: Gate, evaluation: Evaluation, other: Evaluation) -> float | None:
+def _noise(gate: Gate, evaluation: Evaluated, other: Evaluated) -> float | None:
     """Return how much two evaluations may differ by noise on the queries of a gate, or None without trials."""
     inside = members(gate, evaluation.truth)
     qids = [qid for place, qid in enumerate(evaluation.truth.qids) if inside[place] and qid in other.truth.index]
     text = evaluation.text_of(gate.metric)
-    sides = [(in_trials(each, each.text_of(gate.metric), qids), each.run.is_build) for each in (evaluation, other)]
+    sides = [(in_trials(each, each.text_of(gate.metric), qids), each.is_build) for each in (evaluation, other)]
     return noise_of_difference(sides, bounded=evaluation.metrics[text].definition.bounded)
 
 

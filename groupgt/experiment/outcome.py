@@ -14,7 +14,7 @@ from groupgt.comparison.contrast import Contrast
 from groupgt.comparison.outcomes import Outcomes
 from groupgt.comparison.settings import Settings
 from groupgt.errors import KeptWarning, printable
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.stages import Stages
 from groupgt.experiment.answers import Kept
 from groupgt.experiment.config import Gate
@@ -131,7 +131,7 @@ class Against(Beside):
     gone: Sequence[str] = ()
     lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
     gained: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    again: Mapping[str, Evaluation] = field(default_factory=dict)
+    again: Mapping[str, Evaluated] = field(default_factory=dict)
     changed: Sequence[str] = ()
     reworded: Sequence[str] = ()
     queries_only_now: int = 0
@@ -154,7 +154,7 @@ class Outcome(Result):
     """
 
     experiment: Experiment
-    evaluations: dict[str, dict[str, Evaluation]]
+    evaluations: dict[str, dict[str, Evaluated]]
     answers: dict[tuple[str, str], Answers]
     timings: list[Timing]
     digests: dict[str, str] = field(default_factory=dict)

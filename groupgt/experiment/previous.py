@@ -17,9 +17,9 @@ from groupgt.comparison.across import Changes
 from groupgt.comparison.trials import all_builds, builds_of
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import complete_within
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.outcome import Against, Outcome
 from groupgt.metrics.language import Metric, parse_metric
@@ -152,9 +152,9 @@ class _Pairing:
         self.stored: dict[tuple[str, str], str] = {}
         self.refused: dict[tuple[str, str], str] = {}
         # Previous results that were measured again, over the paired queries.
-        self.again: dict[str, Evaluation] = {}
+        self.again: dict[str, Evaluated] = {}
 
-    def values(self, name: str, evaluation: Evaluation) -> dict[str, Floats]:
+    def values(self, name: str, evaluation: Evaluated) -> dict[str, Floats]:
         """Return the previous values of a system by metric."""
         system = self.former.systems[name]
         metrics = self.request.metrics
@@ -177,7 +177,7 @@ class _Pairing:
                 self.refused[name, text] = f"{reason}, and {error}"
         return values
 
-    def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
+    def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluated) -> str:
         """Return why previous results cannot be evaluated again with a metric, or an empty string if they can."""
         if system.run is None:
             return "its earlier results were not kept"
@@ -186,7 +186,7 @@ class _Pairing:
             return ""
         if self.stale:
             return self.stale
-        if system.bare and not evaluation.run.by_original_ids.is_plain:
+        if system.bare and not evaluation.is_plain:
             return "its results may contain more than ids, but only the ids of earlier results were kept"
         if needs_lengths and not self.request.lengths.has(metric.budget.unit if metric.budget else ""):
             return "there is no corpus to measure the length of its earlier results"

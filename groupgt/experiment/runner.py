@@ -16,7 +16,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.trials import all_builds
 from groupgt.errors import GroupgtError, MetricError, RetrieverError, collecting
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.stages import METRIC, Stages, stages_of
 from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.answers import Progress, Silence, SystemAnswers
@@ -91,7 +91,7 @@ def outcome_of(path: Path) -> Outcome:
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answers: SystemAnswers) -> Outcome:
     """Evaluate every system on every data set, and record failures of systems with `on_error: skip`."""
-    evaluations: dict[str, dict[str, Evaluation]] = {dataset: {} for dataset in experiment.config.datasets}
+    evaluations: dict[str, dict[str, Evaluated]] = {dataset: {} for dataset in experiment.config.datasets}
     failed: dict[str, dict[str, str]] = {}
     answers: dict[tuple[str, str], Answers] = {}
     timings: list[Timing] = []
@@ -184,7 +184,7 @@ def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, 
     return stages_of(replace(data.request, metrics=metrics, convention="coverage", audit=None), data.truth, parts)
 
 
-def _answered(experiment: Experiment, dataset: str, config: AnswersConfig, evaluation: Evaluation) -> Outcomes:
+def _answered(experiment: Experiment, dataset: str, config: AnswersConfig, evaluation: Evaluated) -> Outcomes:
     """Compare the answers of a system with whether its results are complete at the primary metric's cutoff."""
     files = {key: read_answers(experiment.at(path), config.columns) for key, path in config.paths(dataset).items()}
     cutoff = evaluation.metrics[evaluation.text_of(experiment.primary)].cutoff
@@ -204,7 +204,7 @@ def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) 
                 raise placed(error, dataset, name, MetricError) from None
 
 
-def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluation:
+def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluated:
     """Evaluate a system on a data set, or raise `RetrieverError` if it returned no results at all.
 
     Scores of 0 would hide the problem.
@@ -281,7 +281,7 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
     )
 
 
-def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
+def _ranked(experiment: Experiment, evaluations: dict[str, Evaluated]) -> dict[str, Evaluated]:
     def worth(system: str) -> float:
         evaluation = evaluations[system]
         text = evaluation.text_of(experiment.primary)

@@ -337,7 +337,7 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     other = "a run" if is_truth else "ground truth"
     name = {"trec truth": "qrels", "beir truth": "beir"}.get(f"{recognized.name} {kind}", f"{recognized.name} {kind}")
     columns = roles.of_other_kind(keys_of(source), is_truth=is_truth)
-    way = f" If {columns}" if columns else ""
+    way = f" {columns[0].upper()}{columns[1:]}" if columns else ""
     swapped = "Did you swap TRUTH and RUN?"
     raise DataError(f"{source.path}: expected {wanted}, but this looks like {other} ({name}). {swapped}{way}")
 

@@ -11,7 +11,7 @@ from typing import Any
 from groupgt.comparison.across import Across
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import finite
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
 from groupgt.metrics.language import Metric
@@ -148,7 +148,7 @@ def sharing(experiment: Experiment) -> list[list[str]]:
     return [names for names in kinds.values() if len(names) > 1]
 
 
-def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
+def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluated]]) -> Iterator[Item]:
     """Yield a table of all means, best first, for each group of data sets that share everything but the corpus."""
     for names in sharing(experiment):
         rows = {(name, system): each for name in names for system, each in evaluations[name].items()}

@@ -18,7 +18,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Basis, Systems, finite, interval
 from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, near_names
-from groupgt.evaluation.result import mean_of
+from groupgt.evaluation.estimates import mean_of
 from groupgt.model.hits import Floats
 from groupgt.render import figures
 from groupgt.render.columns import effect_text, level_text

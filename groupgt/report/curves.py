@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.comparison.systems import Systems, finite
 from groupgt.errors import ConfigError
 from groupgt.evaluation.curves import cumulative, depths_of, mean_at, precision_by_recall, ranks_reached
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.values import Budget
 from groupgt.render import figures, tradeoffs
@@ -25,7 +25,7 @@ CURVES = ("recall", "complete", "ndcg")
 LINES = 8
 
 
-def shown_systems(systems: Systems) -> dict[str, Evaluation]:
+def shown_systems(systems: Systems) -> dict[str, Evaluated]:
     """Select the systems to draw: the first few, plus any that must always be shown."""
     if len(systems.evaluations) <= LINES:
         return dict(systems.evaluations)
@@ -99,7 +99,7 @@ def _named(systems: Systems) -> list[str]:
     return list(dict.fromkeys([name for name in (systems.best, *systems.always) if name]))
 
 
-def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:
+def _note(systems: Systems, shown: Mapping[str, Evaluated]) -> str:
     hidden = len(systems.evaluations) - len(shown)
     return f"{len(shown):,} of {len(systems.evaluations):,} systems" if hidden else ""
 

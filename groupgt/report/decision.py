@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from groupgt.comparison.systems import Systems
-from groupgt.evaluation.result import mean_of
+from groupgt.evaluation.estimates import mean_of
 from groupgt.experiment.outcome import GateResult, Outcome
 from groupgt.render.document import Card
 from groupgt.render.page import data

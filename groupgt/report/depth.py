@@ -136,7 +136,7 @@ class ThresholdsTeller(Teller[Thresholds]):
     @property
     def _distances(self) -> set[str]:
         """The runs whose scores are distances."""
-        return {evaluation.name for evaluation in self.result.evaluations if evaluation.run.ascending}
+        return {evaluation.name for evaluation in self.result.evaluations if evaluation.first.run.ascending}
 
     def _sentences(self) -> Iterator[data.Sentence]:
         full_recall = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}

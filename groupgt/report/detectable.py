@@ -15,8 +15,8 @@ import numpy as np
 from groupgt.comparison.draws import SLACK
 from groupgt.comparison.settings import Settings
 from groupgt.errors import DataError, GroupgtError, display
+from groupgt.evaluation.estimates import mean_of
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.result import mean_of
 from groupgt.experiment.config import Gate
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.detectable import Detectable, detectable, has_limits, share_of_changes

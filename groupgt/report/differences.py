@@ -167,7 +167,7 @@ def whole(systems: Systems) -> Iterator[str]:
     for name in systems.against_baseline if systems.evaluations else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]
-        if any(one.run.is_build for one in pair):
+        if any(one.is_build for one in pair):
             continue
         if len(values) == 2 and (p_value := p_of_f(values)) < WHOLE and all(p_of_f([each]) >= WHOLE for each in values):
             yield differing_as_a_whole([each.name for each in pair], systems.label, p_value)

@@ -7,7 +7,7 @@ from functools import partial
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.systems import Systems
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.thresholds import thresholds_of
 from groupgt.render.drawing import Drawable
 from groupgt.report import contrasts, slices, trials
@@ -16,7 +16,7 @@ from groupgt.report.means import forest
 from groupgt.report.misses import groups_figure
 
 
-def of_runs(evaluations: Iterable[Evaluation]) -> Drawable:
+def of_runs(evaluations: Iterable[Evaluated]) -> Drawable:
     """Return the available figures of runs by name."""
     return of_systems(Systems.of({each.name: each for each in evaluations}))
 

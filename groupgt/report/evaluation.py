@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.by_call import calls_of_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.explain import explanation_dict
-from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import Evaluations, means_and_slices
 from groupgt.metrics.language import Metric
 from groupgt.render import tables
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from groupgt.render.page.data import Sentence
 
 
-def _title(evaluations: Sequence[Evaluation]) -> list[str]:
+def _title(evaluations: Sequence[Evaluated]) -> list[str]:
     """Return the name of a single run, because its table does not show it. The list is empty without a name."""
-    return [f"run {each.name}" for each in evaluations if len(evaluations) == 1 and each.run.name]
+    return [f"run {each.name}" for each in evaluations if len(evaluations) == 1 and each.first.run.name]
 
 
-def _noise(evaluations: Mapping[str, Evaluation], metrics: Sequence[str]) -> Iterable[Block]:
+def _noise(evaluations: Mapping[str, Evaluated], metrics: Sequence[str]) -> Iterable[Block]:
     """Return notes on these metrics from trials, if there are any. The module is imported only then."""
     if not any(each.trials for each in evaluations.values()):
         return ()
@@ -40,7 +40,7 @@ def _noise(evaluations: Mapping[str, Evaluation], metrics: Sequence[str]) -> Ite
     return blocks(evaluations, metrics)
 
 
-def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Block]:
+def _means(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> list[Block]:
     """Return means and slices. Several runs with few slices share one table, with the slices beside the means."""
     first = evaluations[0]
     slicer, labels = list(first.slicer), {text: first.label_of(text) for text in first.metrics}
@@ -64,7 +64,7 @@ def _means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> lis
     return [replace(table, shed=[*reversed(titles), *reversed(table.labels[1 + len(labels) :])])]
 
 
-class EvaluationTeller(Teller[Evaluation]):
+class EvaluatedTeller(Teller[Evaluated]):
     """Report the means of one run."""
 
     main_figure = "depth"
@@ -209,13 +209,13 @@ class EvaluationsTeller(Teller[Evaluations]):
         return {"runs": [evaluation.to_dict() for evaluation in self.result.values()]}
 
 
-def ranked(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+def ranked(evaluations: Sequence[Evaluated]) -> list[Evaluated]:
     """Sort runs by their mean of the first metric, best first. Undefined means come last, and ties keep their order."""
     text, metric = next(iter(evaluations[0].metrics.items()))
     return sorted(evaluations, key=lambda each: metric.worth(each.means[text]), reverse=True)
 
 
-def best_runs(evaluations: Sequence[Evaluation], lead: str = "") -> Iterator[Sentence]:
+def best_runs(evaluations: Sequence[Evaluated], lead: str = "") -> Iterator[Sentence]:
     """Name the runs that are best on most metrics, then the best ones on other metrics, without a significance test.
 
     `lead` is the beginning of the sentence.

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import first_of
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.otlp import QUERY_IDS, RESPONSE
@@ -29,7 +30,7 @@ PREFIX = "gen_ai.evaluation."
 NAMED = 3  # missing groups, and alternatives of each
 
 
-def events(evaluations: Sequence[Evaluation]) -> Grid:
+def events(evaluations: Sequence[Evaluated]) -> Grid:
     """Return `event_name`, `trace_id`, `span_id` and `attributes` of each event."""
     rows = [row for evaluation in evaluations for each in evaluation.each for row in _events(each, evaluation.metrics)]
     return ["event_name", "trace_id", "span_id", "attributes"], rows

@@ -11,7 +11,7 @@ from typing import Any
 import groupgt
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import ConfigError, near_names, printable
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.experiment.outcome import FAILED, GateResult, Outcome
 from groupgt.render import tables
 from groupgt.render.bars import Axis
@@ -251,7 +251,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     yield Detail(f"policy {evaluations[0].policy}")
 
 
-def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
+def _deltas(table: Comparison, first: Evaluated) -> Iterator[Grid]:
     """Yield each system's differences from the baseline, in one table per cutoff if there are many metrics."""
     by_cutoff = len(table.metrics) > tables.WIDEST
     for texts in grouped((each.cutoff if by_cutoff else None, text) for text, each in table.metrics.items()).values():

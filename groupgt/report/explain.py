@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from groupgt.errors import first_of, printable
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.explain import call_numbers, ids_of, number_of, values_explained
 from groupgt.evaluation.misses import complete_within
-from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.render.document import Block, document
 from groupgt.render.layout import PAPER, Screen, wrapped
@@ -25,7 +25,7 @@ LONGEST, END = 1000, 80
 
 
 def explanation(
-    evaluation: Evaluation,
+    evaluation: Evaluated,
     qid: str,
     metrics: Sequence[Metric],
     corpus: Mapping[str, str] | None = None,
@@ -71,7 +71,7 @@ def _without_middle(text: str) -> str:
     return f"{text[: LONGEST - END].rstrip()} … ({len(text) - LONGEST:,} more characters) … {text[-END:].lstrip()}"
 
 
-def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:
+def _groups_text(evaluation: Evaluated, query: int, corpus: Mapping[str, str] | None) -> str:
     """List a query's groups with their relevant alternatives, and the number of documents judged non-relevant."""
     truth = evaluation.truth
     groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == query].tolist()
@@ -92,18 +92,18 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
     return "\n".join(lines) if lines else "no groups"
 
 
-def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
+def _most_telling(evaluation: Evaluated, groups: list[int]) -> list[int]:
     """Select a few groups if there are many. Prefer covered ones, and keep their order."""
     if len(groups) <= GROUPS:
         return groups
-    hits = evaluation.labelled.hits
+    hits = evaluation.first.labelled.hits
     covered = set(evaluation.truth.group_of[hits.alternative].tolist())
     return sorted(sorted(groups, key=lambda group: group not in covered)[:GROUPS])
 
 
-def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
+def _hit_matrix(evaluation: Evaluated, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
     """Build a table of the first results and any further hits. If there are many groups, they share one column."""
-    truth, hits = evaluation.truth, evaluation.labelled.hits
+    truth, hits = evaluation.truth, evaluation.first.labelled.hits
     length = int(hits.length[query])
     if not length:
         return ["no results"]

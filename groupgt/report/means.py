@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.evaluation.by_call import calls_of_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.facts import autorag_differs, autorag_metrics, queries_below_one
-from groupgt.evaluation.result import Evaluation
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
@@ -20,7 +20,7 @@ from groupgt.model.sample import SAMPLE, sample_fault
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.exports import Cell
-from groupgt.render.tables import Grid, Table, counted, fixed, span
+from groupgt.render.tables import Grid, Table, count_text, counted, fixed, span
 from groupgt.report.sentences import grouped
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ SHOWN_CALLS = 10
 CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95% CI", "labels saved"]
 
 
-def means_grid(evaluation: Evaluation) -> Grid:
+def means_grid(evaluation: Evaluated) -> Grid:
     """Return the means of one run with one row per metric, and with one column per cutoff if they form a grid."""
     cutoffs = list(dict.fromkeys(metric.cutoff for metric in evaluation.metrics.values()))
     labels = {text: evaluation.label_of(text) for text in evaluation.metrics}
@@ -52,7 +52,7 @@ def means_grid(evaluation: Evaluation) -> Grid:
     return ["metric", "mean", "queries"], rows
 
 
-def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Grid]:
+def grids(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> list[Grid]:
     """Return tables that fit a terminal: a single table, or one per cutoff for many runs with many metrics."""
     first = evaluations[0]
     if len(conventions) > 1 or len(evaluations) <= MOST_COLUMNS or len(first.metrics) <= tables.WIDEST:
@@ -71,7 +71,7 @@ def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
     ]
 
 
-def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
+def side_by_side(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> Grid:
     """Return a table with runs as rows (as columns if there are many metrics), or with conventions as columns."""
     first = evaluations[0]
     if len(conventions) > 1:
@@ -84,12 +84,12 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
     return ["metric", *(each.name for each in evaluations)], rows
 
 
-def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
+def _run_rows(evaluations: Sequence[Evaluated], texts: Sequence[str]) -> Grid:
     rows = [[evaluation.name, *(evaluation.means[text] for text in texts)] for evaluation in evaluations]
     return ["run", *map(evaluations[0].label_of, texts)], rows
 
 
-def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
+def _by_convention(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> Grid:
     """Return one row per run and metric, and one column per convention. Other metrics repeat in every column."""
     several = len(evaluations) > 1
     rows: list[list[Any]] = []
@@ -110,21 +110,22 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
     return headers, [[*row[:place], names[row[place]], *row[place + 1 :]] for row in rows]
 
 
-def call_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
+def call_tables(evaluations: Sequence[Evaluated]) -> Iterator[Table]:
     """Yield a table for each run with calls. It shows what the searches covered, with one row per call."""
     of_runs = [(evaluation.name, call) for evaluation in evaluations for call in calls_of_run(evaluation)[:SHOWN_CALLS]]
     if not of_runs:
         return
-    rows: list[list[Any]] = [
-        [name, call.call, call.queries, f"{call.covered:,} of {call.groups:,}", call.nothing_new, call.repeated]
-        for name, call in of_runs
-    ]
+    rows: list[list[Any]] = []
+    for name, call in of_runs:
+        covered = f"{count_text(call.covered)} of {count_text(call.groups)}"
+        repeated = None if call.repeated is None else count_text(call.repeated)
+        rows.append([name, call.call, count_text(call.queries), covered, count_text(call.nothing_new), repeated])
     headers = ["run", "by call", "queries", "groups covered", "nothing new", "query repeated"]
     several = len(evaluations) > 1
     yield Table(headers, rows) if several else Table(headers[1:], [row[1:] for row in rows])
 
 
-def slice_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
+def slice_tables(evaluations: Sequence[Evaluated]) -> Iterator[Table]:
     """Yield one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
     for column in evaluations[0].slicer.by:
         of_runs = []
@@ -156,7 +157,7 @@ def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[An
     return ["by", "slice", *headers], [[*part, *row] for part, row in zip(slices, rows)]
 
 
-def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
+def slices_of(evaluations: Sequence[Evaluated], metric: str) -> list[Grid]:
     """Return one table per column in `by` for a single metric, with runs as rows and slices as columns."""
     first = evaluations[0]
     text = first.text_of(metric)
@@ -172,14 +173,14 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
     return sliced
 
 
-def notes_below(evaluations: Sequence[Evaluation], conventions: Sequence[str], lead: str = "") -> str:
+def notes_below(evaluations: Sequence[Evaluated], conventions: Sequence[str], lead: str = "") -> str:
     """Return the notes below the means: population (unless a `lead` says it), judged fraction, and convention."""
     notes = [*_population_notes(evaluations, conventions, None), *_notes(evaluations)]
     return "\n".join(notes[1 if lead else 0 :])
 
 
 def below_means(
-    evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None
+    evaluations: Sequence[Evaluated], conventions: Sequence[str], primary: str | None = None
 ) -> Iterator[Item]:
     """Yield the same notes below a decision. The population is a detail, but limits of the means are not."""
     yield Detail("\n".join(_population_notes(evaluations, conventions, primary)))
@@ -188,7 +189,7 @@ def below_means(
 
 
 def _population_notes(
-    evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None
+    evaluations: Sequence[Evaluated], conventions: Sequence[str], primary: str | None
 ) -> Iterator[str]:
     yield from population(evaluations, conventions)
     first = evaluations[0]
@@ -198,7 +199,7 @@ def _population_notes(
     yield from _judged(evaluations, primary)
 
 
-def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[str]:
+def _judged(evaluations: Sequence[Evaluated], primary: str | None) -> Iterator[str]:
     """Report the fraction of judged results if the ground truth contains judged non-relevant documents."""
     means = {}
     for evaluation in evaluations:
@@ -235,7 +236,7 @@ def evaluated_of(systems: Systems) -> str:
     return f"{high:,} of {total} evaluated{f' ({named})' if is_explained else ''}"
 
 
-def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
+def population(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> list[str]:
     """Return the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     # With several conventions, the header of each column names its own.
     several = len(evaluations) > 1
@@ -253,7 +254,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
     return [*lines, *rules]
 
 
-def lead_of(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
+def lead_of(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> str:
     """Return the population as the start of a sentence. It is empty if a run was not evaluated on all queries."""
     counts = {_counts(each, is_named=len(conventions) < 2, in_columns=True) for each in evaluations}
     total = counted(evaluations[0].counts["queries"], "query")
@@ -264,12 +265,12 @@ def lead_of(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> st
     return f"{total}, {convention}. "
 
 
-def footer(evaluation: Evaluation) -> list[str]:
+def footer(evaluation: Evaluated) -> list[str]:
     """Return the convention, all non-zero counts, and any policy or labeller that is not the default."""
     return [*_counts(evaluation), *_rules(evaluation)]
 
 
-def _counts(evaluation: Evaluation, *, is_named: bool = True, in_columns: bool = False) -> tuple[str, ...]:
+def _counts(evaluation: Evaluated, *, is_named: bool = True, in_columns: bool = False) -> tuple[str, ...]:
     """Return the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line.
 
     Tables with a column per metric show no number of queries, so list metrics with a different number.
@@ -302,13 +303,13 @@ def _counts(evaluation: Evaluation, *, is_named: bool = True, in_columns: bool =
     return f"{convention}{total}: {', '.join(shown)}", *declared, *([", ".join(leveled)] if leveled else [])
 
 
-def _rules(evaluation: Evaluation) -> list[str]:
+def _rules(evaluation: Evaluated) -> list[str]:
     """Return what is not the default or not the same for all metrics, and the origin of results and judgments."""
     return [
         *_differing_parameters(evaluation.metrics.values()),
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
-        *_traced(evaluation.run.traces),
+        *_traced(evaluation.first.run.traces),
         *_judged_how(evaluation.truth.columns),
     ]
 
@@ -361,7 +362,7 @@ def _assisted(columns: Mapping[str, Sequence[Any]], query: str) -> Iterator[str]
         yield f"{counted(count, query)} judged with prior judgments in view, not independently"
 
 
-def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+def _notes(evaluations: Sequence[Evaluated]) -> Iterator[str]:
     """Yield notes on the `autorag` convention if any metric uses it."""
     first = evaluations[0]
     if not autorag_metrics(first):
@@ -383,7 +384,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         yield f"AutoRAG reports different means{of_runs}, because {why}. Use --policy autorag to do the same"
 
 
-def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
+def corrected_blocks(evaluations: Sequence[Evaluated], *, compared: bool = False) -> Iterator[Block]:
     """Yield a table of corrected means with a note, or nothing without an audit."""
     first = evaluations[0]
     if first.audit is None:
@@ -399,7 +400,7 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
     yield "\n".join(corrected_notes(first, compared=compared))
 
 
-def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
+def corrected_notes(evaluation: Evaluated, *, compared: bool = False) -> Iterator[str]:
     """Explain what numbers from an audit or several annotators reflect. Without either, yield nothing."""
     if evaluation.annotators:
         count = 1 + len(evaluation.annotators)

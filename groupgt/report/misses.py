@@ -15,8 +15,8 @@ from groupgt.engines.carriers import all_rankings, carrier_of
 from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import first_of
 from groupgt.evaluation.marks import Marks
+from groupgt.evaluation.missed import Misses
 from groupgt.evaluation.misses import PlacedGroup
-from groupgt.evaluation.result import Misses
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import explanations
@@ -89,8 +89,9 @@ class MissesTeller(Teller[Misses]):
             one = f"see one: groupgt explain {misses.given} --query {shlex.quote(entries[0].name)}"
             yield Entries(title, entries, Table(*grid), one)
         if misses.harmful:
-            rows = [[each["qid"], each["rank"], each["id"]] for each in misses.harmful]
-            yield Table(["query", "rank", "harmful passage"], rows, keep=3)
+            rows = [[each["qid"], each["rank"], each["id"], *_how_often(each)] for each in misses.harmful]
+            several = ["returned in"] if len(rows[0]) > 3 else []
+            yield Table(["query", "rank", "harmful passage", *several], rows, keep=3)
         if unit != "group":
             return  # for documents the number has no meaning
         headers = ["group number", "groups", f"covered at {misses.k}", "covered anywhere"]
@@ -147,7 +148,7 @@ class MissesTeller(Teller[Misses]):
         missed, never = (round(sum(row["groups"] * (1 - row[key]) for row in misses.by_group)) for key in keys)
         if not missed:
             return ""
-        lengths = np.unique(evaluation.labelled.hits.length[misses.failures.counted])
+        lengths = np.unique([hits.length[misses.failures.counted] for hits in evaluation.hits_in_trials])
         results = f"its {counted(int(lengths[0]), 'result')}" if len(lengths) == 1 else "its results"
         later = f"after rank {misses.k:,}"
         none, every_one = ("neither", "both") if missed == 2 else ("none", "all")
@@ -231,7 +232,8 @@ class MissesTeller(Teller[Misses]):
                 unmet = sum(not _is_covered(each) for each in groups) - sum(not _is_covered(each) for each in shown)
                 rows.append([qid, f"{hidden:,} more", f"{unmet:,} of them not in the first {misses.k}", ""])
         for each in (self._is_of_one and misses.harmful) or ():
-            rows.append([each["qid"], "", f"harmful at rank {each['rank']:,}", each["id"]])
+            often = "".join(f", returned in {text}" for text in _how_often(each))
+            rows.append([each["qid"], "", f"harmful at rank {each['rank']:,}{often}", each["id"]])
         return ["query", "group", *(["first hit"] if self._is_of_one else misses.evaluations), "alternatives"], rows
 
     def _places(self, group: PlacedGroup) -> list[str]:
@@ -239,13 +241,18 @@ class MissesTeller(Teller[Misses]):
             return ["–" if place.rank is None else f"{place.rank:,}" for place in group.places.values()]
         misses = self.result
         query = misses.failures.truth.index[group.qid]
-        return [place_of(group, int(misses.evaluations[misses.run].labelled.hits.length[query]), misses.k)]
+        return [place_of(group, int(misses.lengths[query]), misses.k)]
+
+
+def _how_often(harmful: Mapping[str, Any]) -> list[str]:
+    """Return in how many trials a harmful result is returned, or nothing for a single run."""
+    return [f"{harmful['returned_trials']:,} of {harmful['trials']:,} trials"] if "trials" in harmful else []
 
 
 def _entry(qid: str, groups: Sequence[PlacedGroup], misses: Misses, unit: str) -> Entry:
     """Return a query of one run with the groups that it misses, up to `GROUPS` of them."""
     unmet = [group for group in groups if not _is_covered(group)]
-    results = int(misses.evaluations[misses.run].labelled.hits.length[misses.failures.truth.index[qid]])
+    results = int(misses.lengths[misses.failures.truth.index[qid]])
     lines = []
     for group in unmet[:GROUPS]:
         place = place_of(group, results, misses.k, brief=True)
@@ -338,9 +345,9 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
             formulas = []
             for each in systems.every:
                 # Many systems of a sweep have the same hits.
-                key = views.query_key(each.labelled.hits, at)
+                key = views.query_key(each.first.labelled.hits, at)
                 if key not in examples:
-                    worked = explanations(each.metrics.values(), each.labelled.hits, at)
+                    worked = explanations(each.metrics.values(), each.first.labelled.hits, at)
                     has_value = [bool(metric.valued(each.populations)[at]) for metric in each.metrics.values()]
                     examples[key] = [text if there else None for text, there in zip(worked, has_value)]
                 formulas.append(examples[key])
@@ -376,12 +383,12 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
     """Return a system's results by query with their original ids."""
     evaluation = systems.evaluations[name]
-    run = evaluation.run.by_original_ids
+    run = evaluation.first.run.by_original_ids
 
     def measured(qid: str, ranking: Ranking) -> Ranking:
         return condensed_ranking(ranking, evaluation.truth, qid, evaluation.policy)
 
-    if run.is_remote or int(evaluation.labelled.hits.length.sum()) > READ:
+    if run.is_remote or int(evaluation.first.labelled.hits.length.sum()) > READ:
         some = [evaluation.truth.qids[at] for at in queries[:FEW].tolist()]
         return {qid: measured(qid, carrier_of(run).ranking(qid, evaluation.policy)) for qid in some}
     return {qid: measured(qid, ranking) for qid, ranking in all_rankings(run, evaluation.policy)}

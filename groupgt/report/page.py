@@ -13,8 +13,8 @@ import numpy as np
 from groupgt.comparison.contrast import Contrast, Key, Row
 from groupgt.comparison.draws import SLACK
 from groupgt.comparison.systems import Systems, finite, interval
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import whole
-from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.outcome import Against, GateResult
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints
@@ -221,7 +221,7 @@ def step_of(value: float | None, metric: Metric) -> int | None:
     return max(0, min(STEPS - 1, math.floor((value if metric.higher_is_better else 1 - value) * STEPS)))
 
 
-def why_out(evaluations: Sequence[Evaluation], query: int) -> str:
+def why_out(evaluations: Sequence[Evaluated], query: int) -> str:
     """Explain why a system is not evaluated on a query. The text is empty if all systems are."""
     populations = evaluations[0].populations
     if populations.unanswerable[query]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from groupgt.engines.order import WAY_OUT
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures
-from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.trials import noise_of
 from groupgt.render.tables import counted, minus, p_text, shortlist
 
@@ -36,7 +36,7 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return groups
 
 
-def unit_of(evaluations: Iterable[Evaluation | Failures]) -> str:
+def unit_of(evaluations: Iterable[Evaluated | Failures]) -> str:
     """Return the unit of the ground truth: groups, or relevant documents if it is flat."""
     return "relevant document" if any(each.truth.shape == "flat" for each in evaluations) else "group"
 
@@ -81,7 +81,7 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
     return [*parts[:-1], parts[-1] + between, name, then]
 
 
-def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
+def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
     """Warn about means that may mislead, because of queries without results, repeats, or no evaluated queries."""
     if not evaluations:
         return
@@ -110,7 +110,7 @@ def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         meaning = penalized if first.policy.duplicates == "penalize" else "Both count"
         yield f"queries with a repeated result: {repeating}. {meaning} (policy duplicates={first.policy.duplicates})"
     for is_declared, order in ((False, "rise"), (True, "fall, although declared as ascending,")):
-        runs = {name: each for name, each in evaluations.items() if each.run.ascending == is_declared}
+        runs = {name: each for name, each in evaluations.items() if each.first.run.ascending == is_declared}
         if rising := _counted_runs(runs, "rising_scores"):
             way = "" if is_declared else f"; {WAY_OUT}"
             yield f"queries whose scores {order} from the first result to the last: {rising}. Their order counts{way}"
@@ -118,7 +118,7 @@ def warnings_about(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         yield f"queries whose ranks contradict their scores: {contradicted}. The scores count; {WAY_OUT}"
 
 
-def _counted_runs(evaluations: Mapping[str, Evaluation], name: str) -> str:
+def _counted_runs(evaluations: Mapping[str, Evaluated], name: str) -> str:
     """List the runs for which one of the counts is not zero, with these counts. It is empty if there are none."""
     counts = {run: evaluation.counts.get(name, 0) for run, evaluation in evaluations.items()}
     named = [f"{run} {count:,}" for run, count in counts.items() if count]
@@ -148,15 +148,15 @@ def warning(text: str) -> Sentence:
     return sentence_of("doubt", text if text.endswith("?") else f"{text}.")
 
 
-def _of_trials(evaluation: Evaluation) -> Iterator[str]:
+def _of_trials(evaluation: Evaluated) -> Iterator[str]:
     """Warn about queries without results in some trials, and about trials that differ as a whole."""
     if not evaluation.trials:
         return
-    absent = np.any([~each.labelled.present for each in evaluation.trials], axis=0) & evaluation.labelled.present
+    absent = np.any([~each.labelled.present for each in evaluation.trials], axis=0) & ~evaluation.populations.absent
     if queries := int((absent & evaluation.populations.defined).sum()):
         rule = {"zero": "scored as zero there", "skip": "left out of their means"}.get(evaluation.policy.missing, "")
         yield f"{evaluation.name} has no results in some of its trials for {counted(queries, 'query')}, {rule}"
-    for text in [] if evaluation.run.is_build else list(evaluation.values)[:1]:
+    for text in [] if evaluation.is_build else list(evaluation.values)[:1]:
         noise = noise_of(evaluation, text)
         if noise is not None and noise.whole_p_value < WHOLE:
             yield differing_as_a_whole([evaluation.name], evaluation.label_of(text), noise.whole_p_value)

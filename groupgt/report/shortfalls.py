@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from groupgt.errors import ConfigError, Faults, MetricError, display, first_of, printable
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures, failures_of
-from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.base import Cut
 from groupgt.model.validity import finite_number
 from groupgt.render.tables import ALTERNATIVES, counted, fixed, snippet
@@ -22,7 +22,7 @@ IN_FULL, BY_ID = 10, 20
 LONGEST_QUERY = 60
 
 
-def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
+def shortfalls(evaluation: Evaluated, least: Mapping[str, float]) -> str:
     """Return a message for each mean below its required minimum, or an empty text if there are none."""
     parts = []
     for text, number in _checked(evaluation, least).items():
@@ -34,7 +34,7 @@ def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
     return printable("\n\n".join(parts))
 
 
-def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, float]:
+def _checked(evaluation: Evaluated, least: Mapping[str, float]) -> dict[str, float]:
     """Return the required minimums by metric text. Raise an error if any is invalid."""
     if not isinstance(least, Mapping):
         raise ConfigError(f"expected {{metric: number}}, such as {{'recall@10': 0.9}}, found {display(least)}")
@@ -62,7 +62,7 @@ def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, fl
     return required
 
 
-def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str]:
+def _shortfall(evaluation: Evaluated, text: str, number: float) -> Iterator[str]:
     """Describe one metric: its mean, and the queries below the required minimum, lowest first."""
     values, truth = evaluation.values[text], evaluation.truth
     population = f"{counted(evaluation.counted(text), 'query', 'queries')}, convention {evaluation.convention}"
@@ -71,7 +71,7 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
     below = below[np.argsort(values[below], kind="stable")]
     yield f"{counted(len(below), 'query is', 'queries are')} below {number:g}, lowest first:"
     failures = failures_of({evaluation.name: evaluation}, evaluation.metrics[text].cutoff)
-    top = Cut.at(evaluation.labelled.hits, failures.cutoff).top
+    top = evaluation.averaged(lambda hits: Cut.at(hits, failures.cutoff).top)
     for query in below[:IN_FULL].tolist():
         query_text = truth.texts[query] if truth.texts else None
         quoted = f" “{snippet(query_text, LONGEST_QUERY)}”" if query_text else ""
@@ -81,7 +81,7 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
         yield f"  and {len(rest):,} more: {', '.join(rest[:BY_ID])}{' …' if len(rest) > BY_ID else ''}"
 
 
-def _missed(evaluation: Evaluation, failures: Failures, query: int, top: int) -> str:
+def _missed(evaluation: Evaluated, failures: Failures, query: int, top: int) -> str:
     """List the groups that a query misses, with the rank of each, or the ranks at which all groups are covered."""
     if evaluation.populations.unanswerable[query]:
         return f"declared unanswerable, with {counted(top, 'result')}"
@@ -89,7 +89,7 @@ def _missed(evaluation: Evaluation, failures: Failures, query: int, top: int) ->
     unmet = [group for group, place in groups if not place.is_covered]
     if not unmet:
         return f"every group is covered, at rank {', '.join(str(place.rank) for _, place in groups)}"
-    results = int(evaluation.labelled.hits.length[query])
+    results = int(evaluation.averaged(lambda hits: hits.length)[query])
     missed = []
     for group in unmet:
         named = f" ({first_of(group.alternatives, ALTERNATIVES, ' or ')})" if group.alternatives else ""

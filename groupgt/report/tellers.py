@@ -17,7 +17,7 @@ TELLERS = {
     "Correlation": "correlation",
     "DataChecks": "curation",
     "Depths": "depth",
-    "Evaluation": "evaluation",
+    "Evaluated": "evaluation",
     "Evaluations": "evaluation",
     "GateResult": "gates",
     "Identified": "identify",

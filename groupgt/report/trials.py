@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems, finite
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.trials import Noise, noise_of, values_in_trials
 from groupgt.model.values import means_over_trials
 from groupgt.render import figures
@@ -25,13 +25,13 @@ from groupgt.report.means import about
 SHOWN = 30
 
 
-def noises(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, Noise]:
+def noises(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, Noise]:
     """Return the noise of every metric that has noise, by the metric's text."""
     each = {text: noise_of(evaluation, text, confidence) for text in evaluation.values_per_query}
     return {text: noise for text, noise in each.items() if noise is not None}
 
 
-def noise_dicts(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, dict[str, Any]]:
+def noise_dicts(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, dict[str, Any]]:
     """Return the noise of every metric as plain Python. `mean` is the mean that decides."""
     plain = {text: jsonable(noise) for text, noise in noises(evaluation, confidence).items()}
     if evaluation.audit is not None or evaluation.annotators:
@@ -41,7 +41,7 @@ def noise_dicts(evaluation: Evaluation, confidence: float = 0.95) -> dict[str, d
 
 
 def blocks(
-    evaluations: Mapping[str, Evaluation], metrics: Sequence[str], settings: Settings | None = None
+    evaluations: Mapping[str, Evaluated], metrics: Sequence[str], settings: Settings | None = None
 ) -> Iterator[Block]:
     """Yield a table of the noise of every system with trials, and a sentence on the noise in the first metric."""
     settings = settings or Settings()
@@ -60,7 +60,7 @@ def blocks(
         lines += [_in_words(evaluation, text, noise, settings) for text, noise in [*chosen.items()][:1]]
     if rows:
         yield Table(headers, rows)
-        if built := [name for name, each in evaluations.items() if each.run.is_build]:
+        if built := [name for name, each in evaluations.items() if each.is_build]:
             how = "t with Satterthwaite's degrees of freedom; in slices and other pairs, these builds only"
             lines.append(f"p-values and intervals of {shortlist(built)} cover other builds as well ({how})")
         lines.append("counts of lost, gained and complete queries are means over trials; ranks are medians")
@@ -73,7 +73,7 @@ def sentences(systems: Systems) -> list[str]:
     return [_in_words(each, systems.primary, noise, systems.settings) for each, noise in measured if noise is not None]
 
 
-def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> Systems:
+def _alone(evaluation: Evaluated, texts: Sequence[str], settings: Settings) -> Systems:
     """Return a table of one system and some metrics, with the same means and intervals as in all other tables."""
     name, metrics = evaluation.name, {text: evaluation.metrics[text] for text in texts}
     values = {name: {text: evaluation.values[text] for text in texts}}
@@ -81,7 +81,7 @@ def _alone(evaluation: Evaluation, texts: Sequence[str], settings: Settings) -> 
     return Systems(*measured, baseline=name, settings=settings)
 
 
-def _in_words(evaluation: Evaluation, text: str, noise: Noise, settings: Settings) -> str:
+def _in_words(evaluation: Evaluated, text: str, noise: Noise, settings: Settings) -> str:
     """Describe how much two runs of a system may differ by chance."""
     runs = f"Two runs of {evaluation.name} on these {counted(noise.queries, 'query')}"
     cases = f"in {evaluation.label_of(text)} in {100 * settings.confidence:.3g}% of cases"

@@ -19,9 +19,10 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import p_values
 from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names, without_warnings
+from groupgt.evaluation.estimates import mean_of
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
@@ -298,7 +299,7 @@ def _measured_again(
 
 def _evaluations(
     metrics: Sequence[str], first: ResultFolder, runs: Mapping[str, tuple[ResultFolder, str]]
-) -> dict[str, Evaluation]:
+) -> dict[str, Evaluated]:
     """Evaluate runs, each in its folder, without the warnings that were issued when they were first evaluated."""
     scores = {name: folder.direction(original) for name, (folder, original) in runs.items()}
     request = _request(first, metrics, scores)

@@ -102,7 +102,7 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
         for system, evaluation in by_system.items():
-            if all_of_them or evaluation.run.by_original_ids.is_plain:
+            if all_of_them or evaluation.is_plain:
                 writers[f"runs/{slug(dataset)}/{file_name(system)}.trec"] = _run(outcome, dataset, system)
         if dataset in outcome.truths:
             writers[f"truth/{slug(dataset)}.jsonl"] = partial(jsonl.write_ground_truth, truth=outcome.truths[dataset])
@@ -124,7 +124,7 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     any scores get scores from their ranks.
     """
     evaluation = outcome.evaluations[dataset][system]
-    read = partial(rankings_to_write, evaluation.run.by_original_ids, evaluation.policy)
+    read = partial(rankings_to_write, evaluation.results.by_original_ids, evaluation.policy)
 
     def write(path: Path) -> None:
         rankings, calls, trials = read()

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.evaluation.result import Misses
+from groupgt.evaluation.missed import Misses
 from groupgt.render.document import document
 from groupgt.render.layout import Screen, columns_of
 from tests.snapshots import Snapshot

@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import groupgt
@@ -40,6 +41,40 @@ SHOWN: dict[str, Callable[[Any], object]] = {
 }
 
 
+# Trials that differ in repeats, ties, harmful and judged results, unknown queries and missing ones.
+MESSY_TRUTH = groupgt.read_ground_truth(
+    pl.DataFrame(
+        {
+            "qid": [*TRUTH, "n"],
+            "retrieval_gt": [*TRUTH.values(), []],
+            "answerable": [True] * 4 + [False],
+            "harmful_ids": [["x"], [], [], ["y"], []],
+            "nonrelevant": [[], ["z"], [], [], []],
+        }
+    )
+)
+MESSY: list[dict[str, Any]] = [
+    {"p": ["a", "a", "x"], "q": [("c", 0.5), ("z", 0.5)], "r": ["d"], "extra": ["a"], "n": [("a", 0.1)]},
+    {"p": ["x", "b"], "q": [("z", 2.0), ("c", 1.0)], "s": ["y", "e", "y"], "n": [("a", 3.0)]},
+    {"p": ["b", "a", "x"], "q": [("c", 1.0)], "r": ["u", "v", "w", "d"], "s": ["e"]},
+]
+CALLS: list[dict[str, Any]] = [
+    {"p": [{"id": "a", "call": 1}, {"id": "b", "call": 3}], "q": [{"id": "c", "call": 2}]},
+    {"p": [{"id": "x", "call": 1}, {"id": "a", "call": 2}], "q": [{"id": "c", "call": 1}]},
+]
+METRICS = ["recall@2", "mrr", "clean@2"]
+MESSY_SHOWN: dict[str, Callable[[Any], object]] = {
+    "evaluation": lambda trials: groupgt.evaluate(MESSY_TRUTH, trials, METRICS).to_dict(),
+    "counts": lambda trials: groupgt.evaluate(MESSY_TRUTH, trials, METRICS).counts,
+    "text": lambda trials: groupgt.evaluate(MESSY_TRUTH, trials, METRICS).text(),
+    "misses": lambda trials: groupgt.misses(MESSY_TRUTH, trials, k=2).to_dict(),
+    "text of misses": lambda trials: groupgt.misses(MESSY_TRUTH, trials, k=2).text(),
+    "comparison": lambda trials: groupgt.compare(MESSY_TRUTH, {"one": ONE, "agent": trials}, METRICS).text(),
+    "summary": lambda trials: groupgt.compare(MESSY_TRUTH, {"one": ONE, "agent": trials}, METRICS).summary(),
+    "identify": lambda trials: groupgt.identify(TRUTH, trials, "0.5", ["recall", "mrr", "map"]).to_dict(),
+}
+
+
 def run_of(trials: Sequence[dict[str, list[str]]]) -> groupgt.Run:
     return groupgt.Run.of_trials([groupgt.Run.of(trial) for trial in trials])
 
@@ -53,6 +88,53 @@ def evaluated(trials: Any) -> dict[str, groupgt.Evaluation]:
 def test_the_order_of_trials_changes_nothing(shown: str) -> None:
     found = [SHOWN[shown](run_of(order)) for order in permutations(TRIALS)]
     assert all(each == found[0] for each in found[1:])
+
+
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+@pytest.mark.parametrize("shown", MESSY_SHOWN)
+def test_the_order_of_messy_trials_changes_nothing(shown: str) -> None:
+    found = [MESSY_SHOWN[shown](run_of(order)) for order in permutations(MESSY)]
+    assert all(each == found[0] for each in found[1:])
+
+
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+def test_counts_are_those_of_the_worst_trial() -> None:
+    found = groupgt.evaluate(MESSY_TRUTH, run_of(MESSY), METRICS).counts
+    # One query with a repeat: p in the first trial, s in the second. Every query has results in some trial.
+    assert (found["duplicates"], found["extra"], found["missing"]) == (1, 1, 0)
+    harmful = groupgt.misses(MESSY_TRUTH, run_of(MESSY), k=2).harmful
+    # x is second in trial 1 after its repeat counts (rank 3), first in trial 2; y is first and third in trial 2.
+    assert harmful == [
+        {"qid": "p", "rank": 1, "id": "x", "returned_trials": 1, "trials": 3},
+        {"qid": "s", "rank": 1, "id": "y", "returned_trials": 1, "trials": 3},
+    ]
+
+
+def test_thresholds_pool_all_trials() -> None:
+    rows = {"qid": ["p", "n"], "retrieval_gt": [[["a"]], []], "answerable": [True, False]}
+    truth = groupgt.read_ground_truth(pl.DataFrame(rows))
+    trials = [{"p": [("a", 0.9)], "n": [("x", 0.2)]}, {"p": [("a", 0.4)], "n": [("x", 0.6)]}]
+    found = [groupgt.thresholds(truth, run_of(order), [1.0]).to_dict() for order in (trials, trials[::-1])]
+    assert found[0] == found[1]
+    # Above .6 no trial of n has a result; of p, only the first trial keeps one.
+    last = found[0]["thresholds"][-1]
+    assert (last["recall"], last["answered"]) == (0.5, 0.5)
+
+
+def test_searches_are_means_over_trials() -> None:
+    found = [groupgt.evaluate(TRUTH, run_of(order), ["recall"]).to_dict()["calls"] for order in (CALLS, CALLS[::-1])]
+    assert found[0] == found[1]
+    # After call 1: nothing and c. After call 2: a and c, and a and c.
+    assert [each["covered"] for each in found[0]] == [1, 2, 2.5]
+
+
+def test_a_system_with_trials_has_no_single_run() -> None:
+    found = groupgt.evaluate(TRUTH, run_of(TRIALS), ["mrr"])
+    assert isinstance(found, groupgt.Repeated)
+    assert isinstance(groupgt.evaluate(TRUTH, ONE, ["mrr"]), groupgt.Evaluation)
+    assert not hasattr(found, "run")
+    assert not hasattr(found, "labelled")
+    assert [each.name for each in found.each] == [found.name] * 3
 
 
 def test_counts_are_means_over_trials() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import groupgt
 from groupgt.evaluation.depth import depths_of
-from groupgt.evaluation.result import Misses
+from groupgt.evaluation.missed import Misses
 from groupgt.model.values import Lengths
 from groupgt.render.document import Verdict, document
 from groupgt.render.layout import Screen

@@ -139,12 +139,12 @@ def test_a_column_build_declares_builds(way: str, tmp_path: Path, cli: Cli, monk
         )
     run = WAYS[way](tmp_path)
     evaluation = groupgt.evaluate(TRUTH, run, METRICS, name="a")
-    assert evaluation.run.is_build
+    assert evaluation.is_build
     assert same(evaluation, reference())
     if isinstance(run, Path):
         for to in ("jsonl", "csv", "parquet"):
             assert cli("convert", run, tmp_path / f"copy.{to}", "--to", to).status == 0
-            assert groupgt.evaluate(TRUTH, tmp_path / f"copy.{to}", METRICS).run.is_build
+            assert groupgt.evaluate(TRUTH, tmp_path / f"copy.{to}", METRICS).is_build
 
 
 def test_calls_keep_their_trial(tmp_path: Path, cli: Cli) -> None:
