@@ -45,7 +45,7 @@ GONE: dict[Kind, dict[str, str]] = {
 
 
 def way_out(kind: Kind, *names: str) -> str:
-    """Return what to use instead of the first of these names in the table, or an empty text if there is none.
+    """Return the replacement for the first of these names in the table, or an empty text if none is in it.
 
     >>> way_out("command", "pool")
     'pool was removed: the judged@k metric shows what share of the top k is judged'

@@ -45,7 +45,7 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @click.option(
     "--across",
     type=click.Choice(["datasets"]),
-    help="With a result folder as TRUTH, compare each system on every data set with itself on the --baseline data set.",
+    help="With a result folder as TRUTH, compare each system's results on every data set with those on --baseline.",
 )
 @setting_options()
 @out.file_option(

@@ -158,7 +158,7 @@ def judge_command(
             _write(out, acts, base, audit or queries, spans=spans, unsettled=unsettled, silent=silent)
             if unsettled and not silent:
                 left = f"{counted(len(unsettled), 'query', 'queries')} still to settle: {first_of(unsettled, 5)}"
-                hint = "run the command again" if adjudicate else "settle them with groupgt judge --adjudicate"
+                hint = "run the command again" if adjudicate else "use groupgt judge --adjudicate"
                 say(f"{left}; {hint}")
 
         _serve(session, port, save, browser=not no_browser)

@@ -349,7 +349,7 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
             paths = given if isinstance(given, tuple) else [given]
             files += [(isinstance(parameter.type, _Written), path) for path in paths if path is not None]
     faults = Faults()
-    taken = {Path(path).resolve(): f"{path}, which is read" for writes, path in files if not (writes or is_url(path))}
+    taken = {Path(path).resolve(): f"{path}, an input file" for writes, path in files if not (writes or is_url(path))}
     for path in (Path(path) for writes, path in files if writes):
         if not path.resolve().parent.is_dir() or path.is_dir():
             what, problem = "a file that can be written", "a folder"
@@ -358,7 +358,7 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
             faults.add(str(path), f"expected {what}, found {problem}")
         if path.resolve() in taken:
             faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
-        taken[path.resolve()] = f"{path}, which is written as well"
+        taken[path.resolve()] = f"{path}, another output file"
     faults.stop(ConfigError)
 
 

@@ -52,9 +52,7 @@ OF_EXPERIMENT = {"truth_path", "allow_code", "exit_zero", "junit", "style", "wid
     help="With --near-duplicates, write them for review, as .csv or .jsonl; `convert --accept` adds those marked yes.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the check fails.")
-@out.written_option(
-    "--junit", help="Write the checks as JUnit XML, where problems that make the check fail are failures."
-)
+@out.written_option("--junit", help="Write JUnit XML with a failure for each problem that makes the check fail.")
 @out.format_option
 @out.details_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
@@ -218,9 +216,7 @@ def agree_command(
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
 @out.file_option("--truth", help="Ground truth that provides query ids, for results without qid and for traces.")
-@out.file_option(
-    "--accept", help="Near-duplicates that `check --write` wrote; those marked yes are added to their groups."
-)
+@out.file_option("--accept", help="File from `check --write`; near-duplicates marked yes are added to their groups.")
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )

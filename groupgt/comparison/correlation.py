@@ -120,7 +120,7 @@ def correlation_of(first: Side, second: Side, settings: Settings) -> Correlation
     if len(names) < FEWEST:
         raise DataError(
             f"expected at least {FEWEST} systems on both sides, found {len(names)}"
-            f"{f' ({first_of(names, 5)})' if names else ''}; with fewer, a few swaps decide a rank correlation"
+            f"{f' ({first_of(names, 5)})' if names else ''}; with fewer, a rank correlation hinges on a few swaps"
         )
     known = set(second.qids)
     shared = [qid for qid in first.qids if qid in known]

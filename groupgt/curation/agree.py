@@ -148,8 +148,8 @@ def agree(
     grouped = request.truth_of(truth)
     if other_truth is None:
         if other_labeller is None:
-            others = "another labeller (--other), or another ground truth (--annotator)"
-            raise ConfigError(f"agree: expected {others}, to compare with")
+            others = "another labeller (--other) or another ground truth (--annotator)"
+            raise ConfigError(f"agree: expected {others} to compare with")
         if run is None:
             raise ConfigError("agree: comparing labellers requires a run")
         results = request.run_of(run, grouped)
@@ -176,7 +176,7 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
     lower = "so kappa is lower than over all results; give a run"
-    warn(f"agree: without a run, only documents judged by either annotator count, {lower}")
+    warn(f"agree: without a run, groupgt counts only documents that either annotator judged, {lower}")
     return {qid: list(dict.fromkeys(one + other)) for qid, (one, other) in ids.items()}
 
 

@@ -146,7 +146,7 @@ def checked(
     with faults.merging():
         unknown_ids.warn_of_corpus(truth, request, title)
     if file is not None and (weak := weak_in(file, truth)) is not None:
-        findings[name].append(_problem("groups carried with under 90% of their passage", weak))
+        findings[name].append(_problem("groups mapped with under 90% of their passage", weak))
     if blank := unknown_ids.blank_ids(truth, texts):
         findings[name].append(_problem("judged passages without contents", blank, fails=True))
     if texts and request.labeller.name == "id":

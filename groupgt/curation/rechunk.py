@@ -192,7 +192,7 @@ def rechunk(
         shares = [Share(alternative, name, 1.0, True) for alternative, name in enumerate(placed.ids)]
         carried = _carried(placed, _names_in(old_places, placed), shares, method, drop_lost=drop_lost)
         if placed.harmful:
-            warn("harmful_ids are ids of the old chunks, which are not mapped to spans")
+            warn("harmful_ids contains ids of old chunks, which groupgt does not map to spans")
         return replace(carried, truth=replace(placed, harmful=None))
     if method == "spans":
         grouped, names, shares = _through_places(grouped, old_places, new_places, min_overlap, unit)
@@ -347,15 +347,15 @@ def _carried(
             qid, label = lost_rows[0].qid, lost_rows[0].group
             dropped.setdefault(qid, []).append(label)
             examples = "; ".join(map(_lost_text, lost_rows[:3]))
-            faults.add(f"query {qid!r}", f"{label} would be lost: no new chunk has enough of {examples}")
+            faults.add(f"query {qid!r}", f"{label} would be lost: no new chunk contains enough of {examples}")
     if faults and not drop_lost:
-        hints = ways_to_keep(method, "leave these queries out (--drop-lost), or ")
+        hints = ways_to_keep(method, "drop these queries (--drop-lost), or ")
         queries = f"{len(dropped):,} of {counted(len(truth), 'query', 'queries')}"
         faults.fail(DataError, before=f"{queries} would lose a group; {hints}. Lost groups:")
     if lost_harmful:
-        warn(f"no new chunk has enough of these harmful passages, which are not mapped: {first_of(lost_harmful, 3)}")
+        warn(f"harmful passages not mapped, because no new chunk contains enough of them: {first_of(lost_harmful, 3)}")
     if truth.excluded:
-        warn("excluded_ids are ids of the old chunks, which are not mapped")
+        warn("excluded_ids contains ids of old chunks, which groupgt does not map")
     graded = ([name if grade == 1 else {"id": name, "grade": grade} for name, grade in each.items()] for each in groups)
     carried = with_alternatives(truth, graded, list(map(sorted, harmful)))
     kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]
@@ -367,7 +367,7 @@ def ways_to_keep(method: str, further: str = "") -> str:
     less = "lower --min-overlap" if method == "spans" else "lower --threshold"
     if method == "contained":
         less = "compare less strictly (--method token_recall --threshold 0.8)"
-    places = "keep spans, which do not depend on chunks (leave out --to, and evaluate with the spans labeller)"
+    places = "keep spans, which do not depend on chunks (omit --to, then evaluate with the spans labeller)"
     return f"{less}, or {further}{places}"
 
 

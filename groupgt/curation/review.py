@@ -58,14 +58,14 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
             unmarked += 1
             continue
         if mark not in YES:
-            expected = f"{', '.join(YES)} (taken) or empty, no (rejected)"
+            expected = f"{', '.join(YES)} (accepted) or empty, no (rejected)"
             faults.add(where, f"expected {expected} as accept, found {display(mark)}")
             continue
         # In a CSV file, cells that a spreadsheet would run are escaped with a mark.
         row = {name: as_written(cell) if is_csv and isinstance(cell, str) else cell for name, cell in row.items()}
         if row["check"] != check_of(row):
             proposal = f"{display(row['candidate'])} for {display(row['alternative'])}"
-            faults.add(where, f"this row differs from the proposal ({proposal}); change only accept")
+            faults.add(where, f"this row differs from the proposal ({proposal}); change only the accept column")
             continue
         alternative = _resembled(truth, row)
         if isinstance(alternative, str):

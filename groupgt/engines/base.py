@@ -110,7 +110,7 @@ class InvalidRowError(Exception):
 def warn_if_empty(ranked: RankedHits, title: str) -> None:
     """Warn if a file has no results at all."""
     if not ranked.extra and not ranked.length.any():
-        warn(f"{title}: the file is empty: 0 results")
+        warn(f"{title}: the file is empty (0 results)")
 
 
 # Number of results per query in a sample of many queries.

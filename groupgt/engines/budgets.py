@@ -19,7 +19,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import CALLS, SCORE, Budget, Lengths, is_order_only
 
-ONLY_ORDER = "a threshold on scores needs the score of every result, but these results have only an order"
+ONLY_ORDER = "a score threshold needs a score for every result, but these results are only ranked"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def scores_of(truth: GroundTruth, run: Run, policy: Policy, *, in_part: bool = F
     Raise `DataError` if results have no scores or are not sorted by their scores.
     """
     _refuse_renamed_drop(run, policy, "scores")
-    carrier = local_carrier_of(run.by_original_ids, "a threshold on scores")
+    carrier = local_carrier_of(run.by_original_ids, "a score threshold")
     flat = condensed_flat(carrier.flat(truth, policy, carrier.score_field), truth, policy)
     scores, rank = flat.fields[carrier.score_field], flat.rank
     if None in scores or (not in_part and is_order_only(scores, rank)):
@@ -88,7 +88,7 @@ def scores_of(truth: GroundTruth, run: Run, policy: Policy, *, in_part: bool = F
         where = f"{run.title}: query {truth.qids[flat.query[rising[0]]]!r}"
         before, after = run.sign * column[rising[0]], run.sign * column[rising[0] + 1]
         order, way = ("rising", "") if run.ascending else ("falling", f"; {WAY_OUT}")
-        what = f"a threshold on scores needs results in the order of {order} scores, found {before:g} before {after:g}"
+        what = f"a score threshold needs results in order of {order} score, found {before:g} before {after:g}"
         raise DataError(f"{where}: {what}{way}")
     return flat.query, column
 
@@ -123,7 +123,7 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
         return carrier.flat(truth, policy, CALLS)
     flat = carrier.flat(truth, policy)
     if len(flat.query):
-        what = "a cutoff in calls requires the search call of each result, which is missing"
+        what = "a cutoff in calls needs the search call of every result, which these results do not have"
         way = 'add a call column to rows, retrieved_calls to lists of ids, or {"id": …, "call": 1} in Python'
         raise DataError(f"{run.title}: {what}; {way}")
     return Flat(flat.query, flat.docs, {CALLS: np.zeros(0, dtype=np.int64)})

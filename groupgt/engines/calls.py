@@ -140,8 +140,8 @@ def calls_between(calls: Ints, rank: Ints) -> Ints:
 def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterable[Ranking], dict[Any, list[int]], Trials]:
     """Return the rankings of all queries with the scores that results have, their calls, and the trial of each.
 
-    Nothing is dropped. Calls are by query or, with trials, by query and trial. Trials are by the name of
-    their column, `trial` or `build`.
+    Nothing is dropped. Calls are keyed by query or, with trials, by query and trial. Trials are keyed by the name
+    of their column, `trial` or `build`.
     """
     if run.trials:
         written: list[Ranking] = []

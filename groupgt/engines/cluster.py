@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # The columns of ids and order.
 READ = {"qid", "doc_id", "score", "rank", SCORES, *NESTED, CALL_COLUMN, CALL_LIST}
 GLANCE_ROWS = 1000
-WITHOUT_ORDER = "rows on a cluster have no order that could decide between the equal scores"
+WITHOUT_ORDER = "rows on a cluster have no order that could break ties between the equal scores"
 Texts = tuple[GroundTruth, Mapping[str, str]]
 
 
@@ -162,8 +162,8 @@ def measured_there(
         answer = pickle.loads(data)  # noqa: S301  # made by `worker`
         if isinstance(answer, str | None):
             has = f"groupgt {answer}" if answer else "no groupgt"
-            what = f"a cluster worker has {has}, expected groupgt {_version()}"
-            raise ConfigError(f"{run.title}: {what}; install that version, with pyarrow, for the Python of all workers")
+            what = f"expected groupgt {_version()} on every cluster worker, found {has}"
+            raise ConfigError(f"{run.title}: {what}; install that version and pyarrow for the Python of every worker")
         if isinstance(answer, GroupgtError):
             errors.append(answer)
         else:

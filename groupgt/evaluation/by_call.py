@@ -22,7 +22,7 @@ MOST_CALLS = 100
 
 @dataclass(frozen=True)
 class Call:
-    """The searches with one call number, with how many `queries` made one and how many `groups` are then `covered`.
+    """All searches with the same call number: how many `queries` made one, and how many `groups` are `covered` by then.
 
     `nothing_new` counts the searches that covered no further group, and `repeated` those with a query text that was
     searched for before; None if no query texts are known. Without traces, searches after the last result are unknown.

@@ -169,7 +169,7 @@ def check_depth(shares: Sequence[float], unit: str, confidence: float) -> None:
         if not _is_number(share) or not 0 < share <= 1:
             faults.add("share", f"expected a number above 0, at most 1, found {display(share)}")
     if unit == SCORE:
-        faults.add("unit", "use groupgt.thresholds for thresholds on scores")
+        faults.add("unit", "use groupgt.thresholds for score thresholds")
     elif unit not in ("results", *UNITS):
         faults.add("unit", f"expected {listed(('results', *UNITS))}, found {display(unit)}")
     if not _is_number(confidence) or not 0 < confidence < 1:

@@ -107,7 +107,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     if request.audit is None:
         return replace(evaluation, annotators=tuple(by(_shared(other, truth)) for other in request.annotators))
     if request.annotators:
-        raise ConfigError("annotators: an audit has one annotator; give either an audit or further annotators")
+        raise ConfigError("annotators: an audit has only one annotator; pass either an audit or further annotators")
     check_audit(request.audit, truth)
     return replace(evaluation, audit=by(request.audit.truth))
 
@@ -147,7 +147,7 @@ def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
     """Select an annotator's queries that are also in the ground truth, or raise `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
-        raise DataError("annotators: an annotator has judged none of the queries in the ground truth")
+        raise DataError("annotators: one annotator judged none of the queries in the ground truth")
     return other if len(places) == len(other) else other.select(places)
 
 
@@ -160,10 +160,10 @@ def check_audit(audit: Audit, truth: GroundTruth) -> None:
         raise DataError(f"audit: query {others[0]!r} is not in the audited ground truth")
     if len(judged) < FEWEST:
         what = f"expected at least {FEWEST} audited queries, found {len(judged)}"
-        raise ConfigError(f"audit: {what}; fewer reveal too little about the other judgments")
+        raise ConfigError(f"audit: {what}; fewer say too little about the judgments that were not audited")
     fault = None if audit.assume_random else sample_fault(judged.qids, judged.columns.get(SAMPLE, ()), truth.qids)
     if fault:
-        way_out = "draw one with groupgt judge --sample or groupgt sample, or add --assume-random if you know it is one"
+        way_out = "draw one with groupgt sample (or judge --sample), or add --assume-random if you know it is random"
         raise ConfigError(f"audit: expected a random sample of the queries, but {fault}; {way_out}")
 
 

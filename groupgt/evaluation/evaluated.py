@@ -126,7 +126,7 @@ class Evaluated(Result, ABC):
         return [each.labelled.hits for each in self.each]
 
     def averaged(self, read: Callable[[Hits], Any]) -> Floats:
-        """Return the mean of a value read from the hits of each trial, shape (Q,), without NaN and absent queries."""
+        """Average a value read from the hits of each trial, shape (Q,), ignoring NaN and queries that do not count."""
         if len(self.each) == 1:
             return np.asarray(read(self.first.labelled.hits), dtype=np.float64)
         found = [np.where(each.counting, read(each.labelled.hits), np.nan) for each in self.each]
@@ -148,14 +148,14 @@ class Evaluated(Result, ABC):
         return Fixed(self.means_among())
 
     def means_among(self, queries: Bools | None = None) -> dict[str, float]:
-        """Return `means` over all queries, or over those of a mask."""
+        """Return `means` over all queries, or only over those in a mask."""
         if self.tested is self.values_per_query:
             return self.means_by_labels(queries)
         columns = {text: column if queries is None else column[queries] for text, column in self.tested.items()}
         return {text: mean_of(columns[text]) if text in columns else math.nan for text in self.values}
 
     def means_by_labels(self, queries: Bools | None = None) -> dict[str, float]:
-        """Return the mean of each metric by the ground truth alone, over all queries or over those of a mask."""
+        """Return the mean of each metric under the ground truth alone, over all queries or only those in a mask."""
         means = {}
         for text, values in self.values.items():
             mean = mean_of(values if queries is None else values[queries])
@@ -191,7 +191,7 @@ class Evaluated(Result, ABC):
         Raises `ConfigError` if the run was evaluated without an audit.
         """
         if self.audit is None:
-            raise ConfigError("corrected: expected an audit: evaluate(…, audit=HUMAN), or --audit")
+            raise ConfigError("corrected: expected a run with an audit (audit=HUMAN, or --audit)")
         return {text: each for text, column in self.tested.items() if (each := of_column(column)) is not None}
 
     @cached_property

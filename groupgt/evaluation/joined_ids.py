@@ -1,4 +1,4 @@
-"""Handles text in place of a list of ids. It is refused if it certainly contains several, else read as one id."""
+"""Handles text where a list of ids belongs. If it certainly has several ids, it is refused. If not, it is one id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
     text, mark, part = several[0]
     where, column = unsplit[text]
     count = len({text for text, *_ in several})
-    what = f"{where}: found {display(text)} where a list of ids belongs; it is not a known id, but {display(part)}"
+    what = f"{where}: expected a list of ids, found {display(text)}, which is not a known id, although {display(part)}"
     more = f" ({count:,} such texts)" if count > 1 else ""
     return f"{what} is{more}; if the separator is {mark!r}, add --columns {quote(f'{column}[{mark}]')}"
 
@@ -33,7 +33,7 @@ def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
         where, column = unsplit[single[0]]
         mark = next(mark for mark in SEPARATORS if mark in single[0])
         count = f"{len(single):,} {'text is' if len(single) == 1 else 'texts are'} read as one id"
-        what = f"{where}: {count} where a list belongs, such as {display(single[0])}"
+        what = f"{where}: {count} where a list of ids is expected, such as {display(single[0])}"
         warn(f"{what}; if the separator is {mark!r}, add --columns {quote(f'{column}[{mark}]')}", "unknown ids")
 
 

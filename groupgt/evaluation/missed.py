@@ -63,7 +63,7 @@ class Misses(Result):
 
     @property
     def groups(self) -> list[PlacedGroup]:
-        """The groups covered by the fewest runs, up to `worst`; among equals, the latest best rank comes first."""
+        """The groups covered by the fewest runs, up to `worst`. Ties are sorted by best rank, the latest first."""
         return self.failures.hardest(self.worst)
 
     @cached_property

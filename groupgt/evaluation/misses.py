@@ -44,7 +44,7 @@ class Measured(Protocol):
 class Place:
     """A group's place in a run: the rank of its first hit, or None, and the number of trials that cover the group.
 
-    With several trials, the rank is their median, the later of two.
+    With several trials, the rank is the median over trials (the later of two middle ranks).
     """
 
     rank: int | None
@@ -77,8 +77,8 @@ class Failures:
     it is. `redundancy` is the share of results that are relevant but cover no new group. `counting`, shape (Q, S),
     marks the queries that count for each system.
 
-    Counts are means over trials, and those of two systems over all pairs of their trials and the queries that count
-    for both. Ranks are medians over trials, the later of two.
+    Counts are means over trials. For two systems, they are means over all pairs of their trials, with the queries that
+    count for both. Ranks are medians over trials (the later of two middle ranks).
     """
 
     systems: list[str]
@@ -110,7 +110,7 @@ class Failures:
         return len(set(self.queries.values())) > 1
 
     def only(self, system: str) -> list[str]:
-        """Return the queries that are complete only for this system; of trials, in one of its own and in no other."""
+        """Return the queries that only this system completes (with trials, in at least one trial)."""
         place = self.systems.index(system)
         return self._names((self.solved[:, place] > 0) & ((self.solved > 0).sum(axis=1) == 1))
 
@@ -147,7 +147,7 @@ class Failures:
         return [self.truth.qids[at] for at in order[(fall > 0)[order] & self.shared(system, than)[order]].tolist()]
 
     def hardest(self, most: int = 20) -> list[PlacedGroup]:
-        """Return the groups covered by the fewest systems; among equals, the latest best rank comes first."""
+        """Return the groups covered by the fewest systems. Ties are sorted by best rank, the latest first."""
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).max(axis=1, initial=0)
         candidates, systems = np.flatnonzero(self.unmet), (self.covered / self.trials).sum(axis=1)
         return self.groups(candidates[np.lexsort((candidates, late[candidates], systems[candidates]))][:most])

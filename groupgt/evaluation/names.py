@@ -1,4 +1,4 @@
-"""Names of runs: as given, or else derived from each file alone, so that other files never change them."""
+"""Names runs as given or, without a name, after their own file alone, so that other files never change a name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from groupgt.model.run import Trials
 
 
 def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath]]:
-    """Name the files that a folder or a glob contains by their place in it, without known endings.
+    """Name each file in a folder or glob by its relative path, without known endings.
 
-    The place is the path below the folder, or below the last folder before the glob's first wildcard. A path that is
+    The path is relative to the folder, or to the last folder before the glob's first wildcard. A path that is
     itself the only file has no name yet.
 
     >>> expanded("runs/*/bm25.trec", ["runs/new/bm25.trec", "runs/old/bm25.trec"])
@@ -37,7 +37,7 @@ def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath
 def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tuple[str, Any]]:
     """Name each run that has no name after its file; raise `DataError` if two runs have the same name.
 
-    With `trials`, the runs of one name are the trials of one system; raise `ConfigError` if all names differ.
+    With `trials`, runs with the same name are trials of one system; raise `ConfigError` if all names differ.
 
     >>> [name for name, _ in named([("", "new/input.bm25.gz"), ("old", "old/input.bm25.gz")])]
     ['input.bm25', 'old']
@@ -60,7 +60,7 @@ def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tupl
     for name, run in pairs:
         if name in first:
             files = " and ".join(title_of(twin) for twin in (first[name], run) if is_in_files(twin))
-            ways = "name the runs: NAME=PATH, in Python {name: run}; or, if they are trials of one system, add --trials"
+            ways = "name the runs (NAME=PATH, {name: run} in Python), or add --trials if they are trials of one system"
             faults.add(files, f"duplicate run name {name!r}; {ways}")
         first.setdefault(name, run)
     faults.stop(DataError)

@@ -1,8 +1,8 @@
-"""Declares each option for measuring once: its type, default, text, and spelling in the shell and in experiment files.
+"""Declares every measurement option once, with its type, default, text, and spelling in shell and experiment files.
 
 A function unpacks one of the classes (`**options: Unpack[LabelOptions]`) and passes its options on to `Request.of`.
-`takes_options` lists them in the function's signature and docstring, `groupgt.cli.options` makes an option of each that
-has a `Shell`, and `groupgt.experiment.config` a key of each that is `InFile`.
+`takes_options` adds them to the function's signature and docstring, `groupgt.cli.options` turns those with a `Shell`
+into command options, and `groupgt.experiment.config` turns those that are `InFile` into keys.
 """
 
 import inspect
@@ -30,7 +30,7 @@ from groupgt.plugins import ours
 
 @dataclass(frozen=True)
 class Shell:
-    """Annotation for an option that commands also have, with whatever differs in its name, type and text.
+    """Annotation for an option that commands have too, with any differences in its name, type and text.
 
     The shell passes a value of the option's type, a `file`, or all `texts` of an option that may be repeated. `read`
     turns these into the value, given the option as it is typed.
@@ -51,9 +51,9 @@ def shell_of(option: Option) -> Shell:
 
 @dataclass(frozen=True)
 class InFile:
-    """Annotation for an option that experiment files also have, for each data set, with whatever differs there.
+    """Annotation for an option that each data set of an experiment file has too, with any differences.
 
-    Its key is the name of the option or another `key`, and its type that of the option or another `hint`.
+    If set, `key` replaces the name of the option, and `hint` replaces its type.
     """
 
     key: str = ""
@@ -165,7 +165,7 @@ class RunOptions(TypedDict, total=False):
         Mapping[str, str],
         Default(NO_COLUMNS),
         Doc(
-            'In traces, tools that search, with the path to the ids in their results, such as `{"search": "hits.id"}`.'
+            'In traces, the search tools, each with the path to the ids in its result, such as `{"search": "hits.id"}`.'
         ),
         Shell(
             "In traces, count the spans of this tool as searches; PATH leads to the ids in its result, such as "

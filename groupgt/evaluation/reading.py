@@ -33,9 +33,9 @@ RANGED = frozenset(name for name, option in options_of(EvaluateOptions).items() 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read ground truth and runs: `options` by name, as given.
+    """How to read ground truth and runs, with all `options` by name, as given.
 
-    The shell, experiment files and the pytest plug-in only fill in the options, from their declaration.
+    The shell, experiment files and the pytest plug-in only fill in the declared options.
     """
 
     options: EvaluateOptions = field(default_factory=lambda: DEFAULTS)
@@ -97,7 +97,7 @@ class Reading:
         return truth.under(self.policy)
 
     def annotation(self, value: Any) -> GroundTruth:
-        """Read another annotator's ground truth, in any format; a declared column may belong to other files."""
+        """Read another annotator's ground truth in any format. Declared columns that it lacks may be in other files."""
         columns = _there(self.options["truth_columns"], value)
         return self.but(truth_format=None, truth_columns=columns).whole_truth(value)
 
@@ -111,7 +111,7 @@ class Reading:
     def results(self, value: Any, qids: list[str] | None = None) -> Run:
         """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, or a `Run`.
 
-        AutoRAG node results are in the order of `qids`. A declared column that these results lack is another run's.
+        AutoRAG node results are in the order of `qids`. A declared column that these results lack is from another run.
         """
         columns = _there(self.options["run_columns"], value)
         if is_in_files(value):
@@ -155,7 +155,7 @@ class Reading:
             return Run.of_trials([self.run(each, truth, name, qids) for each in value])
         if are_several(value, truth):
             what = f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))})"
-            way = "pass one of them, or all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
+            way = "pass only one, or pass all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
             raise ConfigError(f"{what}; {way}")
         run = self.results(value, truth.qids if qids is None else qids)
         name = name or self.options["name"] or run.name
@@ -259,7 +259,7 @@ def refuse_swapped(truth: Any, run: Any) -> None:
     are_groups = isinstance(groups, (list, tuple)) and isinstance(groups[0], (list, tuple, dict))
     if is_ranking and are_groups and not _is_result(groups[0]):  # type: ignore[index]  # a list, as was seen
         what = "the ground truth contains rankings, and the results contain groups"
-        raise DataError(f"{what}; swap them: evaluate(truth, run, metrics)")
+        raise DataError(f"{what}; swap the two, as in evaluate(truth, run, metrics)")
 
 
 def _is_result(cell: Any) -> bool:

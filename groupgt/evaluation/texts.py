@@ -1,4 +1,4 @@
-"""Turns the texts of an option that may be repeated in a shell into the value that Python passes."""
+"""Converts the texts of a repeatable shell option to the value that Python functions take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pairs_in(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple
 
 
 def mapping(expected: str, otherwise: str = "") -> Reader:
-    """Return a reader of `KEY=VALUE` texts, whose error for a key with two values ends with another way out."""
+    """Return a reader of `KEY=VALUE` texts. Its error for a key with two values ends with the hint `otherwise`."""
 
     def read(option: str, texts: Sequence[str]) -> dict[str, str]:
         values: dict[str, str] = {}

@@ -99,7 +99,7 @@ def thresholds_of(evaluations: Sequence[Evaluated], shares: Sequence[float]) -> 
     truth = evaluations[0].truth
     if not truth.unanswerable.any():
         way = "declare some with retrieval_gt [] and answerable false"
-        raise ConfigError(f"thresholds on scores: no query is declared unanswerable; {way}")
+        raise ConfigError(f"score thresholds: no query is declared unanswerable; {way}")
     thresholds: list[Threshold] = []
     curves: list[Threshold] = []
     for evaluation in evaluations:

@@ -1,7 +1,7 @@
-"""Combines the trials of one system: the evaluations of results that it gave when asked several times.
+"""Combines the trials of one system, which are evaluations of its results when it is queried several times.
 
-A query's value is the mean over the trials in which it has one, so that all that follows (comparisons, slices, gates)
-needs to know nothing of trials. Identical trials give the values of a single run, to the bit.
+A query's value is the mean over the trials in which it has one, so that comparisons, slices and gates can ignore
+trials. Identical trials give the values of a single run, to the bit.
 
 `Noise` says how much of a mean is chance. With m_q and s²_q the mean and variance (÷ r − 1) of a query's values in r
 trials, over n queries:
@@ -13,7 +13,7 @@ trials, over n queries:
 
 t has n (r − 1) degrees of freedom. Builds move all queries together: W is then n² times the variance of their means,
 unless that is smaller, and t has r − 1 degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷ 4r for others
-between 0 and 1, otherwise 0. It stands for one flip that was not seen: trials that agree do not prove that others
+between 0 and 1, otherwise 0. It stands for one unseen flip, because trials that agree do not prove that others
 would. Wilson's interval takes the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m is 0 or 1. Trials
 that differ as a whole are found by an F test, of the variance between trials and of what is left after the means of
 queries and trials.
@@ -42,7 +42,7 @@ from groupgt.model.values import means_over_trials
 
 
 def check_trials(metrics: Iterable[Metric], trials: int) -> None:
-    """Raise `MetricError` for metrics that count over more trials than there are."""
+    """Raise `MetricError` for metrics that need more trials than there are."""
     for metric in metrics:
         if metric.passes is not None and (not trials or metric.passes[1] > trials):
             expected = f"expected at least {max(metric.passes[1], 2)} trials"
@@ -87,7 +87,7 @@ def combined(metric: Metric, values: Floats) -> Floats:
 class Noise:
     """How much a metric of one system varies between trials, over the queries with a value.
 
-    `interval` is that of the mean for these queries and other trials. Two runs of the same system differ by more than
+    `interval` covers the mean for other trials of these queries. Two runs of the same system differ by more than
     `floor` in 5% of cases (at a confidence of 95%). `changing` is the mean number of queries whose values differ in two
     trials. `whole_p_value` tests whether trials differ as a whole.
     """
@@ -102,7 +102,7 @@ class Noise:
 
 
 def noise_of(evaluation: Evaluated, text: str, confidence: float = 0.95, among: Bools | None = None) -> Noise | None:
-    """Return the noise of a metric, over all queries or some; None without trials, or where it is not defined."""
+    """Return the noise of a metric over all or some queries, or None without trials or if it is undefined."""
     values = values_in_trials(evaluation, text)
     if values is None:
         return None
@@ -111,7 +111,7 @@ def noise_of(evaluation: Evaluated, text: str, confidence: float = 0.95, among: 
 
 
 def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, is_build: bool = False) -> Noise | None:
-    """Return the noise of values of shape (r, Q), of a metric that may be `bounded` by 0 and 1."""
+    """Return the noise of values, shape (r, Q), for a metric that may be `bounded` by 0 and 1."""
     values = values[:, ~np.isnan(values).all(axis=0)]
     values = values[np.lexsort(values.T)]  # trials have no order, not even in the last bit
     spread, queries = Spread.of(values, bounded=bounded, is_build=is_build), values.shape[1]
@@ -149,7 +149,7 @@ def changing_queries(values: Floats) -> float:
 
 
 def values_in_trials(evaluation: Evaluated, text: str) -> Floats | None:
-    """Return the values of a metric in every trial, shape (r, Q); None without trials, or if it counts over them."""
+    """Return the values of a metric in every trial, shape (r, Q), or None without trials or for counts over trials."""
     if not evaluation.trials or evaluation.metrics[text].passes is not None:
         return None
     return np.stack([trial.values[text] for trial in evaluation.trials])
@@ -194,7 +194,7 @@ class Spread:
 
 
 def mean_squares(values: Floats) -> tuple[float, float]:
-    """Return the mean squares between trials and of what is left, from queries with a value in every trial."""
+    """Return the mean squares between trials and of the residuals, from queries with a value in every trial."""
     complete = values[:, ~np.isnan(values).any(axis=0)]
     trials, queries = complete.shape
     if queries < 2:
@@ -206,7 +206,7 @@ def mean_squares(values: Floats) -> tuple[float, float]:
 
 
 def p_of_f(systems: Sequence[Floats]) -> float:
-    """Return the p-value for whether trials differ as a whole, from the values of one or more systems; or NaN."""
+    """Test whether trials differ as a whole, from the values of one or more systems. Return the p-value, or NaN."""
     squares = np.array([mean_squares(values) for values in systems])
     between, rest = squares.sum(axis=0)
     if not rest > 0:

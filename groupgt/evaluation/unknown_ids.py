@@ -91,7 +91,7 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
         if relevant:
             place = relevant[0]
             example = f"{display(truth.ids[place])} of query {truth.qids[int(truth.query_of[place])]!r}"
-            what = f"{len(relevant):,} of {int(truth.is_relevant.sum()):,} alternatives cannot be hit by any result"
+            what = f"no result can hit {len(relevant):,} of {int(truth.is_relevant.sum()):,} alternatives"
             warn(f"labeller {labeller}: {what}, such as {example}; {way}", "absent ids")
         return len(relevant)
 
@@ -103,7 +103,7 @@ OF_IDS = ("id", "parents")
 
 
 def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, labelled: Labelled) -> None:
-    """Warn about ids that match nothing but nearly would, with a pair, and about results that match nothing at all."""
+    """Warn about ids that nearly match, with an example pair, and about results that match nothing at all."""
     labeller = request.labeller
     if not labelled.present.any():
         return
@@ -171,7 +171,7 @@ def _form(name: str) -> str:
 def fault_of_queries(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     """Describe a run that shares no query with the ground truth; return an empty string for any other run.
 
-    A run without results is no mistake, nor is one whose queries are all declared unanswerable.
+    A run without results is not a mistake. Neither is ground truth with only queries declared unanswerable.
     """
     if labelled.present.any() or not labelled.extra or truth.unanswerable.all():
         return ""
@@ -216,7 +216,7 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
     pairs = [pair for pair in pairs if pair[0] not in results and pair[1] not in judged]
     pairs = [pair for pair in pairs if not (pair[0] in passages and pair[1] in passages)]
     near = _shown("document", pairs)
-    note = f"; compared {len(looked_at):,} of {len(distinct):,} queries with an unmatched id"
+    note = f"; only {len(looked_at):,} of {len(distinct):,} queries with an unmatched id were compared"
     return near + note if len(looked_at) < len(distinct) else near
 
 
@@ -259,11 +259,11 @@ def blank_ids(truth: GroundTruth, passages: Mapping[str, str]) -> list[str]:
 def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> None:
     """Warn, once per ground truth, about judged passages that the corpus lacks, or that have no text in it.
 
-    No search finds the former, and no keyword search the latter. Raises `DataError` under the policy absent=error.
+    No search can find the former, and no keyword search the latter. Raises `DataError` if the policy is absent=error.
     """
     absent, passages = absent_ids(truth, request), request.passages
     if request.policy.absent == "error" and request.labeller.name == "id" and not passages:
-        what = f"{title}the policy absent=error compares ids with a corpus, and there is none"
+        what = f"{title}the absent=error policy compares ids with a corpus, but there is none"
         raise DataError(f"{what}; name one (--corpus, or `corpus` in Python and experiments), or use absent=warn")
     some = first_of(list(map(display, absent)), 3)
     if absent and request.policy.absent != "ignore":

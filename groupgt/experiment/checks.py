@@ -201,7 +201,7 @@ class Checks:
                     shapes[name] = Reading.of(**dataset.reading).whole_truth(path).shape
         if len(set(shapes.values())) > 1:
             listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
-            what = f"data sets have ground truth of different shapes, with different defaults: {listing}"
+            what = f"data sets have ground truth of different shapes, whose default conventions differ: {listing}"
             self.fault(("convention",), f"{what}; choose one, such as `convention: coverage`")
         elif shapes:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
@@ -297,7 +297,7 @@ class Checks:
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
         if gate.slice or gate.is_relative:
-            self.fault(path, f"{gate.metric} supports min or max, but no slice")
+            self.fault(path, f"{gate.metric} takes min or max, but no slice")
         if gate.metric not in COSTS and matched and not any(self._is_timed(name) for name in matched):
             self.fault((*path, "system"), "results read from files have no latency")
         names = [below for name in matched for below in combined(self.families.systems, name)]

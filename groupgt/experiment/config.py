@@ -108,7 +108,7 @@ class TrialsConfig:
     n: Annotated[int, Ge(1), Le(1000), Doc("Number of times to run every query, without the cache.")] = 1
     of: Annotated[
         Literal["runs", "builds"],
-        Doc("With runs, query one build several times. With builds, build anew with the next seed for each trial."),
+        Doc("With runs, query one build several times. With builds, rebuild with the next seed for each trial."),
     ] = "runs"
 
 
@@ -136,8 +136,8 @@ class SystemConfig:
         default_factory=list
     )
     only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
-    trials: Annotated[TrialsConfig, Short("n", int), Doc("How often to query it, if its results change each time.")] = (
-        field(default_factory=TrialsConfig)
+    trials: Annotated[TrialsConfig, Short("n", int), Doc("Number of times to query it, if its results vary.")] = field(
+        default_factory=TrialsConfig
     )
     stages: Annotated[
         dict[str, str],
@@ -150,7 +150,7 @@ class SystemConfig:
     answers: Annotated[
         AnswersConfig | None,
         Short("file"),
-        Doc("Judged answers from its results. The report shows how often they are correct when it is complete."),
+        Doc("Judged answers from its results. The report shows how often they are correct when retrieval is complete."),
     ] = None
     on_error: Annotated[
         Literal["fail", "skip"], Doc("fail: stop the run. skip: report the system as failed, but never score it as 0.")
@@ -254,7 +254,7 @@ class Evaluate:
 class Compare:
     """Comparison of systems or data sets."""
 
-    baseline: Annotated[str, Doc("The system to compare the others with or, with `across: datasets`, a data set.")]
+    baseline: Annotated[str, Doc("The baseline for all comparisons: a system or, with `across: datasets`, a data set.")]
     across: Annotated[
         Literal["systems", "datasets"],
         Doc("Compare systems, or compare each system with itself on data sets that have the same queries."),
@@ -360,7 +360,7 @@ class Config:
     version: Annotated[
         int,
         Rule("1", lambda value: value == 1, {"const": 1, "type": "integer"}),
-        Doc("The version of the file format, which is 1."),
+        Doc("Version of the file format (always 1)."),
     ]
     groupgt: Annotated[str | None, Doc('The minimum version of groupgt, such as ">=0.1".')] = None
     name: Annotated[Name, Doc("The name of the experiment and of its folder of results.")]

@@ -236,7 +236,7 @@ def _selected(experiment: Experiment, reading: Reading, truth: GroundTruth, data
 NEEDS = {
     "chars": "a corpus",
     "tokens": "a corpus with a `tokens` column, or with evaluate.tokenizer",
-    CALLS: "results with the number of the search call that found them, which only use: results reads",
+    CALLS: "the call number of every result, which only `use: results` reads",
 }
 
 
@@ -290,7 +290,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
     cutoffs = {text: metric.cutoff for text, metric in experiment.metrics.items()}
     deeper = [text for text, cutoff in cutoffs.items() if isinstance(cutoff, int) and cutoff > depth]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
-        warn(f"evaluate.depth: {depth:,} results are retrieved, fewer than the cutoff of {', '.join(deeper)}")
+        warn(f"evaluate.depth: only {depth:,} results are retrieved, fewer than the cutoff of {', '.join(deeper)}")
 
 
 def _all_absent(dataset: str, data: Data) -> str:

@@ -65,7 +65,7 @@ def share_of_changes(runs: Sequence[Floats]) -> float:
 def detectable(
     gate: Gate, values: Floats, metric: Metric, settings: Settings, comparisons: int = 1, share: float = BOTH_WAYS
 ) -> Detectable:
-    """Simulate a gate on a drop or a gain on values of an earlier run, shape (n,), without NaN.
+    """Simulate a gate on a drop or gain with values from an earlier run, shape (n,), without NaN.
 
     In each simulated run, n queries are drawn with replacement. For a drop of X, a query loses its entire value with
     probability X ÷ mean (a gain raises it to the best value). A `share` of the queries also changes up or down by its

@@ -106,7 +106,7 @@ class Fresh:
         except (OSError, EOFError):
             self.child.join(timeout=10)
             status = self.child.exitcode
-            raise RetrieverError("its process no longer answers" if status is None else ended(status)) from None
+            raise RetrieverError("its process no longer responds" if status is None else ended(status)) from None
         if error is not None:
             raise error
         return value

@@ -103,7 +103,7 @@ def _row(
         kept = {task: cache.kept(task) for task in tasks}
         waiting = [task for task, done in kept.items() if done is None]
         if by_score and any(done is not None and done.answers.scores is None for done in kept.values()):
-            what = "a threshold on scores needs the score of every result, but its cached results have no scores"
+            what = "a score threshold needs a score for every result, but its cached results have none"
             faults.add(f"dataset {dataset!r}", f"system {name!r}: {what}")
         singly = system.options.asks_singly()
         setting = Setting(Corpus([], []), folder=experiment.path.parent.resolve())

@@ -159,7 +159,7 @@ class _Pairing:
         system = self.former.systems[name]
         metrics = self.request.metrics
         if self.request.audit is not None:
-            self.refused |= {(name, text): "audits do not correct differences from another run" for text in metrics}
+            self.refused |= {(name, text): "an audit does not correct differences between runs" for text in metrics}
             return {}
         reasons = {text: self._keeps_from(metric, system, evaluation) for text, metric in metrics.items()}
         why = {text: reason for text, reason in reasons.items() if reason}
@@ -189,7 +189,7 @@ class _Pairing:
         if system.bare and not evaluation.is_plain:
             return "its results may contain more than ids, but only the ids of earlier results were kept"
         if needs_lengths and not self.request.lengths.has(metric.budget.unit if metric.budget else ""):
-            return "there is no corpus to measure the length of its earlier results"
+            return "no corpus is available to measure the lengths of its earlier results"
         return ""
 
     def measured_again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:

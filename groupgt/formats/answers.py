@@ -75,7 +75,7 @@ def read_answers(value: Any, columns: Declared = NO_COLUMNS, title: str = "answe
         elif cell is None or cell == "" or (score is None and cell != cell):  # noqa: PLR0124  # NaN
             unjudged += 1
         else:
-            what = f"query {display(text)}: expected 0 (wrong), 1 (correct) or a number between as {roles['correct']}"
+            what = f"query {display(text)}: expected a number from 0 (wrong) to 1 (correct) as {roles['correct']}"
             table.faults.add(table.place(row), f"{what}, found {display(cell)}")
     table.faults.stop()
     keys, scores = [key for key, _ in judged], [score for _, score in judged]

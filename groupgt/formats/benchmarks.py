@@ -122,7 +122,7 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
     for record in queries.records(source):
         name = id_text(record.get("id"))
         if name is None or not ASPECT.search(name):
-            what = "expected the id of a question and -a1 or -aspect-1 as the id of an aspect"
+            what = "expected an aspect id (the id of its question, then -a1 or -aspect-1)"
             queries.fault(f"{what}, found {display(record.get('id'))}")
             continue
         if not queries.once(name, f"the aspect {name!r} is described"):
@@ -211,7 +211,7 @@ def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
     truth = queries.truth(policy)
     if several:
         many = f"{several:,} question{'s' * (several > 1)} with several annotations, each a complete set of answers"
-        warn(f"{source.path}: {many}; only the first is read (--where annotations=1 leaves out these questions)")
+        warn(f"{source.path}: {many}; groupgt reads only the first (skip these questions with --where annotations=1)")
     return truth
 
 

@@ -126,7 +126,7 @@ def _rows(text: _Text, faults: Faults, needed: Sequence[str] | None = ()) -> Ite
         else:
             faults.add(f"{text.title}:{number}", f"expected {width} columns ({shown_names(names)}), found {len(cells)}")
     if not has_rows and not faults:
-        warn(f"{text.title}: the file is empty: 0 rows")
+        warn(f"{text.title}: the file is empty (0 rows)")
 
 
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:

@@ -133,7 +133,7 @@ def trial_column(names: Container[str], title: str) -> str | None:
     found = [name for name in (TRIAL, BUILD) if name in names]
     if len(found) > 1:
         what = "expected a trial column or a build column, found both"
-        raise DataError(f"{title}: {what}; keep build if each build has its own index")
+        raise DataError(f"{title}: {what}; keep the build column if each build has its own index")
     return next(iter(found), None)
 
 
@@ -154,7 +154,7 @@ def repeat_fault(column: str, first: Any, other: Any) -> str:
 
 def trial_fault(cell: Any, column: str) -> str:
     """Return the error message for a cell that is not a trial or build number."""
-    return f"expected a {column} (a whole number, in every row), found {display(cell)}"
+    return f"expected a whole number as the {column} in every row, found {display(cell)}"
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:

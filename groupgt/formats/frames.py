@@ -238,7 +238,7 @@ def run_of(
         return run_of(pl.DataFrame(plain_columns, strict=False), title, qids, guard)
     if is_remote(value):
         if fields.trial_column(roles.canonical(remote_names(value), columns), title):
-            raise DataError(f"{title}: trials cannot stay on a cluster; pass a frame for each: {{name: [frame, …]}}")
+            raise DataError(f"{title}: trials cannot stay on a cluster; pass one frame per trial: {{name: [frame, …]}}")
         return Run(Remote(value, columns), source=title)
     in_memory = not isinstance(value, pl.LazyFrame)
     value = opened(value, title, "run", columns)

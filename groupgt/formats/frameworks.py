@@ -2,7 +2,7 @@
 
 - ragas: the samples of an `EvaluationDataset` or a `Testset`, as JSON Lines, CSV or parquet; queries are identified by
   `user_input`. References are `reference_context_ids` or, if no sample has them, the texts in `reference_contexts`, for
-  the labeller `text`. Results are `retrieved_context_ids` with the texts in `retrieved_contexts`; results without ids
+  the `text` labeller. Results are `retrieved_context_ids` with the texts in `retrieved_contexts`; results without ids
   can only be matched by their texts;
 - ragas-texts: the same samples, but references are always texts;
 - deepeval: test cases and goldens: the texts in `context` are references, those in `retrieval_context` results;

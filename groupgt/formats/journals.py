@@ -130,14 +130,14 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
             value = json.loads(line, object_pairs_hook=distinct_keys, parse_constant=no_constant)
         except (ValueError, RecursionError) as error:
             if where == lines[-1][0]:
-                warn(f"{where}: dropped the last line, which is cut off")
+                warn(f"{where}: the last line is cut off and was dropped")
             else:
                 faults.add(where, f"expected an action: {json_fault(error)}")
             continue
         if fault := act_fault(value):
             faults.add(where, fault)
         elif acts.setdefault(value["by"], {}).setdefault(value["seq"], value) != value:
-            what = f"a second action numbered {value['seq']} by {display(value['by'])}"
+            what = f"{display(value['by'])} has two different actions with seq {value['seq']}"
             faults.add(where, f"{what}; give each annotator a different name")
     faults.stop()
     return {by: [mine[seq] for seq in sorted(mine)] for by, mine in acts.items()}
@@ -191,8 +191,8 @@ def truth_of(
         elif unsettled is not None:
             unsettled.append(qid)
         else:
-            hint = "adjudicate with groupgt judge --adjudicate, or use one journal"
-            faults.add(f"query {qid!r}", f"{first} and {differing[0][0]} differ in {differing[0][1]}; {hint}")
+            hint = "resolve with groupgt judge --adjudicate, or use one journal"
+            faults.add(f"query {qid!r}", f"{first} and {differing[0][0]} disagree on {differing[0][1]}; {hint}")
     faults.stop()
     earlier = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
     order = list(dict.fromkeys([*earlier, *chosen]))

@@ -220,7 +220,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
         columns = {"retrieved_ids": Column(keys[names.index(lists[0])]), **columns_of(keys)}
         add_ranking(builder, qid, with_lists(row, lists[0], columns, texts_of_ids, where), lists[0], where)
     faults.stop()
-    mixed = {"retrieved_ids and some doc_id": {"list", "result"}, "a score and some only a rank": {"score", "rank"}}
+    mixed = {"retrieved_ids and others doc_id": {"list", "result"}, "a score and others only a rank": {"score", "rank"}}
     if what := next((what for what, both in mixed.items() if both <= kinds), None):
         raise DataError(f"{source.path}: some lines have {what}; use one of the two throughout")
     if len(builders) > 1 and None in builders:

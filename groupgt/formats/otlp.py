@@ -175,7 +175,7 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
         qid = _qid_of(key, query_spans, faults)
         name = qid or key
         if name in results:
-            what = "a second trace of the same query; keep one, or use the otlp-sessions format"
+            what = "two traces belong to this query; keep one, or use the otlp-sessions format"
             faults.add(query_spans[0].where, f"query {name!r}: {what}")
         inputs = (span.text for span in (query_spans[0], searches[0]))
         texts[name] = [] if qid else list(dict.fromkeys(text for text in inputs if text is not None))

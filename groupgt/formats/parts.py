@@ -63,7 +63,7 @@ def refuse_many(path: AnyPath | Sequence[AnyPath]) -> None:
         title, runs, files = first_of([os.fspath(file) for file in path], 2), "[…]", path if len(path) > 1 else None
     if files is not None:
         what = f"expected one run, found {len(files):,} file{'' if len(files) == 1 else 's'}"
-        hint = f"measure each with groupgt.evaluate_runs(truth, {runs}, …), or read the parts of one with parts=True"
+        hint = f"measure each with groupgt.evaluate_runs(truth, {runs}, …), or read them as one run with parts=True"
         raise ConfigError(f"{title}: {what}; {hint}")
 
 

@@ -108,7 +108,7 @@ class Path:
             if name is not None:
                 inner.append((position, value[name], _joined(route, name), _joined(shown, name)))
             elif not isinstance(value, dict):
-                way = f"; use {shown}[] to go over its elements" if isinstance(value, list) and shown else ""
+                way = f"; use {shown}[] to iterate over its elements" if isinstance(value, list) and shown else ""
                 row.fault(f"expected an object{' as ' * bool(shown)}{shown}, found {display(value)}{way}")
             # A key that no path uses may be a misspelled name.
             elif not step.optional or has_near(step.names[0], tuple(key for key in value if key not in row.named)):
@@ -128,7 +128,7 @@ class Path:
             route += f"[{step.names[0]}]"
             inner = [((*position, (route, index)), part, route, shown) for index, part in enumerate(parts)]
         elif not isinstance(value, list):
-            way = f"; use {shown}{{}} to go over its values" if isinstance(value, dict) and shown else ""
+            way = f"; use {shown}{{}} to iterate over its values" if isinstance(value, dict) and shown else ""
             row.fault(f"expected a list{' as ' * bool(shown)}{shown}, found {display(value)}{way}")
         elif step.kind == "index":
             if -len(value) <= step.at < len(value):

@@ -270,6 +270,6 @@ _SAID: dict[str, Callable[[QueryState], Any]] = {
     "whether it has an answer": lambda state: state.has_answer,
     "groups": lambda state: _members(state, graded=False),
     "grades": lambda state: _members(state, graded=True),
-    "the passages that are not relevant": lambda state: set(state.nonrelevant),
-    "the passages that are harmful": lambda state: state.harmful,
+    "the non-relevant passages": lambda state: set(state.nonrelevant),
+    "the harmful passages": lambda state: state.harmful,
 }

@@ -330,7 +330,7 @@ class Source:
     def warn_if_empty(self, what: str) -> None:
         """Warn if every line is blank."""
         if self.is_blank:
-            warn(f"{self.path}: the file is empty: 0 {what}")
+            warn(f"{self.path}: the file is empty (0 {what})")
 
 
 def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:

@@ -125,7 +125,7 @@ def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
         numbers = _numbers(table, name)
         if numbers is not None and bool((numbers <= 0).any() and (numbers > 0).any()):
             what = f"{table.title}: no column has grades, so every row counts as relevant"
-            warn(f"{what}; {name} has numbers, some of them 0 or less; if they are grades, add --columns grade={name}")
+            warn(f"{what}; if the numbers in {name} (some 0 or less) are grades, add --columns grade={name}")
 
 
 def _missing(table: Table, roles: dict[str, str]) -> str:

@@ -224,7 +224,7 @@ def _read_ranks(source: Source) -> Run:
     """Read `qid pid rank`, or raise `DataError` if the third column contains anything but ranks."""
     lines = [line for line in source.lines() if line.strip()]
     if not are_ranked(lines):
-        what = f"3 columns are read as {MARCO} if ranks are whole numbers from 0 or 1, each once per query"
+        what = f"groupgt reads 3 columns as {MARCO} if ranks are whole numbers from 0 or 1, each once per query"
         way = "add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
         raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3; {what}; {way}")
     builder = RunBuilder()
@@ -312,7 +312,7 @@ def tag_of(source: Source) -> str:
     first, *others = (tag.decode("utf-8", "replace") for tag in tags)
     if others:
         what = f"has {len(tags):,} tags, {first} and {', '.join(others[:3])}"
-        warn(f"{source.path}: {what}; the first is used as the run's name")
+        warn(f"{source.path}: {what}; groupgt names the run after the first")
     return first
 
 

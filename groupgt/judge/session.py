@@ -312,7 +312,7 @@ class Session:
         states = self.states
         for earlier in self.order[: self.order.index(qid)]:
             if earlier not in states or states[earlier].status == OPEN:
-                raise DataError(f"the order of a sample is fixed: query {earlier!r} comes first; finish or skip it")
+                raise DataError(f"samples have a fixed order; finish or skip query {earlier!r} first")
 
     def _opening(self, qid: str) -> dict[str, Any]:
         plan = self.plan
@@ -398,7 +398,7 @@ class Session:
         state = self.state(qid)
         self._check_order(qid)
         if not self._is_opened(qid):
-            raise DataError(f"query {qid!r} was not opened")
+            raise DataError(f"query {qid!r} has not been opened")
         if self.plan.kind == "audit" and kind not in AUDIT_ACTS:
             raise DataError(f"expected an answer to a question of this audit, found the action {display(kind)}")
         fields: dict[str, Any] = {**DEFAULTS.get(kind, {}), "qid": qid, "act": kind}

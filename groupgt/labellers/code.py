@@ -135,7 +135,7 @@ class Code(Reader):
 
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
         where = f"labeller code: {self.title}"
-        first = f"(the first of the batch: query {batch[0].qid!r}, result {display(batch[0].result)})"
+        first = f"(first pair: query {batch[0].qid!r}, result {display(batch[0].result)})"
         start = time.perf_counter()
         try:
             with users_code():

@@ -79,7 +79,7 @@ class Embedding(Reader):
         else:
             alternatives = self._encoded(alternative_texts(truth, self.reference), self.options.alternative_prefix)
         if len(documents) and len(alternatives) and documents.shape[1] != alternatives.shape[1]:
-            found = f"found {documents.shape[1]:,} of results and {alternatives.shape[1]:,} of alternatives"
+            found = f"found {documents.shape[1]:,} for results and {alternatives.shape[1]:,} for alternatives"
             raise DataError(f"labeller embedding: expected vectors with the same number of dimensions, {found}")
         result, alternative = pairs_of(truth, query)
         cosine = np.zeros(len(result))
@@ -121,7 +121,7 @@ def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: 
 def _refuse_zero(vectors: Vectors, names: list[str], source: str) -> None:
     zero = np.flatnonzero(~vectors.any(axis=1))
     if len(zero):
-        raise DataError(f"{source}: the vector of {display(names[int(zero[0])])} is all zeros, so no cosine is defined")
+        raise DataError(f"{source}: the vector of {display(names[int(zero[0])])} is all zeros and has no cosine")
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -64,7 +64,7 @@ class Normalization:
     def __str__(self) -> str:
         case = "case kept" if self.case_sensitive else "case folded"
         punctuation = "punctuation kept" if self.punctuation else "punctuation dropped"
-        return f"NFKC, {case}, {punctuation}, white space collapsed, characters of scripts without blanks are words"
+        return f"NFKC, {case}, {punctuation}, white space collapsed, scripts without blanks split into characters"
 
 
 def _becomes(punctuation: str, code: int) -> str | int:

@@ -346,7 +346,7 @@ _GREEDY = (
 DEFINITIONS = (
     one_meaning(
         "alpha_ndcg",
-        "Discounted cumulative gain, each further hit of a group discounted by (1 − α), normalized by the ideal.",
+        "DCG in which each further hit of a group is discounted by (1 − α), normalized by the ideal.",
         alpha_ndcg,
         "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) ÷ the same sum for the greedy ideal, "
         "cut at k",

@@ -156,7 +156,7 @@ DEFINITIONS = (
                 parameters=(GAIN,),
             ),
         },
-        warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall 0.5) and expects all "
+        warning="ndcg.autorag tolerates short lists (for [[a,b],[c]], [a] scores 1 at recall 0.5) and expects all "
         f"alternatives. ndcg.coverage: {LIMITS}",
     ),
     one_meaning(
@@ -172,12 +172,12 @@ DEFINITIONS = (
     ),
     one_meaning(
         "novelty_ndcg",
-        "NDCG in which a result gains once, and only if it covers new groups.",
+        "NDCG in which each result earns one gain, and only if it covers new groups.",
         novelty_ndcg,
         "Σ over results that cover new groups of (2^g − 1)/log2(rank + 1), where g is the highest grade among these "
         "groups, ÷ the same sum over the best grade of each group, highest first, not cut at k",
         _explain_novelty_ndcg,
         "AutoRAG-Research",
-        warning="A document that covers two groups at once gains only once, so a perfect ranking can score below 1.",
+        warning="A document that covers two groups earns only one gain, so a perfect ranking can score below 1.",
     ),
 )

@@ -163,7 +163,7 @@ class Custom:
             raise MetricError(f"metric {self.name!r}: {what}")
         if np.isinf(values).any():
             qid = hits.judgments.qid(int(np.flatnonzero(np.isinf(values))[0]))
-            what = f"query {qid!r}: expected a finite number, or NaN where there is none, found infinity"
+            what = f"query {qid!r}: expected a finite number, or NaN if undefined, found infinity"
             raise MetricError(f"metric {self.name!r}: {what}")
         return values
 

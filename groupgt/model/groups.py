@@ -423,7 +423,7 @@ def _record_in(cells: Sequence[Any]) -> str | None:
     if len(record) == 3 and isinstance(record[0], str):
         return f'{found}; write a span as {{"doc": …, "start": …, "end": …}} and match it with the spans labeller'
     way = 'write grades as {"id": …, "grade": …}, or a query as {id: grade}'
-    return f"{found}; {way}; for [title, sentence number] pairs keep the title (format hotpotqa reads such files)"
+    return f"{found}; {way}; for [title, sentence number] pairs, keep the title (the hotpotqa format reads such files)"
 
 
 def _if_any(cells: Sequence[Any]) -> list[Any] | None:

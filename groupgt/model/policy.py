@@ -47,7 +47,7 @@ class Policy:
     empty_groups: Annotated[
         Literal["error", "drop", "unmeetable"],
         Doc(
-            "An empty group next to others, or a blank id, is an error or dropped. With unmeetable, a declared group "
+            "An empty group next to others, or a blank id: an error, or dropped. With unmeetable, a declared group "
             "without a relevant alternative counts as one that cannot be covered."
         ),
     ] = "error"

@@ -57,7 +57,7 @@ class Columns:
 
 
 class Block(NamedTuple):
-    """The lines of one query, with their offsets in the file, how many they are, and any problem in them."""
+    """The lines of one query, with their offsets in the file, their number, and any problems in them."""
 
     begin: int
     end: int
@@ -127,10 +127,10 @@ class Remote:
 
 @dataclass(frozen=True)
 class Traces:
-    """Traces from which a run was read, with `texts` of traces without an id, search times (`ms`), and `searches`.
+    """The traces that a run was read from, with `texts` of traces without an id, search times (`ms`), and `searches`.
 
     The searches of a query are the texts that were searched for, in order, or None. Its `origins` are the ids of its
-    trace, of the first span there, and of the last response of a model, or None. `left_out` counts traces without a
+    trace, of the first span in it, and of the last model response, or None. `left_out` counts traces without a
     search and, once matched with ground truth, `count` all others, `by_id` and `by_text` those that match a query. In
     `reranked` traces, the results are those of a reranker.
     """
@@ -161,8 +161,8 @@ class Run:
     the file that begin with `#` and are not results. `texts` holds the text of each query, if the results came with it.
     Results without ids (`has_ids` is False) can only be matched by their texts. If the scores are `ascending`
     (distances), the contents hold their negation, so that the best result still has the highest number. If the system
-    was asked several times, `trials` has a run for each time, and the contents are those of the first; each of them
-    `is_build` if the system was built anew for it. `costs` holds the cost of each query that has one,
+    was queried several times, `trials` has a run for each time, and the contents are those of the first. A run
+    `is_build` if the system was rebuilt for it. `costs` holds the cost of each query that has one,
     in any unit, and `unsplit` the texts that were read as one id where a list of ids belongs, with their places.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]

@@ -39,12 +39,12 @@ def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
 def sample_fault(qids: Sequence[str], entries: Sequence[Any], population: Sequence[str]) -> str | None:
     """Explain why these queries are not the start of a recorded random sample, or return None if they are."""
     if not entries or not all(isinstance(each, Mapping) and isinstance(each.get("seed"), int) for each in entries):
-        return "it does not record which sample its queries are from"
+        return "the audit does not record which sample its queries come from"
     first = entries[0]
     if any({**record, "place": None} != {**first, "place": None} for record in entries):
-        return "its queries are from several samples"
+        return "the audit mixes queries from several samples"
     if first.get("of") != len(population):
-        return f"it is a sample of {first.get('of')} queries, but there are {len(population)}"
+        return f"the audit is a sample of {first.get('of')} queries, but the ground truth has {len(population)}"
     if set(qids) != set(sample_of(population, len(qids), first["seed"])["order"]):
-        return f"its queries are not the first {len(qids)} in the order of its seed, {first['seed']}"
+        return f"its queries are not the first {len(qids)} in the order of seed {first['seed']}"
     return None

@@ -34,7 +34,7 @@ FIGURES: dict[str, str] = {
     "outcomes": "wins, ties and losses against the baseline",
     "slices": "a heat map of slices and systems",
     "groups": "heat map of groups × systems: rank of the first hit",
-    "sweep": "a metric against one swept option, or two",
+    "sweep": "a metric against one or two swept options",
     "latency": "quality against latency, with the Pareto front",
     "correlation": "means of systems on one side against those on the other",
     "trials": "each query's values over the trials of a system, noisiest first",
@@ -174,7 +174,7 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
     body = draw.panels("metric", metrics, {"layer": layers, "width": 220, "height": 200})
     columns = {"system": "system", "metric": "metric", "k": unit if unit != "results" else "k", "value": "mean"}
     text = f"Means against depth for {shortlist(systems)}: {shortlist(ends)}."
-    return draw.figure_of("depth", "How much is found at each cutoff", about, body, rows, columns, text)
+    return draw.figure_of("depth", "Metrics by cutoff", about, body, rows, columns, text)
 
 
 def _lines(
@@ -233,8 +233,8 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     reached = [f"{name} {kind} {fixed(last.get((kind, name)), 2)}" for kind in kinds for name in systems]
     body = draw.panels("kind", kinds, panel)
     columns = {"system": "system", "kind": "what", "rank": "rank", "share": "share of queries"}
-    text = f"Fraction of queries at the last rank: {shortlist(reached)}."
-    return draw.figure_of("ecdf", "Ranks of the first hit and of the last group", about, body, rows, columns, text)
+    text = f"Fraction of queries by the last rank: {shortlist(reached)}."
+    return draw.figure_of("ecdf", "Ranks of first hit and completion", about, body, rows, columns, text)
 
 
 def outcomes(rows: Rows, about: About, baseline: str) -> Figure:

@@ -131,7 +131,7 @@ def thresholds(rows: Rows, about: About) -> Figure:
     """
     scale = {"domain": draw.distinct(rows, "figure"), "range": [[1, 0], [5, 3]]}
     encoding = {
-        "x": draw.numeric("threshold", title="threshold on scores", scale={"zero": False}),
+        "x": draw.numeric("threshold", title="score threshold", scale={"zero": False}),
         "y": {**draw.share_axis("share"), "field": "share"},
         **draw.by_system(draw.distinct(rows, "system")),
         "strokeDash": draw.nominal("figure", scale=scale, legend=draw.legend("")),

@@ -86,7 +86,7 @@ def sentences(result: Across) -> Iterator[Sentence]:
             about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
             lengths = f"{sizes[large]:,.0f} characters in {large}, but {sizes[small]:,.0f} in {small}"
             budget = f"Use a budget, such as {_under(metric, max(about, 1), result.convention)}"
-            yield warning(f"chunks average {lengths}, so {result.label} gives longer chunks more text. {budget}")
+            yield warning(f"chunks average {lengths}, so {result.label} favors longer chunks. {budget}")
 
 
 def _under(metric: Metric, chars: int, convention: str) -> str:
@@ -133,7 +133,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
         ordered = sorted(filter(lambda name: math.isfinite(means[name]), means), key=means.__getitem__, reverse=higher)
         most, least = (fixed(means[name]) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
         if most != least:
-            best = ["", system, " does best on the data set ", ordered[0], f" ({label} {most}), and worst on "]
+            best = ["", system, " does best on data set ", ordered[0], f" ({label} {most}) and worst on "]
             yield sentence_of("note", *best, ordered[-1], f" ({least}), over the same queries.")
 
 
@@ -169,7 +169,7 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
         budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
         if counts and budgets:
             metrics = ", ".join(budgets)
-            yield f"chunks differ in size, so prefer {metrics}, which give each corpus the same length of text"
+            yield f"chunks differ in size, so prefer {metrics}, which give every corpus the same amount of text"
         elif counts:
             example = _under(counts[0], 4000, first.convention)
-            yield f"chunks differ in size, and @k gives larger ones more text; add a metric with a budget ({example})"
+            yield f"chunks differ in size, and @k favors larger ones; add a metric with a budget ({example})"

@@ -176,7 +176,7 @@ def changed(
     if note := standings.lost_and_gained_note(comparison, rows):
         yield f"{note} ▲▼: significant."
     if noise := trials.sentences(comparison):
-        yield "\n".join([*noise, "Complete, lost and gained queries are means over trials."])
+        yield "\n".join([*noise, "Counts of complete, lost and gained queries are means over trials."])
     if comparison.basis:
         yield "\n".join(corrected_notes(comparison.first, compared=True))
 

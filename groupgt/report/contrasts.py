@@ -91,7 +91,7 @@ def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
     enough = math.ceil(least * (1 + settings.resamples) / settings.alpha - SLACK) - 1
     below = f"cannot give a p-value below {least:.2g} for {counted(comparisons, 'comparison')}"
     drawn = counted(settings.resamples, "resample")
-    return f"{drawn} {below}, and alpha is {settings.alpha:g}. Use at least {enough:,} resamples"
+    return f"{drawn} {below}, but alpha is {settings.alpha:g}. Use at least {enough:,} resamples"
 
 
 def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:

@@ -169,9 +169,9 @@ class RechunkedTeller(Teller[Rechunked]):
             blocks.append((headers, rows))
         if carried.dropped:
             total = len(carried.truth) + len(carried.dropped)
-            what = f"{len(carried.dropped):,} of {counted(total, 'query')} would lose a group and"
-            verb = "is" if len(carried.dropped) == 1 else "are"
-            blocks.append(f"{what} {verb} dropped. To keep them, {ways_to_keep(carried.method)}")
+            what = f"{len(carried.dropped):,} of {counted(total, 'query')} lost a group and"
+            verb = "was" if len(carried.dropped) == 1 else "were"
+            blocks.append(f"{what} {verb} dropped. To keep such queries, {ways_to_keep(carried.method)}")
         return blocks
 
     def csv_rows(self) -> Grid:

@@ -368,7 +368,7 @@ def _reconciled(gate: GateResult, tested: Tested) -> str:
         return ""
     if tested.contrast.significant:
         return "Both agree: the drop is beyond the limit and significantly different from 0."
-    includes = "its interval includes no drop, so chance cannot be ruled out"
+    includes = "its interval includes 0, so chance cannot be ruled out"
     return f"Both hold: the measured drop is beyond the limit, and {includes}."
 
 
@@ -406,7 +406,7 @@ def _not_best(case: Case, name: str) -> str:
     nearest = min(unbeaten, key=lambda each: abs(systems.lead[each].delta))
     lead = systems.lead[nearest]
     p_value = "" if math.isnan(lead.raw_p_value) else f" (uncorrected {p_text(lead.raw_p_value, DIGITS)})"
-    against = f"against {case.names[nearest]} {signed(lead.delta, DIGITS)} is not significant{p_value}"
+    against = f"{signed(lead.delta, DIGITS)} against {case.names[nearest]} is not significant{p_value}"
     return f"Better than the baseline, not proven best: {against}."
 
 

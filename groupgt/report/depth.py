@@ -1,4 +1,4 @@
-"""Report how far to read rankings: the smallest cutoffs that complete a share of queries, and score thresholds.
+"""Report how deep to look in rankings: the smallest cutoffs that complete a share of queries, and score thresholds.
 
 Thresholds are the lowest scores at which unanswerable queries return nothing. They reduce the recall of other queries.
 """
@@ -147,7 +147,7 @@ class ThresholdsTeller(Teller[Thresholds]):
             if each.threshold is not None:
                 cost = f"then {fixed(each.recall)}, compared with {fixed(full_recall[each.run])} without a threshold"
                 what = "distance threshold" if each.run in self._distances else "threshold"
-                rest = f" at a {what} of {_number(each.threshold)}. recall.coverage of the others is {cost}."
+                rest = f" at a {what} of {_number(each.threshold)}. On the other queries, recall.coverage is {cost}."
             yield sentence_of("best", *subject(each.run), empty + rest)
 
     def figure(self) -> Figure:

@@ -90,8 +90,8 @@ def detected(gate: Gate, found: Detectable) -> str:
     what, only = ("drop", "lost") if gate.min_gain is None else ("gain", "gained")
     catches = f"with {counted(found.queries, 'query')}, this gate catches"
     if found.one_way is None:
-        limit = "loss of everything" if what == "drop" else "gain of everything"
-        return f"{catches} no {what} 8 times in 10, not even the {limit}"
+        limit = "a total loss" if what == "drop" else "the largest possible gain"
+        return f"{catches} no {what} 8 times in 10, not even {limit}"
     both = "none" if found.both_ways is None else f"{found.both_ways:.2g} or more"
     text = f"{catches} a {what} of {found.one_way:.2g} or more (8 times in 10) if queries are only {only}. "
     text += f"If {100 * found.share:.2g}% of queries also change in both directions, it catches {both}"
@@ -120,7 +120,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
         return list(islice(earlier_runs(path, experiment), 2)) if is_there else []
 
     def runs(dataset: str, name: str, metric: Metric) -> list[Floats]:
-        data, found, why = datasets[dataset], [], "there is no earlier run of it"
+        data, found, why = datasets[dataset], [], "this system has no earlier run"
         if data.request.audit is not None:
             raise DataError("differences are corrected by an audit")
         for folder in folders():
@@ -131,7 +131,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
                     why = str(error)
         if not found and name in experiment.systems and experiment.systems[name].is_stored:
             if is_url(experiment.options(name, dataset).path) or config.engine.use == "spark":
-                raise DataError("there is no earlier run of it, and groupgt does not read its results before a run")
+                raise DataError("this system has no earlier run, and groupgt does not read its results before a run")
             found.append(_measured(experiment, data, dataset, name, metric))
         if not found:
             raise DataError(why)
@@ -175,7 +175,7 @@ def in_folder(folder: ResultFolder, settings: Settings) -> Iterator[str]:
                 at = np.array([places.get(qid, -1) for qid in truth.qids])
                 found.append(np.where(at < 0, np.nan, values[at]))
         if not found:
-            raise DataError(f"the folder has no values of {name}")
+            raise DataError(f"the folder has no values for {name}")
         return found
 
     systems, baseline = {dataset: list(folder.manifest.counts[dataset])}, folder.baseline

@@ -72,7 +72,7 @@ def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, setting
 
 
 def by_ranks(contrast: Contrast) -> str:
-    """Return a phrase that says that a test compares ranks, for use after a difference. It is empty for means."""
+    """Return ` by ranks` for a test that compares ranks, to follow a difference, or an empty text for means."""
     return "" if contrast.ranks is None else " by ranks"
 
 
@@ -163,7 +163,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 
 def whole(systems: Systems) -> Iterator[str]:
-    """Warn if a system's trials, combined with the baseline's, differ as a whole, but neither system's do alone."""
+    """Warn if the trials of a system and the baseline together differ as a whole, although neither's do alone."""
     for name in systems.against_baseline if systems.evaluations else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]

@@ -145,7 +145,7 @@ def summary(outcome: Outcome) -> str:
     if note := times.reused(outcome):
         parts.append(note)
     if outcome.folder is not None and (outcome.folder / "report.html").is_file():
-        parts.append("Every query: open report.html in the result folder of this run.")
+        parts.append("To see every query, open report.html in the result folder of this run.")
     return document(outcome.experiment.hide.sure(parts), "github")
 
 

@@ -41,7 +41,7 @@ def explanation(
     if harmful := truth.harmful and truth.harmful[query]:
         parts.append(f"harmful: {first_of(sorted(harmful), ALTERNATIVES)}")
     if evaluation.labeller.name != "id":
-        repeat = "a repeat hits what an earlier result already hit, and gains nothing"
+        repeat = "a repeat hits what an earlier result already hit, and scores nothing"
         parts.append(f"labeller {evaluation.labeller}; {repeat}")
     if evaluation.trials:
         times = round(complete_within(evaluation, None)[query] * len(evaluation.trials))
@@ -88,7 +88,7 @@ def _groups_text(evaluation: Evaluated, query: int, corpus: Mapping[str, str] | 
     if len(shown) < len(groups):
         lines.append(f"and {counted(len(groups) - len(shown), 'more group')}")
     if rejected := int(truth.judgments.rejected[query]):
-        lines.append(f"judged not relevant: {counted(rejected, 'document')}")
+        lines.append(f"judged non-relevant: {counted(rejected, 'document')}")
     return "\n".join(lines) if lines else "no groups"
 
 
@@ -139,7 +139,7 @@ def _hit_matrix(evaluation: Evaluated, query: int, corpus: Mapping[str, str] | N
     note = counted(length, "result")
     if hidden := length - len(ranks):
         hitting = len(marks.keys() - set(ranks))
-        relevant = f"of which {hitting:,} hit something" if hitting else "none relevant"
+        relevant = f"of which {hitting:,} are hits" if hitting else "none relevant"
         note = f"{hidden:,} more of {length:,} results, {relevant}"
     return [Table(headers, rows), note]
 

@@ -35,7 +35,7 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     count = int(failures.counted.sum())
     nobody, everybody = failures.nobody, failures.everybody
-    among = " of those that count for all" if failures.populations_differ else ""
+    among = " (of the queries that count for every run)" if failures.populations_differ else ""
     line = f"{part_of(len(everybody), count, 'query')} complete in every run, {len(nobody):,} in none{among}"
     yield Detail(f"{line}: {shortlist(nobody, LISTED, ' …')}" if nobody else line)
     yield from map(Detail, _headroom(systems, metrics, within))

@@ -338,7 +338,7 @@ def _traced(traces: Traces | None) -> Iterator[str]:
         yield f"{counted(traces.count, 'trace')}: {how}{rest}; {what} took {ms} ms per query (median)"
         if traces.reranked:
             count = counted(traces.reranked, "trace contains", "traces contain")
-            yield f"{count} results of a reranker; use otlp-searches for the results before it"
+            yield f"{count} results of a reranker; the otlp-searches format reads the results before it"
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
@@ -379,9 +379,9 @@ def _notes(evaluations: Sequence[Evaluated]) -> Iterator[str]:
     differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:
         runs = differing[0] if len(differing) == 1 else f"{len(differing):,} runs"
-        of_runs = "" if len(evaluations) == 1 else f" of {runs}"
+        of_runs = "" if len(evaluations) == 1 else f" for {runs}"
         why = "it skips queries without results, counts repeats and breaks ties differently"
-        yield f"AutoRAG reports different means{of_runs}, because {why}. Use --policy autorag to do the same"
+        yield f"AutoRAG reports different means{of_runs}, because {why}. Use --policy autorag to match it"
 
 
 def corrected_blocks(evaluations: Sequence[Evaluated], *, compared: bool = False) -> Iterator[Block]:
@@ -417,11 +417,11 @@ def corrected_notes(evaluation: Evaluated, *, compared: bool = False) -> Iterato
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
     yield from _assisted(audit.truth.columns, "audited query")
     yield (
-        "corrected numbers leave out queries without a value from both the model and the annotator, and count queries "
-        "without a value from the annotator alone as 0"
+        "corrected numbers exclude queries that neither the model nor the annotator gives a value, and count the "
+        "annotator's value as 0 where only the model gives one"
     )
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
-        yield f"the annotator skipped {counted(skipped, 'audited query')}, counted as 0"
+        yield f"the annotator skipped {counted(skipped, 'audited query')}, which count as 0"
     if compared:
         yield "each difference is corrected separately and may differ from the difference between the corrected means"
     if left := [text for text in evaluation.metrics if text not in evaluation.corrected]:

@@ -180,8 +180,8 @@ class MissesTeller(Teller[Misses]):
             parts = appended(parts, ", ", name, f" {count_text(complete)}")
         if more := others[NAMED - 1 :]:
             parts[-1] += f", {counted(len(more), 'other')} at most {count_text(more[0][1])}"
-        in_none = counted(len(failures.nobody), "query is complete in no run", "queries are complete in no run")
-        parts[-1] += f". {in_none if failures.nobody else 'Every query is complete in some run'}."
+        in_none = f"No run completes {counted(len(failures.nobody), 'query')}"
+        parts[-1] += f". {in_none if failures.nobody else 'Every query is complete in at least one run'}."
         yield sentence_of("best", *parts)
 
     def to_dict(self) -> Any:

@@ -39,8 +39,8 @@ CELLS = {
     "incomplete, wrong": ("missed it, failed", "look at retrieval"),
 }
 LOOK = (
-    "If the model had it all and failed, look at the model. If answers are correct anyway, look at the ground truth. "
-    "If retrieval missed it, look at retrieval."
+    "If the model had everything and failed, look at the model. If answers are correct anyway, look at the ground "
+    "truth. If retrieval missed something, look at retrieval."
 )
 LEFT_OUT = {
     "unanswerable": "answered queries declared unanswerable",
@@ -117,7 +117,7 @@ def _of_trials(result: Outcomes) -> str:
         return ""
     return (
         f"A query counts as complete if it is complete in at least half of the {result.trials:,} trials. "
-        "Shares weight it by the fraction of trials."
+        "Shares weight each query by the fraction of trials in which it is complete."
     )
 
 

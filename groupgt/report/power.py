@@ -55,7 +55,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
             rows.append([row.system, labels[row.metric], row.queries, signed(row.delta), row.spread, least, *needs])
         whose = whose_power(analysis.powers, analysis.systems.settings)
         note = f"against {analysis.baseline}: {whose}, two-sided, alpha {analysis.alpha:.4g} per comparison; "
-        note += f"queries needed is the number for {share} power"
+        note += f"queries needed are for {share} power"
         shed = ("SD of differences", "target", "power", "delta", "queries")
         grid = with_slices(analysis.powers, headers, rows)
         table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)

@@ -97,7 +97,7 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
             yield f"{who} no results for any of {counted(total, 'query')}. Are these the right files?"
             continue
         most = ", more than half" if 2 * missing > total else ""
-        then = "scored as zero (policy missing=zero; missing=skip excludes them)"
+        then = "which score 0 (policy missing=zero; missing=skip excludes them)"
         yield f"{who} no results for {missing:,} of {counted(total, 'query')}{most}, {then}"
     for each in evaluations.values():
         yield from _of_trials(each)
@@ -154,7 +154,7 @@ def _of_trials(evaluation: Evaluated) -> Iterator[str]:
         return
     absent = np.any([~each.labelled.present for each in evaluation.trials], axis=0) & ~evaluation.populations.absent
     if queries := int((absent & evaluation.populations.defined).sum()):
-        rule = {"zero": "scored as zero there", "skip": "left out of their means"}.get(evaluation.policy.missing, "")
+        rule = {"zero": "which score 0 there", "skip": "which their means exclude"}.get(evaluation.policy.missing, "")
         yield f"{evaluation.name} has no results in some of its trials for {counted(queries, 'query')}, {rule}"
     for text in [] if evaluation.is_build else list(evaluation.values)[:1]:
         noise = noise_of(evaluation, text)

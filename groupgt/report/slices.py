@@ -80,7 +80,7 @@ def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
 def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
     where = f"{signed(inner.delta)} in {systems.labels[row.metric]} where {part.by} = {part.value}"
     tested = f"{counted(inner.pairs or 0, 'query')}, {p_header(systems.settings)} {small(inner.p_value)}"
-    return f"{row.system} with {where} ({tested}), and {signed(row.delta)} overall"
+    return f"{row.system} with {where} ({tested}), but {signed(row.delta)} overall"
 
 
 def figure(systems: Systems) -> Figure:

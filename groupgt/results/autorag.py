@@ -105,7 +105,7 @@ def stored_means(contents: Project) -> dict[str, dict[str, float]]:
         means[system] = table.computed | table.stored
         for name, mean in table.computed.items():
             if not math.isclose(reported := means[system][name], mean, rel_tol=1e-9, abs_tol=1e-12):
-                what = f"expected the {reported} of summary.csv, found {mean} as the mean of the column"
+                what = f"expected a mean of {reported}, as in summary.csv, found {mean} in this table"
                 faults.add(str(table.path), f"{name}: {what}. They come from different runs; rerun the trial")
     faults.stop(DataError)
     return means

@@ -173,7 +173,7 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
     try:
         truth, other_truth = (each.truth(each.policy) for each in (folder, other))
     except GroupgtError:
-        return f"(digest {digests[0][:12]}, there {digests[1][:12]})"
+        return f"(digests {digests[0][:12]} and {digests[1][:12]})"
     changes = Changes.of(truth, other_truth)
     kinds = {"with different text": changes.reworded, "with different judgments": changes.judged}
     kinds |= {"added": changes.added, "left out": changes.gone}
@@ -291,7 +291,7 @@ def _measured_again(
         if any(folder.audit for folder in holders):
             population.append("not corrected by the audit")
         if built:
-            population.append(f"{shortlist(built)}: no p-values, because the values of single builds are not stored")
+            population.append(f"{shortlist(built)}: no p-values, because values of individual builds are not stored")
         return replace(table, settings=settings, population=population, means_of_builds=built)
     passages = {} if first.corpus is None else read_corpus(first.corpus)
     return replace(measured, passages=passages, population=table.population, warned=table.warned)
@@ -380,7 +380,7 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
     """
     for folder in folders:
         if not has_stamp(folder.path):
-            what = "expected the original folder name, which is its time"
+            what = "expected the original folder name, which begins with its time"
             raise ConfigError(f"{folder.path}: {what}; its position in the history is unknown")
     by_age = sorted(folders, key=lambda folder: age_of(folder.path))
     return {dataset: _history(by_age, dataset, settings, metric) for dataset in _datasets(folders)}

@@ -379,7 +379,7 @@ def warn_of_doubts(
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(answers.ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
-        text = f"system {name!r}: exactly {count} for every query, but {most:,} were asked for. "
+        text = f"system {name!r}: returned exactly {count} for every query, but {most:,} were requested. "
         warn(text + "Metrics see only these results", "few results")
 
 
@@ -391,7 +391,7 @@ def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
         return
     shown_ids = ", ".join(map(shown, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(returned):
-        what = f"none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}"
+        what = f"none of the ids it returns ({len(returned):,}) is in the corpus: {shown_ids}"
         raise RetrieverError(f"system {name!r}: {what}; expected ids such as {shown(min(corpus_ids))}")
     verb = "is" if len(absent) == 1 else "are"
     text = f"system {name!r}: {len(absent):,} of the {len(returned):,} ids it returns {verb} not in the corpus: "

@@ -107,7 +107,7 @@ class Options(base.Options):
     ] = None
     send: Annotated[
         list[str],
-        Doc("Columns to pass to parameters that have a default; parameters without a default always receive theirs."),
+        Doc("Columns to pass to parameters with a default. Parameters without one always receive their column."),
     ] = field(default_factory=list)
     id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
 

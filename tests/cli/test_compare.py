@@ -138,7 +138,7 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path, snapshot: S
 
 def test_misses_of_several_runs(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2")
-    first = "Both runs complete 1 of 2 queries at 2. 1 query is complete in no run."
+    first = "Both runs complete 1 of 2 queries at 2. No run completes 1 query."
     assert out.splitlines()[0] == first
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2", "--format", "json")
     hardest = json.loads(out)["hardest"]
@@ -166,7 +166,7 @@ def test_what_is_read_is_not_overwritten(
     _, err = call(capsys, *given, "--per-query", "./qa.jsonl", status=2)
     snapshot(err)
     _, err = call(capsys, *given, "--per-query", "a.csv", "--failures", "a.csv", status=2)
-    assert "which is written as well" in err
+    assert "another output file" in err
     call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "--per-query", "qa.jsonl", status=2)
     call(capsys, "convert", "qa.jsonl", "qa.jsonl", "--to", "csv", status=2)
     assert (tmp_path / "qa.jsonl").read_bytes() == before

@@ -127,7 +127,7 @@ def test_two_annotators_and_a_third(
         main([*words(by=by, out=f"{by}.jsonl"), "--journal", "journals"])
     with pytest.raises(SystemExit):
         main([*words(out="all.jsonl"), "--journal", "journals", "--export"])
-    assert "query 'q1': anna and ben differ" in capsys.readouterr().err
+    assert "query 'q1': anna and ben disagree" in capsys.readouterr().err
     settle = ["judge", "queries.tsv", "--corpus", "corpus.jsonl", "--out", "all.jsonl", "--no-browser"]
     settle += ["--adjudicate", "journals/anna.jsonl", "journals/ben.jsonl"]
     served(monkeypatch, {"qid": "q1", "act": "group", "doc": "night"}, {"qid": "q1", "act": "done"})

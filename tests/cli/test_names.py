@@ -87,7 +87,7 @@ def test_two_files_of_one_name(runs: list[str], files: str, folder: Path, capsys
         told = capsys.readouterr()
         assert (end.value.code, told.out) == (2, "")
         assert f"{files}: duplicate run name" in told.err
-        assert "name the runs: NAME=PATH" in told.err
+        assert "name the runs (NAME=PATH" in told.err
 
 
 def test_a_wrong_baseline_is_told_before_anything_is_read(

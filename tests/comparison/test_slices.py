@@ -62,7 +62,7 @@ def test_a_reversal_that_is_real_is_told_as_one() -> None:
     other = {f"q{n}": ["x", "a"] if n >= 40 else ["a"] for n in range(52)}
     text = str(groupgt.compare(truth, {"base": base, "other": other}, ["recall@1"], by="kind"))
     assert "reversal: other with -1.0000 in recall@1 where kind = seldom" in text
-    assert "), and +0.5385 overall" in text
+    assert "), but +0.5385 overall" in text
     assert "slices by kind: p-values corrected (holm) for 2 comparisons" in text
 
 

@@ -53,9 +53,7 @@ def test_what_no_chunk_has_enough_of_is_lost_and_told(snapshot: Snapshot) -> Non
     with pytest.raises(groupgt.DataError) as caught:
         groupgt.rechunk(truth, OLD, NEW)
     told = str(caught.value).splitlines()
-    assert told[0].startswith(
-        "1 of 3 queries would lose a group; lower --min-overlap, or leave these queries out (--drop-l"
-    )
+    assert told[0].startswith("1 of 3 queries would lose a group; lower --min-overlap, or drop these queries (--drop-l")
     snapshot(told[1])
     found = groupgt.rechunk(truth, OLD, NEW, drop_lost=True)
     assert dict(found.truth.items()) == {"q1": [["n1"]], "q3": [["n2"]]}
@@ -93,11 +91,11 @@ def test_harmful_passages_are_carried(recwarn: pytest.WarningsRecorder) -> None:
     assert found.harmful == [{"n2", "n3"}, frozenset()]
     assert found.relevant("q") == [["n1"]]
     assert [str(each.message) for each in recwarn] == [
-        "no new chunk has enough of these harmful passages, which are not mapped: c"
+        "harmful passages not mapped, because no new chunk contains enough of them: c"
     ]
     with pytest.raises(groupgt.DataError, match="'n' is both harmful and relevant"):
         groupgt.rechunk(truth, old, {"n": ("d", 0, 20)})
-    with pytest.warns(groupgt.GroupgtWarning, match="not mapped to spans"):
+    with pytest.warns(groupgt.GroupgtWarning, match="does not map to spans"):
         assert groupgt.rechunk(truth, old).truth.harmful is None
 
 
@@ -216,7 +214,7 @@ def test_the_command_writes_nothing_while_a_group_is_lost(
     snapshot(capsys.readouterr().err)
     assert not out.exists()
     assert not report.exists()
-    way = "lower --min-overlap, or keep spans, which do not depend on chunks (leave out --to"
+    way = "lower --min-overlap, or keep spans, which do not depend on chunks (omit --to"
     main(words[:6])  # a dry run
     snapshot(capsys.readouterr().out)
     main([*words, "--drop-lost"])
@@ -238,7 +236,7 @@ def test_the_command_writes_nothing_while_a_group_is_lost(
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        (["--output", "truth.jsonl"], "would overwrite truth.jsonl, which is read"),
+        (["--output", "truth.jsonl"], "would overwrite truth.jsonl, an input file"),
         (["--output", "out.txt"], "expected a file that ends in .jsonl, .parquet, .csv or .tsv, found .txt"),
         (["--output", "nowhere/out.jsonl"], "found no folder 'nowhere'"),
         (["--report", "report.md"], "expected a file that ends in .csv, .jsonl or .parquet"),
@@ -272,7 +270,7 @@ def test_what_was_carried_weakly_stands_beside_the_file(tmp_path: Path, monkeypa
 
     def weak(truth: Any = "carried.jsonl", **options: Any) -> list[tuple[int, str, bool]]:
         findings = next(iter(groupgt.check(truth, **options).findings.values()))
-        found = [each for each in findings if each.what == "groups carried with under 90% of their passage"]
+        found = [each for each in findings if each.what == "groups mapped with under 90% of their passage"]
         assert not any(each.fails for each in found)
         return [(each.count, each.example, each.suspicious) for each in found]
 

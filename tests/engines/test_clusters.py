@@ -181,7 +181,7 @@ def test_a_worker_without_groupgt_or_with_another_version_says_so(monkeypatch: p
     other.__version__ = "0.0.9"  # type: ignore[attr-defined]
     for module, told in ((None, "no groupgt"), (other, "groupgt 0.0.9")):
         monkeypatch.setattr(fake.FakeFrame, "each", elsewhere(module))
-        message = f"results: a cluster worker has {told}, expected groupgt {version}; install that version"
+        message = f"results: expected groupgt {version} on every cluster worker, found {told}; install that version"
         with pytest.raises(groupgt.ConfigError, match=re.escape(message)):
             groupgt.evaluate(TRUTH, Rows(FRAME), ["mrr"])
 
@@ -210,7 +210,7 @@ def test_only_hits_counts_and_a_few_names_come_back(monkeypatch: pytest.MonkeyPa
         (FRAME.drop("score"), "score"),
         (FRAME.with_columns(score=pl.lit("high")), "expected numbers in the 'score' column"),
         (FRAME.with_columns(trial=1), "trials cannot stay on a cluster"),
-        (FRAME.drop("score").with_columns(rank=pl.Series([1, 2, 1])), "a threshold on scores needs the score"),
+        (FRAME.drop("score").with_columns(rank=pl.Series([1, 2, 1])), "a score threshold needs a score"),
     ],
 )
 def test_what_a_cluster_cannot_read_is_refused_at_once(

@@ -52,7 +52,7 @@ def test_distances_that_are_not_declared_are_told_and_cannot_be_cut() -> None:
     assert found.counts["rising_scores"] == 1
     told = " ".join(groupgt.evaluate_runs(TRUTH, {"far": SHAPES["pairs"]}, ["mrr"]).text().split())
     assert "queries whose scores rise from the first result to the last: far 1. Their order counts;" in told
-    with pytest.raises(groupgt.DataError, match=r"falling scores, found 0.1 before 0.7; if the scores are distances"):
+    with pytest.raises(groupgt.DataError, match=r"falling score, found 0.1 before 0.7; if the scores are distances"):
         groupgt.evaluate(TRUTH, SHAPES["pairs"], ["recall@0.5score"])
 
 
@@ -60,7 +60,7 @@ def test_falling_scores_that_are_declared_as_ascending_are_told() -> None:
     run = {"q": [("a", 0.7), ("b", 0.1)]}
     found = groupgt.evaluate_runs({"q": [["a"]]}, {"far": run}, ["mrr"], scores={"far": "ascending"})
     assert "scores fall, although declared as ascending," in " ".join(found.text().split())
-    with pytest.raises(groupgt.DataError, match=r"rising scores, found 0.7 before 0.1$"):
+    with pytest.raises(groupgt.DataError, match=r"rising score, found 0.7 before 0.1$"):
         groupgt.evaluate({"q": [["a"]]}, run, ["recall@0.5score"], scores="ascending")
 
 
@@ -134,5 +134,5 @@ def test_a_threshold_on_distances_is_found_from_the_other_side() -> None:
 
 def test_scores_made_from_ranks_are_no_scores() -> None:
     run = {"q": [("a", 1.0), ("b", 0.5)]}
-    with pytest.raises(groupgt.DataError, match="these results have only an order"):
+    with pytest.raises(groupgt.DataError, match="these results are only ranked"):
         groupgt.evaluate({"q": [["a"]]}, run, ["recall@0.7score"])

@@ -170,7 +170,7 @@ def test_policies_that_look_at_all_repeats_read_columns(tmp_path: Path) -> None:
 def test_a_file_of_blank_lines(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_text("\n\n")
-    with pytest.warns(groupgt.GroupgtWarning, match="the file is empty: 0 results"):
+    with pytest.warns(groupgt.GroupgtWarning, match=r"the file is empty \(0 results\)"):
         assert np.array_equal(labelled(read(path), groupgt.GroundTruth.of({"q": [["d1"]]})).hits.length, [0])
 
 

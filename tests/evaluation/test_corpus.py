@@ -88,7 +88,7 @@ def test_commands_tell_what_the_corpus_lacks_once(command: str, capsys: pytest.C
     if corpus:
         status, error = said(*policy)
         assert status == 2
-        assert "absent=error compares ids with a corpus, and there is none; name one (--corpus" in error
+        assert "absent=error policy compares ids with a corpus, but there is none; name one (--corpus" in error
     status, error = said(*corpus, *policy)
     assert status == 2
     assert f"{ABSENT} (absent=error)" in error

@@ -206,15 +206,16 @@ def test_what_is_no_audit(tmp_path: Path, snapshot: Snapshot) -> None:
     bare = [{key: line[key] for key in ("qid", "retrieval_gt")} for line in lines]
     refused(
         bare,
-        "but it does not record which sample its queries are from; draw one with groupgt judge --sample or groupgt sam",
+        "but the audit does not record which sample its queries come from; draw one with groupgt sample",
     )
     refused(
-        [{**lines[0], "sample": {**lines[0]["sample"], "seed": 8}}, *lines[1:]], "its queries are from several samples"
+        [{**lines[0], "sample": {**lines[0]["sample"], "seed": 8}}, *lines[1:]],
+        "the audit mixes queries from several samples",
     )
-    refused(lines[1:], "its queries are not the first 14 in the order of its seed, 0")
+    refused(lines[1:], "its queries are not the first 14 in the order of seed 0")
     for line in lines:
         line["sample"] = {**line["sample"], "of": 50}
-    refused(lines, "it is a sample of 50 queries, but there are 40")
+    refused(lines, "the audit is a sample of 50 queries, but the ground truth has 40")
     result = groupgt.evaluate(judged, run, ["recall"], audit=written(tmp_path, bare), assume_random=True)
     snapshot(str(result))
 

@@ -117,16 +117,16 @@ def test_declared_without_an_answer_but_with_one(tmp_path: Path, snapshot: Snaps
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"a": ["x", "y"]}, "needs the score of every result, but these results have only an order"),
-        ({"a": [("x", 0.2), ("y", 0.9)]}, "query 'a': a threshold on scores needs results in the order of falling"),
-        ({"a": [{"id": "x", "score": 0.9}, {"id": "y"}]}, "needs the score of every result"),
+        ({"a": ["x", "y"]}, "needs a score for every result, but these results are only ranked"),
+        ({"a": [("x", 0.2), ("y", 0.9)]}, "query 'a': a score threshold needs results in order of falling"),
+        ({"a": [{"id": "x", "score": 0.9}, {"id": "y"}]}, "needs a score for every result"),
         (
             {"a": [{"id": "x", "score": 0.1, "call": 1}, {"id": "y", "score": 0.9, "call": 2}]},
-            "needs results in the order of falling scores, found 0.1 before 0.9",
+            "needs results in order of falling score, found 0.1 before 0.9",
         ),
         (
             "rank.csv",
-            "rank.csv: a threshold on scores needs the score of every result, but these results have only an order",
+            "rank.csv: a score threshold needs a score for every result, but these results are only ranked",
         ),
     ],
 )

@@ -193,7 +193,7 @@ def test_without_values_it_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixt
     # Results that are elsewhere are not fetched before a run.
     file.write_text(FILE.replace("path: b.jsonl", "path: s3://bucket/b.jsonl"), encoding="utf-8")
     assert said(capsys, str(file))[0].endswith(
-        "there is no earlier run of it, and groupgt does not read its results before a run"
+        "this system has no earlier run, and groupgt does not read its results before a run"
     )
 
 

@@ -112,7 +112,7 @@ def test_declared_builds_of_an_earlier_version_are_builds(tmp_path: Path, cli: C
     assert report.status == 0
     assert p_value > 0.1
     assert "does not contain the run of 'b'" in report.out
-    assert "b: no p-values, because the values of single builds are not stored" in report.out
+    assert "b: no p-values, because values of individual builds are not stored" in report.out
     assert "significantly" not in report.out
 
 

@@ -179,10 +179,10 @@ def test_one_name_several_times_in_the_shell(tmp_path: Path, cli: Cli) -> None:
     [
         ([*NESTED, {"qid": "q0", "retrieved_ids": []}], "found None"),
         ([{"qid": "q0", "retrieved_ids": []}, *NESTED], "some rows have a trial and some do not"),
-        ([{**NESTED[0], "trial": "first"}, *NESTED[1:]], "expected a trial (a whole number, in every row)"),
+        ([{**NESTED[0], "trial": "first"}, *NESTED[1:]], "expected a whole number as the trial in every row"),
         ([*NESTED, NESTED[0]], "duplicate query"),
         ([{**NESTED[0], "build": 1}, *NESTED[1:]], "expected a trial column or a build column, found both"),
-        ([{"qid": "q0", "retrieved_ids": [], "build": "b1"}], "expected a build (a whole number, in every row)"),
+        ([{"qid": "q0", "retrieved_ids": [], "build": "b1"}], "expected a whole number as the build in every row"),
     ],
 )
 def test_faults_in_trials(rows: Sequence[Mapping[str, Any]], words: str, tmp_path: Path) -> None:
@@ -489,7 +489,7 @@ def test_the_noise_of_builds_is_that_of_their_means() -> None:
 
 def test_intervals_for_these_queries_have_one_ground_truth() -> None:
     truth, runs = by_hand()
-    with pytest.raises(ConfigError, match="these_queries: intervals with several annotators are always for other"):
+    with pytest.raises(ConfigError, match="these_queries: with several annotators, intervals always cover other"):
         groupgt.compare(truth, {"a": runs, "b": runs[0]}, ["complete@1"], these_queries=True, annotators=[truth])
 
 

@@ -260,7 +260,10 @@ OUTCOMES: dict[str, Row] = {
         (without(SKIP, "reason"), '{path}:3: action "skip": expected text or null as reason, found nothing'),
         (renamed(SKIP, "act", "acts"), "{path}:3: expected an action (begin, open, "),
         (SKIP, UNDEFINED),
-        ({**SKIP, "seq": 2}, "{path}:3: a second action numbered 2 by 'a'; give each annotator a different name"),
+        (
+            {**SKIP, "seq": 2},
+            "{path}:3: 'a' has two different actions with seq 2; give each annotator a different name",
+        ),
     ),
     "jsonl": Row(
         [JSONL],

@@ -680,7 +680,7 @@ BAD_BANKS = [
     (question(aggregator_type="XOR", answers=[{"answer": "x"}]), "expected AND, OR, SUM or NOT as its aggregator_type"),
     (
         question(sub_nuggets=[MANY]),
-        "the nugget 'Q': any one of its parts is enough, but one has 110 ways to be covered",
+        "the nugget 'Q': any of its parts is enough, but one can be covered in 110 ways",
     ),
     (question(sub_nuggets=[part([], [])]), "1 of its 2 groups is empty"),
     (question(references=[{"doc": "d"}]), "expected a reference with a doc_id, found {'doc': 'd'}"),
@@ -750,7 +750,7 @@ def test_questions_of_bright_pro_stand_beside_its_aspects(tmp_path: Path) -> Non
 
 
 def test_an_aspect_without_its_question(tmp_path: Path) -> None:
-    with pytest.raises(groupgt.DataError, match="expected the id of a question and -a1 or -aspect-1"):
+    with pytest.raises(groupgt.DataError, match=r"an aspect id \(the id of its question, then -a1 or -aspect-1\)"):
         groupgt.read_ground_truth(put(tmp_path / "a", [{**ASPECTS[0], "id": "bio"}]))
 
 

@@ -102,7 +102,7 @@ def test_empty_file(side: str, data: bytes, cli: Cli, truth: Path, size: str) ->
         fails(found, f"groupgt: {path}: the ground truth is empty; expected at least one query\n")
         assert found.err.count(str(path)) == 1
         return
-    assert f"{path}: the file is empty: 0 " in found.err
+    assert f"{path}: the file is empty (0 " in found.err
     assert found.status == 0
     assert found.out == "metric,mean,queries\nrecall,0.0,2\n"
 

@@ -491,7 +491,7 @@ def test_numbers_that_may_be_grades_are_asked_for(tmp_path: Path, column: str, i
         truth = groupgt.read_ground_truth(table)
     assert truth.is_relevant.tolist() == [True, True]
     texts = [str(each.message) for each in issued]
-    assert [text.endswith(f"if they are grades, add --columns grade={name}") for text in texts] == [True] * is_asked
+    assert [text.endswith(f"are grades, add --columns grade={name}") for text in texts] == [True] * is_asked
     declared = groupgt.read_ground_truth(table, columns={"grade": name}) if is_asked else None
     assert declared is None or declared.is_relevant.tolist() == [True, False]
 

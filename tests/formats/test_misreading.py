@@ -138,10 +138,12 @@ def test_ids_with_separators_and_blanks_are_ids(tmp_path: Path, form: str) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert groupgt.evaluate(truth, dict(zip(qids, map(list, zip(names)))), ["recall"])["recall"] == 1
-    with pytest.warns(groupgt.GroupgtWarning, match="3 texts are read as one id where a list belongs, such as 'a,b'"):
+    with pytest.warns(
+        groupgt.GroupgtWarning, match="3 texts are read as one id where a list of ids is expected, such as 'a,b'"
+    ):
         groupgt.evaluate(truth, {qid: ["Terms", "other"] for qid in qids}, ["recall"])
     # A part that the corpus knows counts as well as one in the results.
-    with pytest.raises(groupgt.DataError, match="but 'a' is"):
+    with pytest.raises(groupgt.DataError, match="although 'a' is"):
         groupgt.evaluate(truth, {qid: ["other"] for qid in qids}, ["recall"], corpus={"a": "text", "other": "text"})
 
 

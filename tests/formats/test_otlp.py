@@ -257,7 +257,7 @@ def test_mistakes(tmp_path: Path) -> None:
     assert "expected a span whose openinference.span.kind is RETRIEVER or gen_ai.operation.name" in fault(
         span("t", kind="LLM")
     )
-    assert "query 'q1': a second trace of the same query" in fault(
+    assert "query 'q1': two traces belong to this query" in fault(
         span("t", ids=["a"], attributes=q1), span("u", ids=["a"], attributes=q1)
     )
     who = "Who wrote The Trial?"

@@ -79,7 +79,7 @@ def test_where_a_path_leads(path: str, values: list[Any]) -> None:
         ("hit[].id", "expected the key hit, found a, hits, joined, scores, deep, none (did you mean 'hits'?)"),
         ("hit?[].id", "expected the key hit"),
         ("hits.id", "expected an object as hits, found [{'id'"),
-        ("scores[]", "expected a list as scores, found {'m': 0.5, 'n': 0.25}; use scores{} to go over its values"),
+        ("scores[]", "expected a list as scores, found {'m': 0.5, 'n': 0.25}; use scores{} to iterate over its values"),
         ("joined{}", "expected an object as joined, found 'p; q ;'"),
         ("hits[2].id", "expected at least 3 elements, found 2 (at hits)"),
         ("none.x", "expected an object as none, found None"),

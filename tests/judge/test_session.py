@@ -329,7 +329,7 @@ def test_differences_are_settled(tmp_path: Path) -> None:
             session.act({"qid": qid, "act": "done"})
         session.log.close()
     acts = read_folder(tmp_path / "journal")
-    with pytest.raises(groupgt.DataError, match="query 'q1': anna and ben differ"):
+    with pytest.raises(groupgt.DataError, match="query 'q1': anna and ben disagree"):
         truth_of(acts)
     opinions = {by: replayed(mine) for by, mine in acts.items()}
     session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=opinions)
@@ -386,7 +386,7 @@ def test_another_grade_is_a_difference_to_settle(tmp_path: Path, snapshot: Snaps
         session.act({"qid": "q1", "act": "relevant", "doc": "youth", "groups": [1], "grade": grade})
         session.act({"qid": "q1", "act": "done"})
         opinions[by] = session.log.acts
-    with pytest.raises(groupgt.DataError, match="query 'q1': anna and ben differ in grades"):
+    with pytest.raises(groupgt.DataError, match="query 'q1': anna and ben disagree on grades"):
         truth_of(opinions)
     states = {by: replayed(acts) for by, acts in opinions.items()}
     session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=states)

@@ -328,7 +328,7 @@ def leaves(hits: Any) -> Any:
         (lambda hits: np.ones((3, 1)), r"found an array of shape \(3, 1\)"),
         (lambda hits: ["a", "b", "c"], "ValueError: could not convert string to float"),
         (lambda hits: None, r"found an array of shape \(\)"),
-        (lambda hits: np.array([1, np.inf, 0]), "query 'q2': expected a finite number, or NaN where there is none"),
+        (lambda hits: np.array([1, np.inf, 0]), "query 'q2': expected a finite number, or NaN if undefined"),
         (fails, r"KeyError: 'nothing\\nthere' \(.*test_own.py:\d+ in \w+\)"),
         (leaves, r"SystemExit: 3 \(.*test_own.py:\d+ in \w+\)"),
     ],

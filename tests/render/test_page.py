@@ -245,7 +245,7 @@ def test_questions_that_say_least_are_left_out_first() -> None:
 def test_a_limit_below_the_least_is_said() -> None:
     data = page_bytes(page(dataset()), 1000)
     told = value(read(data), "page")["left_out"]
-    assert told[-1].startswith("nothing else: even without details, the page already takes up ")
+    assert told[-1].startswith("nothing else, because the page takes up ")
     assert "details-0-0" not in read(data).blocks
 
 

@@ -224,7 +224,7 @@ def test_a_notebook_shows_the_figure_below_the_tables(monkeypatch: pytest.Monkey
     pictures = [answer._repr_html_().removeprefix(text) for answer, text in zip(answers, bare, strict=True)]
     assert pictures[0].startswith('<img alt="Means against depth for ')
     assert pictures[1].startswith('<img alt="Means of recall@2 with 95% CI: ')
-    assert pictures[2].startswith('<img alt="Fraction of queries at the last rank: ')
+    assert pictures[2].startswith('<img alt="Fraction of queries by the last rank: ')
     assert pictures[3].startswith('<img alt="Groups covered, of 2: results 1.')
     assert pictures[4].startswith('<img alt="Groups covered, of 3: one 2, two 1.')
     assert pictures[5:] == ["", ""]  # nothing is missed

@@ -49,7 +49,7 @@ class Batches:
         if bytes_used > self.ceiling:
             raise DataError(
                 f"{self.title}: memory limit of {bytes_text(self.ceiling)} exceeded: {bytes_text(bytes_used)} in use; "
-                "raise it, write parquet with smaller row groups, or leave columns out of the ground truth"
+                "raise the limit, write parquet with smaller row groups, or leave columns out of the ground truth"
             )
 
     def plain(self) -> pl.Expr:

@@ -304,7 +304,7 @@ const KEYS = {
     ["m 1 … 9", "merge its group into group 1 … 9"],
     ["x", "split it off into a new group"],
     ["r", "name a group"],
-    ["a", "no passage answers the query (this finishes it)"],
+    ["a", "no passage answers the query (finishes the query)"],
     ["↑ ↓ or k j", "previous or next passage (your first judgment of a passage moves on to the next)"],
     ["/", "search the corpus"],
   ],
@@ -411,7 +411,7 @@ function draw() {
   const body = session.kind === "audit" ? audit() : judging();
   element("main").replaceChildren(
     h("h1", { class: "asked", id: "query" }, hidden("Query: "), h("bdi", null, visible(shown.text))),
-    shown.status === "open" ? "" : h("p", null, h("strong", null, shown.status === "skipped" ? "Skipped. " : shown.declared ? "Finished: no answer. " : "Finished. "), shown.prior ? "Any change opens it again and marks it as assisted, because you have seen the draft." : "Any change opens it again."),
+    shown.status === "open" ? "" : h("p", null, h("strong", null, shown.status === "skipped" ? "Skipped. " : shown.declared ? "Finished: no answer. " : "Finished. "), shown.prior ? "Any change reopens the query and marks it as assisted, because you have seen the draft." : "Any change reopens the query."),
     note ? h("p", { class: "soft" }, note) : "",
     body,
     bottom()

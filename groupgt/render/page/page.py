@@ -46,7 +46,7 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     base = sum(len(part) + WRAPPING for part in fixed_parts) + len(times) + len(overview)
     left_out = fit(every, max_size - base)
     if base > max_size:
-        left_out.append(f"nothing else: even without details, the page already takes up {base:,} bytes")
+        left_out.append(f"nothing else, because the page takes up {base:,} bytes even without details")
     if left_out:
         overview = block(_overview(page, every, left_out))
     parts = [_main(page), _block("times", times), _block("page", overview), _scripts()]

@@ -191,7 +191,7 @@ function passage(id, text, more) {
 const MARKS = [
   ["first", "✓", "covers group", "covers a new group (number)"],
   ["again", "↻", "repeats group", "covers only groups already covered"],
-  ["irrelevant", "✕", "judged not relevant", "judged not relevant"],
+  ["irrelevant", "✕", "judged non-relevant", "judged non-relevant"],
   ["unjudged", "·", "not judged", "not judged"],
   ["harmful", "!", "harmful", "harmful: must not be retrieved"],
 ];
