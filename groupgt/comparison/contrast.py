@@ -192,7 +192,8 @@ def mean_intervals(
     spans = np.full((len(columns), 2), np.nan)
     for places, block in by_defined_queries(columns):
         ends = [within[place] for place in places]
-        least = [_chance(in_trials, *keys[place], metrics) / len(block) for place in places] if in_trials else 0.0
+        count = max(len(block), 1)
+        least = [_chance(in_trials, *keys[place], metrics) / count for place in places] if in_trials else 0.0
         spans[places] = intervals(block, ends, settings.confidence, settings.resamples, settings.seed, least=least)
     return {key: (low, high) for key, (low, high) in zip(keys, spans.tolist())}
 

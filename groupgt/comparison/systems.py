@@ -26,6 +26,7 @@ from groupgt.comparison.contrast import (
     mean_intervals,
     rows_of,
 )
+from groupgt.comparison.draws import SLACK
 from groupgt.comparison.headroom import Headroom, headroom_of
 from groupgt.comparison.pairs import Pair, contrasts_of_pairs, pairs_of
 from groupgt.comparison.settings import Settings
@@ -258,8 +259,8 @@ class Systems:
 
     def is_best(self, name: str, metric: str) -> bool:
         """Return whether a system has the best mean for a metric, alone or tied."""
-        mean = self.means[name][metric]
-        return mean is not None and mean == self.best_mean(metric)
+        mean, best = self.means[name][metric], self.best_mean(metric)
+        return mean is not None and best is not None and abs(mean - best) <= SLACK
 
     @property
     def best(self) -> str | None:

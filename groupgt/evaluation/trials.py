@@ -113,9 +113,11 @@ def noise_of(evaluation: Evaluated, text: str, confidence: float = 0.95, among: 
 def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, is_build: bool = False) -> Noise | None:
     """Return the noise of values, shape (r, Q), for a metric that may be `bounded` by 0 and 1."""
     values = values[:, ~np.isnan(values).all(axis=0)]
+    if values.shape[1] < 2:
+        return None
     values = values[np.lexsort(values.T)]  # trials have no order, not even in the last bit
     spread, queries = Spread.of(values, bounded=bounded, is_build=is_build), values.shape[1]
-    if spread is None or queries < 2:
+    if spread is None:
         return None
     mean, trials = mean_of(means_over_trials(values)), len(values)
     t = student_quantile(confidence, spread.degrees)

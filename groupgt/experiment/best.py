@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from groupgt.comparison.draws import SLACK
 from groupgt.evaluation.evaluated import Evaluated
 from groupgt.experiment.config import Evaluate
 from groupgt.experiment.timing import Timing
@@ -56,7 +57,7 @@ class BestRule:
         higher = [metric.higher_is_better for metric in self.metrics]
         values = scores(self.strategy, list(means.values()), higher) if means else []
         greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
-        return [name for name, value in zip(means, values) if value == greatest]
+        return [name for name, value in zip(means, values) if abs(value - greatest) <= SLACK]
 
     def is_quick(self, timing: Timing | None) -> bool:
         """Return whether the median latency of single queries is known and within the limit."""

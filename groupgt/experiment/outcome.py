@@ -119,9 +119,10 @@ class Against(Beside):
     metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
     stored values are used. All other results are measured again. `added` lists systems that are new in this run, and
     `gone` lists systems no longer run. `lost` and `gained` map a system measured `again` to the queries that are
-    complete within the primary metric's cutoff only in the previous run, or only in this run. `changed` lists queries
-    with new ground truth, and `reworded` lists queries with new text. `queries_only_now` and `queries_only_then` count
-    the queries that occur in only one of the two runs.
+    complete within the primary metric's cutoff only in the previous run, or only in this run, and `counts` to their
+    numbers (means over all pairs of trials). `changed` lists queries with new ground truth, and `reworded` lists
+    queries with new text. `queries_only_now` and `queries_only_then` count the queries that occur in only one of the
+    two runs.
     """
 
     qids: Sequence[str]
@@ -131,6 +132,7 @@ class Against(Beside):
     gone: Sequence[str] = ()
     lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
     gained: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    counts: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     again: Mapping[str, Evaluated] = field(default_factory=dict)
     changed: Sequence[str] = ()
     reworded: Sequence[str] = ()

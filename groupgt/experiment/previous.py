@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from groupgt.experiment.datasets import Data
 from groupgt.experiment.outcome import Against, Outcome
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Floats
+from groupgt.model.hits import Bools, Floats
 from groupgt.model.values import CALLS, SCORE
 from groupgt.options import paths_of
 from groupgt.plugins import find
@@ -81,14 +82,14 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
     before = {name: pairing.values(name, evaluations[name]) for name in values if name in former.systems}
     # A budget is known of results that were measured by it.
     again = {name: each for name, each in pairing.again.items() if text in each.values}
-    complete = {name: complete_within(evaluations[name], primary.cutoff)[pairing.paired] for name in again}
-    complete_then = {name: complete_within(each, primary.cutoff) for name, each in again.items()}
+    changes = {name: _changes(evaluations[name], each, primary, pairing.paired) for name, each in again.items()}
     paired = list(compress(truth.qids, pairing.paired.tolist()))
     return Against(
         before=before,
         builds_before=pairing.builds(before),
-        lost={name: _largest_first(paired, then - complete[name]) for name, then in complete_then.items()},
-        gained={name: _largest_first(paired, complete[name] - then) for name, then in complete_then.items()},
+        lost={name: _largest_first(paired, then - now) for name, (now, then) in changes.items()},
+        gained={name: _largest_first(paired, now - then) for name, (now, then) in changes.items()},
+        counts={name: (_sum(then * (1 - now)), _sum(now * (1 - then))) for name, (now, then) in changes.items()},
         again=pairing.again,
         refused={key: experiment.hide(why) for key, why in pairing.refused.items()},
         stored={key: experiment.hide(why) for key, why in pairing.stored.items()},
@@ -100,6 +101,17 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
         queries_only_then=len(pairing.changes.gone),
         **shared,
     )
+
+
+def _changes(now: Evaluated, then: Evaluated, primary: Metric, paired: Bools) -> tuple[Floats, Floats]:
+    """Return the shares of trials that complete each paired query, now and then; 0 if it does not count in both."""
+    counting = now.counting[paired] & then.counting
+    after, before = complete_within(now, primary.cutoff)[paired], complete_within(then, primary.cutoff)
+    return np.where(counting, after, 0.0), np.where(counting, before, 0.0)
+
+
+def _sum(column: Floats) -> float:
+    return math.fsum(column.tolist())
 
 
 def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:

@@ -251,6 +251,10 @@ def all_passed(case: Case) -> Decision | None:
         tails = {"same values": f"no query differs in {systems.label}", "not tested": f"{systems.label} was not tested"}
         tail = tails.get(_undecided(case), f"no significant difference in {systems.label}")
         largest = next(iter(case.contrasts))
+        if len(case.family) > 1 and largest == case.subject and not _undecided(case):
+            # Other systems may differ.
+            parts = [f"{words}; ", case.names[largest], f" does not differ significantly in {systems.label}."]
+            return Decision("passed", parts, _largest_evidence(case), _not_equal(case), largest)
         return Decision("passed", [f"{words}; {tail}."], _largest_evidence(case), _not_equal(case), largest)
     best = systems.best or ""
     mean = f"a mean {systems.label} of {fixed(systems.mean(best), DIGITS)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from groupgt.comparison.draws import SLACK
 from groupgt.evaluation.by_call import calls_of_run
 from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.explain import explanation_dict
@@ -225,12 +226,12 @@ def best_runs(evaluations: Sequence[Evaluated], lead: str = "") -> Iterator[Sent
     decided, equal = 0, []
     for text, metric in first.metrics.items():
         means = {each.name: mean for each in evaluations if not math.isnan(mean := each.means[text])}
-        if len(set(means.values())) < 2:
+        if not means or max(means.values()) - min(means.values()) <= SLACK:
             equal += [text] if len(means) > 1 else []
             continue
         decided += 1
         top = max(means.values()) if metric.higher_is_better else min(means.values())
-        for name in (name for name, mean in means.items() if mean == top):
+        for name in (name for name, mean in means.items() if abs(mean - top) <= SLACK):
             ahead.setdefault(name, []).append(text)
     same = [first.label_of(text) for text in equal]
     if equal and not decided:
@@ -244,8 +245,9 @@ def best_runs(evaluations: Sequence[Evaluated], lead: str = "") -> Iterator[Sent
     names = {name: shortlist([first.label_of(text) for text in ofs], NAMED, " …") for name, ofs in ahead.items()}
     is_all = decided == most and not equal and decided > 1
     on = every(decided, "metric").lower() if is_all else names[winners[0]]
-    word = "Highest" if all(first.metrics[text].higher_is_better for text in texts) else "Best"
-    (top,) = {each.means[texts[0]] for each in evaluations if each.name == winners[0]}
+    told = [text for ofs in ahead.values() for text in ofs]
+    word = "Highest" if all(first.metrics[text].higher_is_better for text in told) else "Best"
+    (top,) = (each.means[texts[0]] for each in evaluations if each.name == winners[0])
     value = fixed(top) if not is_all and len(texts) == 1 else f"{first.label_of(texts[0])} {fixed(top)}"
     parts = enumerated(winners, f" ({'tied, ' if len(winners) > 1 else ''}{value})")
     parts[0] = f"{lead}{word} mean of {len(evaluations):,} runs on {on}: {parts[0]}"

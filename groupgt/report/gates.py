@@ -224,7 +224,9 @@ def summary(gates: Sequence[GateResult], baseline: str | None) -> Iterator[Item]
     if shown:
         yield Table(headers, [[row[0], *map(Strong, row[1:])] if row[0] == failed else row for row in shown])
     if rest := [row for row in rows if row not in shown]:
-        yield Folded(f"{counted(len(rest), 'gate')} passed", [Table(headers, rest)])
+        passed = sum(row[0] == SUMMARY_SIGNS["passed"] for row in rest)
+        others = f", {len(rest) - passed:,} not checked" if passed < len(rest) else ""
+        yield Folded(f"{counted(passed, 'gate')} passed{others}", [Table(headers, rest)])
 
 
 def failed(outcome: Outcome, dataset: str) -> Iterator[Folded]:

@@ -131,8 +131,12 @@ def slice_tables(evaluations: Sequence[Evaluated]) -> Iterator[Table]:
         of_runs = []
         for evaluation in evaluations:
             headers = [column, "queries", *map(evaluation.label_of, evaluation.metrics)]
-            parts = [part for part in evaluation.slices if part["by"] == column]
-            rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
+            rows: list[list[Any]] = [
+                [value, tables.range_text([evaluation.counted(text, mask) for text in evaluation.metrics]), *means]
+                for by, value, mask in evaluation.slicer
+                if by == column
+                for means in [evaluation.means_among(mask).values()]
+            ]
             if len(evaluation.metrics) > tables.WIDEST:
                 headers, rows = transposed([f"by {column}", *headers[1:]], rows)
             of_runs.append(rows)
@@ -165,7 +169,9 @@ def slices_of(evaluations: Sequence[Evaluated], metric: str) -> list[Grid]:
     for column in first.slicer.by:
         parts = [part for part in first.slices if part["by"] == column]
         headers = [f"{first.label_of(text)} by {column}", *(part["value"] for part in parts)]
-        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
+        masks = [mask for by, _, mask in first.slicer if by == column]
+        counts = (tables.range_text([each.counted(text, mask) for each in evaluations]) for mask in masks)
+        rows: list[list[Any]] = [["queries", *counts]]
         for evaluation in evaluations:
             means = [part["means"][text] for part in evaluation.slices if part["by"] == column]
             rows.append([evaluation.name, *means])
@@ -239,9 +245,9 @@ def evaluated_of(systems: Systems) -> str:
 def population(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> list[str]:
     """Return the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     # With several conventions, the header of each column names its own.
-    several = len(evaluations) > 1
+    in_columns = len(evaluations) > 1 or "queries" not in means_grid(evaluations[0])[0]
     is_named = len(conventions) < 2
-    names_of = grouped((_counts(each, is_named=is_named, in_columns=several), each.name) for each in evaluations)
+    names_of = grouped((_counts(each, is_named=is_named, in_columns=in_columns), each.name) for each in evaluations)
     rules = _rules(evaluations[0])
     if len(names_of) == 1:
         return [*next(iter(names_of)), *rules]

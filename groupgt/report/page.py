@@ -73,7 +73,7 @@ class Added:
 def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Dataset:
     """Return the page data of one data set, including all its evaluations."""
     kept = systems.most_telling[:LISTED]
-    evaluated, is_compared = bool(systems.evaluations), len(systems.names) > 1
+    evaluated, is_compared = bool(systems.evaluations), len(systems.names) > 1 and bool(systems.baseline)
     missing = len(systems.qids) - len(kept)
     decision = added.decision or decide(systems)
     notes = typeset(differences.notes(systems, decision.note)) if added.notes is None else list(added.notes)
@@ -245,7 +245,7 @@ def _drawings(systems: Systems) -> dict[str, data.Drawing]:
         drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
         if systems.first.slicer.by:
             drawings["slices"] = template(figures.slices([], about(systems), domain=("$low", "$high")))
-    if len(systems.names) > 1:
+    if len(systems.names) > 1 and systems.baseline:
         drawings |= contrasts.templates(systems)
     return drawings
 

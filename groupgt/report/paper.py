@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from groupgt.comparison.contrast import Contrast, comparisons, contrasts_with
+from groupgt.comparison.contrast import Contrast, Key, comparisons, contrasts_with
 from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError, near_names
 from groupgt.metrics.language import Metric
 from groupgt.render.tables import counted, fixed
 from groupgt.report.contrasts import corrected_over, described
+from groupgt.report.sentences import grouped
 
 # Special characters of LaTeX, escaped.
 ESCAPED = str.maketrans(
@@ -72,7 +73,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         rf"\centering\{SMALL if len(chosen) <= FEW_METRICS else SMALLER}",
-        rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(chosen))}}}\smallskip",
+        rf"\caption{{{caption or _caption(systems, letters, signs, contrasts)}}}\smallskip",
         rf"\begin{{tabular}}{{@{{}}l{'r' * len(chosen)}@{{}}}}",
         r"\toprule",
         *(" & ".join(["", *row]) + r" \\" for row in headers),
@@ -99,7 +100,7 @@ def _cell(systems: Systems, name: str, text: str, digits: int, signs: dict[bool,
     return shown + (f"${marks}$" if marks else "")
 
 
-def _caption(systems: Systems, letters: dict[str, str], signs: Signs, contrasts: Sequence[Contrast], count: int) -> str:
+def _caption(systems: Systems, letters: dict[str, str], signs: Signs, contrasts: Mapping[Key, Contrast]) -> str:
     """Write the caption: metrics, number of queries, and the significance test."""
     settings, bold = systems.settings, ". The best values are bold" if len(systems.names) > 1 else ""
     over = {text: _queries(*systems.queries_over(text)) for text in systems.by().compared or systems.metrics}
@@ -111,7 +112,8 @@ def _caption(systems: Systems, letters: dict[str, str], signs: Signs, contrasts:
     if not contrasts:
         return text.translate(ESCAPED)
     what = MARKED.get(tuple(sorted({better for of_cell in signs.values() for better in of_cell})), "")
-    corrected = corrected_over(settings, comparisons(contrasts) // count, families=2)
+    families = grouped((text, each) for (*_, text), each in contrasts.items())
+    corrected = corrected_over(settings, max(map(comparisons, families.values())), families=2)
     named = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
     comparison = f"{what} ({named})" if what else f"No difference from {named} is significant"
     test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"

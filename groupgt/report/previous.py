@@ -13,7 +13,7 @@ from groupgt.experiment.previous import Previous
 from groupgt.render.columns import jsonable
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, shortlist, small, span
+from groupgt.render.tables import count_text, counted, fixed, shortlist, small, span
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
 from groupgt.report.differences import Other, changes, too_few
 from groupgt.report.sentences import at_cutoff, grouped, sentence_of, warning
@@ -89,11 +89,15 @@ def changed_queries(outcome: Outcome, against: Against) -> Iterator[Item]:
     for name in against.lost:
         both = (against.lost[name], against.gained[name])
         if any(both):
-            rows.append([name, *(f"{len(qids):,}: {shortlist(qids, NAMED)}" if qids else "none" for qids in both)])
+            counts = zip(map(count_text, against.counts[name]), both)
+            rows.append([name, *(f"{count}: {shortlist(qids, NAMED)}" if qids else "none" for count, qids in counts)])
     if rows:
         cutoff = at_cutoff(against.metrics[against.primary].cutoff)
         yield ["since the previous run", "queries lost", "queries gained"], rows
-        yield f"Lost: complete{cutoff} in the previous run and not in this one. Gained: the reverse."
+        often = "in more trials of the previous run than of this one"
+        has_trials = any(each.trials for each in against.again.values())
+        what = often if has_trials else "in the previous run and not in this one"
+        yield f"Lost: complete{cutoff} {what}. Gained: the reverse."
 
 
 def _notes(against: Against) -> Iterator[str]:

@@ -86,9 +86,10 @@ def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
 def figure(systems: Systems) -> Figure:
     """Draw the mean of each system in each slice."""
     rows = []
-    for place, part in enumerate(systems.first.slices):
-        label = f"{part['by']} = {part['value']} ({part['queries']:,})"
+    for by, part, mask in systems.first.slicer:
+        counts = {name: each.counted(systems.primary, mask) for name, each in systems.evaluations.items()}
+        label = f"{by} = {part} ({tables.range_text(list(counts.values()))})"
         for name, each in systems.evaluations.items():
-            value = finite(each.slices[place]["means"][systems.primary])
-            rows.append({"slice": label, "system": name, "value": value, "queries": part["queries"]})
+            value = finite(each.means_among(mask)[systems.primary])
+            rows.append({"slice": label, "system": name, "value": value, "queries": counts[name]})
     return figures.slices(rows, about(systems))

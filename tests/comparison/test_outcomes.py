@@ -277,12 +277,12 @@ def test_frames_of_every_kind() -> None:
 
 FAULTS = {
     'qid,correct\nq0,1\nq1,4\nq2,maybe\n,1\n': [
-        "answers.csv:3: query 'q1': expected 0 (wrong), 1 (correct) or a number between as correct, found '4'",
-        "answers.csv:4: query 'q2': expected 0 (wrong), 1 (correct) or a number between as correct, found 'maybe'",
+        "answers.csv:3: query 'q1': expected a number from 0 (wrong) to 1 (correct) as correct, found '4'",
+        "answers.csv:4: query 'q2': expected a number from 0 (wrong) to 1 (correct) as correct, found 'maybe'",
         "answers.csv:5: expected a qid",
     ],
     "qid,score\nq0,1\n": ["'correct' column is missing", "rename score to correct (or --columns correct=score)"],
-    '{"qid": "q0", "correct": 2}': ["answers.csv:1: query 'q0': expected 0 (wrong)", "found 2"],
+    '{"qid": "q0", "correct": 2}': ["answers.csv:1: query 'q0': expected a number from 0 (wrong)", "found 2"],
     '{"qid": 1.5, "correct": 1}': ["answers.csv:1: expected a qid (a string or integer), found 1.5"],
 }  # fmt: skip
 

@@ -165,3 +165,24 @@ def test_runs_are_sorted_by_their_mean() -> None:
     assert list(found.sorted_by("mrr")) == ["both", "one", "none"]
     with pytest.raises(groupgt.GroupgtError, match="'map' was not evaluated"):
         found.sorted_by("map")
+
+
+def test_a_metric_that_is_better_when_lower_has_no_highest_mean() -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a"]]}, harmful_ids={"q": ["h"]})
+    runs = {"hit": {"q": ["a", "h"]}, "clean": {"q": ["x", "y"]}}
+    text = groupgt.evaluate_runs(truth, runs, ["recall@2", "harmful@2"]).text()
+    assert "Best mean of 2 runs on recall@2: hit (1.0000); on harmful@2: clean." in text
+
+
+def test_slices_count_the_queries_of_each_metric() -> None:
+    truth = groupgt.GroundTruth.of({"p": [["a"]], "q": [["b"]]}, harmful_ids={"q": ["h"]})
+    found = groupgt.evaluate(truth, {"p": ["a"], "q": ["b"]}, ["recall@2", "harmful@2"], by=["n_groups"])
+    # Both queries have a recall, and only q has harmful ids.
+    assert "1 to 2" in found.text()
+
+
+def test_a_grid_of_cutoffs_says_how_many_queries_a_metric_has() -> None:
+    truth = groupgt.GroundTruth.of({"p": [["a"]], "q": [["b"]]}, harmful_ids={"q": ["h"]})
+    metrics = ["recall@1", "recall@2", "harmful@1", "harmful@2"]
+    text = groupgt.evaluate(truth, {"p": ["a"], "q": ["b"]}, metrics).text()
+    assert "harmful@1: 1 query, harmful@2: 1 query" in text

@@ -160,3 +160,35 @@ def test_the_middle_rank_of_two_is_the_later() -> None:
     # Ranks 1 and 3; 2 and never; 4, never and 1.
     assert middle_rank(np.array([[1, 2], [3, 0]])).tolist() == [3, 0]
     assert middle_rank(np.array([[4], [0], [1]])).tolist() == [4]
+
+
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+@pytest.mark.parametrize("metric", ["clean@1", "abstains"])
+def test_a_metric_without_a_defined_query_has_no_value_in_trials_either(metric: str) -> None:
+    trials = run_of(TRIALS)
+    found = groupgt.evaluate(TRUTH, trials, ["mrr", metric])
+    assert np.isnan(found.means[metric])
+    assert "–" in found.text()
+    compared = groupgt.compare(TRUTH, {"one": ONE, "agent": trials}, ["mrr", metric], baseline="one")
+    assert compared.means["agent"][metric] is None
+    assert compared.text()
+
+
+def test_queries_complete_only_here_are_a_mean_over_trials() -> None:
+    found = failures_of(evaluated(run_of(TRIALS)), 2)
+    # Complete within 2 by the agent and not by one: q, in two trials of three.
+    assert found.only("agent") == ["q"]
+    assert found.only_count("agent") == pytest.approx(2 / 3)
+    # one completes p, r and s; the agent does not in 2/3, 1/3 and 1 of its trials.
+    assert found.only_count("one") == pytest.approx(2 / 3 + 1 / 3 + 1)
+
+
+def test_means_that_differ_by_rounding_are_tied() -> None:
+    # Recall of ten groups: .2, and 0, 0 and .6 over three trials, whose mean is .19999999999999998.
+    truth = {"q": [[f"d{n}"] for n in range(10)]}
+    trials = run_of([{"q": ["x"]}, {"q": ["x"]}, {"q": [f"d{n}" for n in range(6)]}])
+    runs = {"once": {"q": ["d0", "d1"]}, "trials": trials}
+    table = groupgt.compare(truth, runs, ["recall@10"])
+    assert table.is_best("once", "recall@10")
+    assert table.is_best("trials", "recall@10")
+    assert "Both runs have the same mean on recall@10" in groupgt.evaluate_runs(truth, runs, ["recall@10"]).text()

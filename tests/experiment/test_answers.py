@@ -116,7 +116,7 @@ def test_ids_of_which_the_corpus_knows_none(file: Path, snapshot: Snapshot) -> N
         run_experiment(file, allow_code=True, changes=[target])
     outcome = run_experiment(file, allow_code=True, changes=[target, "systems.own.on_error=skip"])
     assert set(outcome.evaluations["mine"]) == {"bm25"}
-    assert "none of the 2 ids" in outcome.failed["mine"]["own"]
+    assert "none of the ids it returns (2) is in" in outcome.failed["mine"]["own"]
 
 
 @pytest.mark.slow

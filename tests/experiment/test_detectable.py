@@ -55,7 +55,7 @@ def test_nothing_is_detected_in_few_queries() -> None:
     assert detectable(SURE, np.zeros(50), RECALL, Settings()).one_way is None
     assert detectable(Gate("*", "recall@2", min_gain=0), np.ones(50), RECALL, Settings()).one_way is None
     found = detectable(SURE, np.ones(5), RECALL, Settings())
-    words = "this gate catches no drop 8 times in 10, not even the loss of everything"
+    words = "this gate catches no drop 8 times in 10, not even a total loss"
     assert detected(SURE, found) == f"with 5 queries, {words}"
 
 
@@ -188,7 +188,7 @@ def test_without_values_it_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixt
     text = FILE.replace("truth.jsonl}", "truth.jsonl, corpus: corpus.jsonl}")
     file.write_text(text.replace("b: {use: results, with: {path: b.jsonl}}", "b: bm25"), encoding="utf-8")
     first, second, *_ = said(capsys, str(file))
-    assert first.endswith("b on d: what it can detect is unknown: there is no earlier run of it")
+    assert first.endswith("b on d: what it can detect is unknown: this system has no earlier run")
     assert "* on d: with 30 queries, this gate catches a drop of" in second
     # Results that are elsewhere are not fetched before a run.
     file.write_text(FILE.replace("path: b.jsonl", "path: s3://bucket/b.jsonl"), encoding="utf-8")

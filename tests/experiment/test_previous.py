@@ -555,3 +555,17 @@ def test_without_it_nothing_is_said(tmp_path: Path) -> None:
     assert "previous" not in (outcome.folder / "results.json").read_text(encoding="utf-8")
     assert "previous" not in text_of(outcome)
     assert isinstance(groupgt.run_experiment(tmp_path / "small.yaml").against, dict)
+
+
+def test_queries_that_count_in_one_run_only_are_neither_lost_nor_gained(tmp_path: Path) -> None:
+    then = {qid: GOOD[qid] for qid in QIDS if qid != "q00"}
+    now = {qid: GOOD[qid] for qid in QIDS if qid != "q01"} | {"q02": BAD["q02"][:3]}
+    ran(tmp_path, {"a": then}, policy="{missing: skip}")
+    against = ran(tmp_path, {"a": now}, policy="{missing: skip}", against=tmp_path / "out").against["one"]
+    assert (against.lost["a"], against.gained["a"], against.counts["a"]) == (["q02"], [], (1.0, 0.0))
+
+
+def test_the_summary_counts_only_gates_that_passed(tmp_path: Path) -> None:
+    gates = "[{system: a, metric: mrr, min: 0.5}, {system: a, metric: mrr, max_drop: 0.1, against: previous}]"
+    outcome = ran(tmp_path, {"a": GOOD, "b": BAD}, gates=gates, first=True)
+    assert "1 gate passed, 1 not checked" in summary(outcome)

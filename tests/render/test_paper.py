@@ -101,3 +101,14 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str], snapshot: Sna
     with pytest.raises(SystemExit):
         main(["compare", *files, "--against", "bm25"])
     snapshot(capsys.readouterr().err)
+
+
+def test_the_caption_counts_the_comparisons_of_the_largest_family() -> None:
+    truth = groupgt.GroundTruth.of({f"q{n}": [["a"]] for n in range(8)})
+    runs = {
+        name: {f"q{n}": results for n in range(8)}
+        for name, results in {"x": ["a"], "y": ["b", "a"], "z": ["b"]}.items()
+    }
+    # clean has no query with harmful ids, so it is not tested; mrr is, against x: y and z.
+    text = groupgt.compare(truth, runs, ["clean@2", "mrr"], baseline="x").to_latex()
+    assert "for 2 comparisons per metric" in text
