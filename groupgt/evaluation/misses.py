@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -114,12 +113,6 @@ class Failures:
         """Return the queries that only this system completes (with trials, in at least one trial)."""
         place = self.systems.index(system)
         return self._names((self.solved[:, place] > 0) & ((self.solved > 0).sum(axis=1) == 1))
-
-    def only_count(self, system: str) -> float:
-        """Return the number of queries that only this system completes, as a mean over all combinations of trials."""
-        place = self.systems.index(system)
-        others = np.delete(1 - self.solved, place, axis=1).prod(axis=1)
-        return whole(math.fsum((self.solved[:, place] * others)[self.counted].tolist()))
 
     @property
     def nobody(self) -> list[str]:

@@ -174,15 +174,6 @@ def test_a_metric_without_a_defined_query_has_no_value_in_trials_either(metric: 
     assert compared.text()
 
 
-def test_queries_complete_only_here_are_a_mean_over_trials() -> None:
-    found = failures_of(evaluated(run_of(TRIALS)), 2)
-    # Complete within 2 by the agent and not by one: q, in two trials of three.
-    assert found.only("agent") == ["q"]
-    assert found.only_count("agent") == pytest.approx(2 / 3)
-    # one completes p, r and s; the agent does not in 2/3, 1/3 and 1 of its trials.
-    assert found.only_count("one") == pytest.approx(2 / 3 + 1 / 3 + 1)
-
-
 def test_means_that_differ_by_rounding_are_tied() -> None:
     # Recall of ten groups: .2, and 0, 0 and .6 over three trials, whose mean is .19999999999999998.
     truth = {"q": [[f"d{n}"] for n in range(10)]}
