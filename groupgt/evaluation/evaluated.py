@@ -16,7 +16,6 @@ import numpy as np
 from groupgt.engines.order import Contradictions
 from groupgt.errors import ConfigError, MetricError, near_names, printable
 from groupgt.evaluation.estimates import Corrected, mean_of, of_column, plain_of
-from groupgt.evaluation.missed import Misses
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric, parse_metric
@@ -32,6 +31,7 @@ from groupgt.render.results import Result
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:
+    from groupgt.evaluation.missed import Misses
     from groupgt.evaluation.result import Evaluation
     from groupgt.render.drawing import Figure
 
@@ -345,6 +345,8 @@ class Evaluated(Result, ABC):
             k: Cutoff; None for the largest cutoff of the metrics, or 10 if they have none.
             worst: Number of queries to list.
         """
+        from groupgt.evaluation.missed import Misses
+
         cutoffs = [metric.cutoff for metric in self.metrics.values() if isinstance(metric.cutoff, int)]
         return Misses.of([self], max(cutoffs, default=10) if k is None else k, worst)
 
