@@ -287,7 +287,7 @@ def _tests(systems: Systems) -> list[str]:
     about += trials.sentences(systems)
     intervals = f"{100 * settings.confidence:g}% {contrasts.INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
-        return [intervals, *about]
+        return [*([intervals] if systems.intervals else []), *about]
     test = f"{contrasts.described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}"
     of_baseline = contrasts.corrected_over(settings, *contrasts.family_sizes(systems.rows))
     lines = [*about, test, f"p-values against the baseline: {of_baseline}"]

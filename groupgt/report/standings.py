@@ -262,7 +262,9 @@ def page_table(
         "title": "Systems against " if has_changes else "System" if len(rows) == 1 else "Systems",
         "baseline": names[systems.baseline] if has_changes else "",
         "columns": columns,
-        "interval": interval_text(systems, rows),
+        "interval": interval_text(systems, rows)
+        if any(bar is not None and bar.low is not None for bar in bars)
+        else "",
         "ticks": [
             (_share(axis, tick), minus(text), tick == 0 and has_changes)
             for tick, (_, text) in sorted(labels(axis, AXIS_CHARS).items())

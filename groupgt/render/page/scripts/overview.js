@@ -196,7 +196,7 @@ function beside() {
   });
   const keys = ["mean", "place", "delta", "complete"].filter((key) => key === "place" || (key !== "complete" || sets.length < MOST_BESIDE) && tables.some((/** @type {Standings} */ each) => each.columns.some(([name]) => name === key)));
   const label = (/** @type {Standings} */ each, /** @type {string} */ key) => (each.columns.find(([name]) => name === key) || ["", ""])[1];
-  const heads = tables.flatMap((/** @type {Standings} */ each) => keys.map((key) => h("th", { scope: "col", class: key }, key === "place" ? [hidden(each.interval), axis(sparse(each.ticks))] : visible(label(each, key)))));
+  const heads = tables.flatMap((/** @type {Standings} */ each) => keys.map((key) => h("th", { scope: "col", class: key }, key === "place" ? [hidden(each.interval || "bar"), axis(sparse(each.ticks))] : visible(label(each, key)))));
   const cells = (/** @type {StandingRow | undefined} */ row, /** @type {number} */ place) => [
     h("td", { class: "set" }, named(sets[place].name)),
     ...keys.map((key) => h("td", { class: `${key} ${row ? row.kind.replace(" ", "-") : ""}` }, row ? (key === "place" ? changeBar(row, tables[place].ticks) : [row.cells[key] ?? "–", signOf(row.marks[key])]) : key === "mean" ? "–" : "")),
@@ -220,7 +220,7 @@ function beside() {
       h("thead", null, h("tr", null, h("th", { rowspan: 2, scope: "col", class: "name-cell" }, "System"), ...sets.map((/** @type {DatasetOnPage} */ set) => h("th", { scope: "colgroup", colspan: keys.length, class: "over" }, h("a", { href: link("overview", { d: set.name }) }, named(set.name)), " ", h("span", { class: "small" }, visible(set.population))))), h("tr", null, ...heads)),
       h("tbody", null, ...body)
     ),
-    h("p", { class: "small foot" }, ...[...legend].map(([kind, words]) => h("span", { class: "sign-of" }, legendSign(kind), words)), h("span", { class: "sign-of" }, `whiskers: ${interval}`))
+    h("p", { class: "small foot" }, ...[...legend].map(([kind, words]) => h("span", { class: "sign-of" }, legendSign(kind), words)), interval ? h("span", { class: "sign-of" }, `whiskers: ${interval}`) : null)
   );
 }
 
@@ -234,7 +234,7 @@ function standings(set) {
   const [sorted, down] = sorting(values, `mean:${set.metrics[set.primary].order}`);
   const ordered = [...rows].sort((one, other) => compared(one.sort[sorted], other.sort[sorted], down));
   const heads = columns.map(([key, label]) => sorter(key, visible(label), sorted, down, `col ${key.replace(/\d/, "")}`));
-  heads.splice(2, 0, h("th", { scope: "col", class: "col place" }, hidden(interval), axis(ticks)));
+  heads.splice(2, 0, h("th", { scope: "col", class: "col place" }, hidden(interval || "bar"), axis(ticks)));
   const choose = rows.length > 1 ? select("sort", "Sort by", columns, sorted, (key) => change({ sort: `${key}:${key === "name" ? "up" : "down"}` })) : null;
   const whole = h(
     "table",
@@ -252,7 +252,7 @@ function standings(set) {
     { class: "board" },
     h("div", { class: "board-head" }, h("h2", null, title, baseline ? h("span", { class: "unbroken" }, named(baseline)) : null), choose),
     h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Systems" }, whole),
-    h("p", { class: "small foot" }, ...signs, h("span", { class: "sign-of" }, `whiskers: ${interval}`), note ? h("br") : null, visible(note))
+    h("p", { class: "small foot" }, ...signs, interval ? h("span", { class: "sign-of" }, `whiskers: ${interval}`) : null, note ? h("br") : null, visible(note))
   );
 }
 
