@@ -53,7 +53,7 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
     "annotators",
     multiple=True,
     help="Another annotator's ground truth for the same queries; repeatable. Differences are then averaged over "
-    "annotators, and intervals and p-values include their disagreement.",
+    "annotators, and intervals and p-values account for their disagreement.",
 )
 @out.PER_QUERY
 @out.table_option("--failures", help="Write the groups that each run covers: .csv, .jsonl or .parquet.")

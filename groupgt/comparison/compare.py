@@ -226,7 +226,7 @@ def compare(
         Sequence[Any],
         Doc(
             "Ground truth from additional annotators for the same queries; differences are then averaged over "
-            "annotators, and intervals and p-values include their disagreement."
+            "annotators, and intervals and p-values account for their disagreement."
         ),
     ] = (),
     **options: Unpack[RequestOptions],

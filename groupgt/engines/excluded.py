@@ -97,7 +97,7 @@ def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
     """Remove unjudged results, but keep the original hits. Raise `ConfigError` if this would be misleading."""
     if not truth.judgments.rejected.any():
         raise ConfigError(
-            "unjudged=drop: no document of the ground truth is judged non-relevant, so only relevant results would "
+            "unjudged=drop: no document in the ground truth is judged non-relevant, so only relevant results would "
             "remain, and precision and MRR would be 1; choose unjudged=nonrelevant"
         )
     hits = labelled.hits

@@ -80,7 +80,9 @@ class QueryOptions(TypedDict, total=False):
     where: Annotated[
         Mapping[str, Any],
         Default(NO_COLUMNS),
-        Doc('Use only queries whose column has this value, or one of a list, such as `{"split": "test"}`.'),
+        Doc(
+            'Use only queries with this value (or one of a list of values) in the column, such as `{"split": "test"}`.'
+        ),
         Shell(
             "Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
             metavar="COLUMN=VALUE",
@@ -164,9 +166,7 @@ class RunOptions(TypedDict, total=False):
     tool_spans: Annotated[
         Mapping[str, str],
         Default(NO_COLUMNS),
-        Doc(
-            'In traces, the search tools, each with the path to the ids in its result, such as `{"search": "hits.id"}`.'
-        ),
+        Doc('For traces: search tools, each with the path to the ids in its result, such as `{"search": "hits.id"}`.'),
         Shell(
             "In traces, count the spans of this tool as searches; PATH leads to the ids in its result, such as "
             "search=hits.id; repeatable.",

@@ -412,7 +412,7 @@ def corrected_notes(evaluation: Evaluated, *, compared: bool = False) -> Iterato
         count = 1 + len(evaluation.annotators)
         shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
         queries = f"{counted(len(shared), 'query')} that all of them judged"
-        yield f"averaged over {count} annotators and {queries}; intervals and p-values include their disagreement"
+        yield f"averaged over {count} annotators and {queries}; intervals and p-values account for their disagreement"
         yield "these intervals do not reflect strictness that all annotators share"
     audit = evaluation.audit
     if audit is None:

@@ -136,7 +136,7 @@ def _share_table(result: Outcomes) -> tuple[list[str], list[list[str]]]:
 
 
 def _first_queries(result: Outcomes) -> Iterator[Entries]:
-    """Yield the queries to look at first, which are incomplete and wrong, starting with the most missed groups."""
+    """Yield the queries to look at first: incomplete retrieval and a wrong answer, most missed groups first."""
     worst = _worst({"": result})
     if not worst:
         return

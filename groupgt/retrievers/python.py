@@ -287,7 +287,7 @@ class _Runner:
 class Called:
     """A retriever that calls a function. `spent` is the duration of each call in the last batch, in milliseconds.
 
-    `each` is True if each call has one query. `sends` names the columns that the function takes as keywords.
+    `each` is True if each call has one query. `sends` names the columns passed to the function as keyword arguments.
     Scores are distances if they are `ascending`.
     """
 

@@ -105,7 +105,7 @@ class Options(QueryOptions):
             "File of passage vectors: .npy with one row per passage of the corpus, or .parquet with doc_id and vector."
         ),
     ] = ""
-    document_prefix: Annotated[str, Doc("Text to put before each passage for the model.")] = ""
+    document_prefix: Annotated[str, Doc("Text to prepend to each passage.")] = ""
     similarity: Annotated[Literal["cosine", "dot"], Doc("How two vectors are compared.")] = "cosine"
 
     def least_score(self) -> float | None:

@@ -294,7 +294,7 @@ def test_judged_only_is_the_policy(snapshot: Snapshot) -> None:
 @pytest.mark.parametrize(
     ("truth", "metrics", "options", "words"),
     [
-        (AB, ["mrr"], {"policy": "unjudged=drop"}, "no document of the ground truth is judged non-relevant"),
+        (AB, ["mrr"], {"policy": "unjudged=drop"}, "no document in the ground truth is judged non-relevant"),
         # A document with a negative grade is not judged.
         ({"q1": [["a"], [{"id": "m", "grade": -1}]]}, ["mrr"], {"policy": "unjudged=drop"}, "is judged non-relevant"),
         (JUDGED, ["mrr"], {"policy": "unjudged=drop", "labeller": "text", "corpus": {"a": "a", "b": "b"}}, "labeller"),
