@@ -31,7 +31,6 @@ if TYPE_CHECKING:  # `as` makes a name public for type checkers
     from groupgt.evaluation.evaluate import evaluate as evaluate, label as label
     from groupgt.evaluation.identify import Identified as Identified, identify as identify
     from groupgt.evaluation.reading import read_ground_truth as read_ground_truth, read_run as read_run
-    from groupgt.evaluation.evaluated import Evaluated as Evaluated
     from groupgt.evaluation.missed import Misses as Misses
     from groupgt.evaluation.result import Evaluation as Evaluation, Repeated as Repeated
     from groupgt.evaluation.runs import Evaluations as Evaluations, evaluate_runs as evaluate_runs, misses as misses
@@ -66,7 +65,6 @@ _NAMES = {
     "evaluation.evaluate": "evaluate label",
     "evaluation.identify": "Identified identify",
     "evaluation.reading": "read_ground_truth read_run",
-    "evaluation.evaluated": "Evaluated",
     "evaluation.missed": "Misses",
     "evaluation.result": "Evaluation Repeated",
     "evaluation.runs": "Evaluations evaluate_runs misses",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.evaluated import Evaluated
+    from groupgt.evaluation.result import Evaluated
     from groupgt.model.ground_truth import GroundTruth
 
 CASE = "groupgt_query"

@@ -22,11 +22,11 @@ from groupgt.cli.output import Decorator, Waiting, check_outputs, together
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.names import expanded, named
 from groupgt.evaluation.options import EvaluateOptions, shell_of
 from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.texts import pairs_in, parts
 from groupgt.formats.detect import declared_in, require_columns, require_paths

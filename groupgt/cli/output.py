@@ -28,7 +28,7 @@ from groupgt.render.tables import Table
 from groupgt.store.files import write_atomically
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.evaluated import Evaluated
+    from groupgt.evaluation.result import Evaluated
     from groupgt.render.document import Item
 
 

@@ -19,9 +19,9 @@ from groupgt.comparison.tests import CorrectionName, TestName
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.estimates import mean_of
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.options import Metrics, RequestOptions, Runs, Truth, takes_options
 from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates

@@ -12,8 +12,8 @@ import numpy as np
 
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.evaluation.estimates import mean_of
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures
+from groupgt.evaluation.result import Evaluated
 from groupgt.metrics import sets
 from groupgt.metrics.base import Cut, ratio
 from groupgt.model.hits import Floats

@@ -27,10 +27,10 @@ from groupgt.comparison.tests import infer
 from groupgt.errors import ConfigError, DataError, display
 from groupgt.evaluation.estimates import wilson
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluated
 from groupgt.formats.answers import Answers, read_answers
 from groupgt.metrics.language import parse_metric
 from groupgt.metrics.values import values_of

@@ -34,8 +34,8 @@ from groupgt.comparison.slices import Slice, slices_of, too_many
 from groupgt.comparison.trials import all_builds, all_in_trials, over_builds
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import mean_of, plain_of
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures, failures_of
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.trials import noise_of
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from groupgt.evaluation.estimates import estimate_of, mean_of, plain_of, student_quantile, student_within
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.trials import Spread, mean_squares, values_in_trials
 from groupgt.model.hits import Floats
 

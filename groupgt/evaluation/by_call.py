@@ -11,9 +11,8 @@ import numpy as np
 
 from groupgt.engines.budgets import cumulative_lengths
 from groupgt.engines.carriers import local_carrier_of
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import whole
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.model.values import CALLS, Lengths, normal_text
 
 # Numbers of calls may be anything that increases, such as times.

@@ -13,10 +13,9 @@ from typing_extensions import Doc
 from groupgt.engines.budgets import cumulative_lengths
 from groupgt.errors import ConfigError, Faults, display, listed
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import SCORE, UNITS, Lengths

@@ -19,11 +19,10 @@ from groupgt.engines.measure import measured
 from groupgt.engines.order import Scores
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names, refuse
 from groupgt.evaluation.estimates import FEWEST
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.options import EvaluateOptions, Metrics, Truth, takes_options
 from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Audit, Request
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.evaluation.slices import check_columns
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.unknown_ids import warn_of_corpus, warn_of_mismatch

@@ -13,7 +13,7 @@ from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import DataError, first_of, near_names
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.trials import check_trials, combined
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth

@@ -9,8 +9,7 @@ import numpy as np
 
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.choice import Engine
-from groupgt.evaluation.evaluated import Evaluated
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
 from groupgt.metrics.views import relevant_counts

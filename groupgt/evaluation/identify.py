@@ -13,10 +13,9 @@ import numpy as np
 
 from groupgt.errors import ConfigError, MetricError, printable
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.metrics import views
 from groupgt.metrics.base import OF_SHAPE
 from groupgt.metrics.ideals import descending

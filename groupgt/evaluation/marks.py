@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from operator import attrgetter
 
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.metrics import views
 
 # Kinds of marks: covers groups that no result above covers, covers only groups covered above, judged non-relevant, and

@@ -24,7 +24,6 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.render.results import Result
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.evaluated import Evaluated
     from groupgt.render.drawing import Figure
 
 
@@ -38,7 +37,7 @@ class Misses(Result):
 
     k: int
     worst: int
-    evaluations: Mapping[str, Evaluated] = field(repr=False)
+    evaluations: Mapping[str, Any] = field(repr=False)
     failures: Failures = field(repr=False)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     given: str = field(default="…", repr=False)
@@ -46,7 +45,7 @@ class Misses(Result):
     @classmethod
     def of(
         cls,
-        evaluations: Sequence[Evaluated],
+        evaluations: Sequence[Any],
         k: int = 10,
         worst: int = 20,
         texts: Mapping[str, str] | None = None,
@@ -94,7 +93,8 @@ class Misses(Result):
     @cached_property
     def lengths(self) -> Floats:
         """The number of results of each query of a single run, shape (Q,); of trials, the mean."""
-        return self.evaluations[self.run].averaged(lambda hits: hits.length)
+        lengths: Floats = self.evaluations[self.run].averaged(lambda hits: hits.length)
+        return lengths
 
     @property
     def incomplete(self) -> int:

@@ -11,13 +11,13 @@ from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.missed import Misses
 from groupgt.evaluation.misses import check_misses
 from groupgt.evaluation.names import expanded, named
 from groupgt.evaluation.options import MetricOptions, Metrics, OneRunOptions, Runs, Truth, takes_options
 from groupgt.evaluation.reading import are_several, is_in_files
 from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluated
 from groupgt.formats.detect import run_paths
 from groupgt.formats.parts import is_url
 from groupgt.metrics.base import ConventionChoice, ConventionName

@@ -15,11 +15,10 @@ from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.names import named
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.model.hits import Bools, Ints
 from groupgt.render.results import Result
 

@@ -15,10 +15,9 @@ from groupgt.engines.budgets import scores_of
 from groupgt.errors import ConfigError
 from groupgt.evaluation.depth import METRIC, check_depth
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.model.hits import Floats
 from groupgt.render.results import Result
 

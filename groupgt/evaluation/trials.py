@@ -34,8 +34,7 @@ import numpy as np
 
 from groupgt.errors import MetricError
 from groupgt.evaluation.estimates import mean_of, student_quantile, wilson
-from groupgt.evaluation.evaluated import Evaluated
-from groupgt.evaluation.result import Evaluation, Repeated
+from groupgt.evaluation.result import Evaluated, Evaluation, Repeated
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 from groupgt.model.values import means_over_trials

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from groupgt.comparison.draws import SLACK
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.experiment.config import Evaluate
 from groupgt.experiment.timing import Timing
 from groupgt.experiment.yaml import Document

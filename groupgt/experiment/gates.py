@@ -14,7 +14,7 @@ from groupgt.comparison.reach import counts_signs, fewest_differing, is_unreliab
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.trials import builds_of, in_trials, noise_of_difference
 from groupgt.evaluation.estimates import mean_of
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.config import Gate
 from groupgt.experiment.outcome import Against, Drop, GateResult, Outcome, Problem

@@ -14,7 +14,7 @@ from groupgt.comparison.contrast import Contrast
 from groupgt.comparison.outcomes import Outcomes
 from groupgt.comparison.settings import Settings
 from groupgt.errors import KeptWarning, printable
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.stages import Stages
 from groupgt.experiment.answers import Kept
 from groupgt.experiment.config import Gate

@@ -18,9 +18,9 @@ from groupgt.comparison.across import Changes
 from groupgt.comparison.trials import all_builds, builds_of
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import complete_within
 from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluated
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.outcome import Against, Outcome
 from groupgt.metrics.language import Metric, parse_metric

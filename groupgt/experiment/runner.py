@@ -16,7 +16,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.trials import all_builds
 from groupgt.errors import GroupgtError, MetricError, RetrieverError, collecting
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.stages import METRIC, Stages, stages_of
 from groupgt.evaluation.trials import check_trials
 from groupgt.experiment.answers import Progress, Silence, SystemAnswers

@@ -11,7 +11,7 @@ from typing import Any
 from groupgt.comparison.across import Across
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import finite
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
 from groupgt.metrics.language import Metric

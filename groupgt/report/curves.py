@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.comparison.systems import Systems, finite
 from groupgt.errors import ConfigError
 from groupgt.evaluation.curves import cumulative, depths_of, mean_at, precision_by_recall, ranks_reached
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.values import Budget
 from groupgt.render import figures, tradeoffs

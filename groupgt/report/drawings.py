@@ -7,7 +7,7 @@ from functools import partial
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.systems import Systems
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.thresholds import thresholds_of
 from groupgt.render.drawing import Drawable
 from groupgt.report import contrasts, slices, trials

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison.draws import SLACK
 from groupgt.evaluation.by_call import calls_of_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.explain import explanation_dict
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.runs import Evaluations, means_and_slices
 from groupgt.metrics.language import Metric
 from groupgt.render import tables

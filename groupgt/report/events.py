@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import first_of
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures, failures_of
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.formats.otlp import QUERY_IDS, RESPONSE
 from groupgt.metrics.language import Metric
 from groupgt.render.tables import Grid, counted

@@ -11,7 +11,7 @@ from typing import Any
 import groupgt
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import ConfigError, near_names, printable
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.experiment.outcome import FAILED, GateResult, Outcome
 from groupgt.render import tables
 from groupgt.render.bars import Axis

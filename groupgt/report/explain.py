@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from groupgt.errors import first_of, printable
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.explain import call_numbers, ids_of, number_of, values_explained
 from groupgt.evaluation.misses import complete_within
+from groupgt.evaluation.result import Evaluated
 from groupgt.metrics.language import Metric
 from groupgt.render.document import Block, document
 from groupgt.render.layout import PAPER, Screen, wrapped

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.evaluation.by_call import calls_of_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.facts import autorag_differs, autorag_metrics, queries_below_one
+from groupgt.evaluation.result import Evaluated
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy

@@ -13,8 +13,8 @@ import numpy as np
 from groupgt.comparison.contrast import Contrast, Key, Row
 from groupgt.comparison.draws import SLACK
 from groupgt.comparison.systems import Systems, finite, interval
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import whole
+from groupgt.evaluation.result import Evaluated
 from groupgt.experiment.outcome import Against, GateResult
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints

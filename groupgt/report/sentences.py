@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from groupgt.engines.order import WAY_OUT
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.trials import noise_of
 from groupgt.render.tables import counted, minus, p_text, shortlist
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from groupgt.errors import ConfigError, Faults, MetricError, display, first_of, printable
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.misses import Failures, failures_of
+from groupgt.evaluation.result import Evaluated
 from groupgt.metrics.base import Cut
 from groupgt.model.validity import finite_number
 from groupgt.render.tables import ALTERNATIVES, counted, fixed, snippet

@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems, finite
-from groupgt.evaluation.evaluated import Evaluated
+from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.trials import Noise, noise_of, values_in_trials
 from groupgt.model.values import means_over_trials
 from groupgt.render import figures

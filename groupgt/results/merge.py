@@ -21,8 +21,8 @@ from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names, without_warnings
 from groupgt.evaluation.estimates import mean_of
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.evaluated import Evaluated
 from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluated
 from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults
-from groupgt.evaluation.evaluated import BY_LABELS
+from groupgt.evaluation.result import BY_LABELS
 from groupgt.formats import csv
 from groupgt.formats.parquet import read_table
 from groupgt.formats.source import Source

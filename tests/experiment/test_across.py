@@ -81,7 +81,7 @@ def test_a_data_set_stands_beside_the_baseline(tmp_path: Path, snapshot: Snapsho
     assert "<table>" in across._repr_html_()
     text = outcome.text()
     snapshot(text)
-    assert "does best on the data set" not in text
+    assert "does best on data set" not in text
     snapshot(summary(outcome))
     assert outcome.comparison == {}
     assert outcome.folder is not None

@@ -286,4 +286,4 @@ def test_systems_without_calls_are_told(tmp_path: Path, capsys: pytest.CaptureFi
         f"{text.split('systems:')[0]}systems: {{bm25: {{use: bm25}}}}\nevaluate: {{metrics: [complete@2calls]}}\n"
     )
     _, err = printed(capsys, "run", tmp_path / "agent.yaml", status=2)
-    assert "a budget in calls needs results with the number of the search call" in err
+    assert "a budget in calls needs the call number of every result" in err

@@ -199,7 +199,7 @@ def test_data_sets_of_the_same_questions_are_held_side_by_side(tmp_path: Path) -
     assert outcome.folder is not None
     across = value(page_at(outcome.folder / "report.html"), "page")["across"]
     assert ["".join(sentence["parts"]) for sentence in across] == [
-        "one does best on the data set long (recall@2 1.0000), and worst on short (0.5000), over the same queries."
+        "one does best on data set long (recall@2 1.0000) and worst on short (0.5000), over the same queries."
     ]
 
 
@@ -326,7 +326,7 @@ def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
     assert asked["facet"]["sort"] == ["map", "mrr"]
     assert (asked["spec"]["width"], asked["spec"]["height"]) == (300, 200)
     assert "title" not in asked
-    with pytest.raises(groupgt.ConfigError, match="bpref: takes no cutoff, so it cannot be drawn against depth"):
+    with pytest.raises(groupgt.ConfigError, match="bpref: metrics without a cutoff cannot be drawn against depth"):
         plot("depth", *FILES, "-m", "bpref", "-o", tmp_path / "depth.json")
     with pytest.raises(groupgt.ConfigError, match="--size: expected WIDTHxHEIGHT"):
         plot("depth", *FILES, "-o", tmp_path / "depth.json", "--size", "600")

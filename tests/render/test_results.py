@@ -61,9 +61,17 @@ def without_answers() -> tuple[pl.DataFrame, dict[str, dict[str, float]]]:
     return pl.DataFrame(rows, strict=False), {"a": {"x": 0.9}, "b": {"y": 0.4}}
 
 
+def repeated(run: dict[str, list[str]]) -> groupgt.Run:
+    return groupgt.Run.of_trials([groupgt.Run.of(run)] * 2)
+
+
 # Each kind of result, and what it needs that may not be installed.
 RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Evaluation": (lambda _: groupgt.evaluate(TRUTH, RUNS["bm25"], ["recall@2"], by="n_groups"), ""),
+    "Repeated": (
+        lambda _: groupgt.evaluate(TRUTH, groupgt.Run.of_trials([groupgt.Run.of(RUNS["bm25"])] * 2), ["mrr"]),
+        "",
+    ),
     "Evaluations": (lambda _: groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2", "mrr"]), ""),
     "Comparison": (lambda _: groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10), ""),
     "Correlation": (lambda _: groupgt.correlate(TRUTH, runs=FIVE, metrics=["recall@2", "mrr"], resamples=10), ""),
@@ -115,8 +123,8 @@ def test_every_public_result_is_of_the_family() -> None:
 @pytest.mark.parametrize("kind", TELLERS)
 def test_every_kind_that_is_told_has_its_teller(kind: str) -> None:
     home, name = TELLERS[kind], f"{kind}Teller"
-    # One line and no table; from result folders; from experiment files.
-    assert kind in RESULTS or kind in ("GateResult", "Across", "DataChecks")
+    # One line and no table; from result folders; from experiment files; of one run or of several trials.
+    assert kind in RESULTS or kind in ("GateResult", "Across", "DataChecks", "Evaluated")
     assert issubclass(getattr(import_module(f"groupgt.report.{home}"), name), Teller)
 
 
