@@ -72,10 +72,14 @@ class Comparison(Systems, Result):
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A polars frame with columns `run`, `qid` and one float per metric, null if a query does not count."""
-        names = self.first.value_names if self.evaluations else list(self.metrics)
+        columns = {text: self.first.column_of(text) if self.evaluations else text for text in self.metrics}
         frames = [
             pl.DataFrame(
-                {"run": [name] * len(self.qids), "qid": list(self.qids), **dict(zip(names, each.values()))},
+                {
+                    "run": [name] * len(self.qids),
+                    "qid": list(self.qids),
+                    **{column: each[text] for text, column in columns.items()},
+                },
                 schema_overrides={"run": pl.String, "qid": pl.String},
             )
             for name, each in self.shown.items()

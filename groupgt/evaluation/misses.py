@@ -344,15 +344,17 @@ def harmful_results(truth: GroundTruth, trials: Sequence[Hits], k: int) -> list[
 
     With several trials, `returned_trials` counts the `trials` that return one, and the rank is the median in those.
     """
-    found: list[tuple[int, int, int]] = []
+    found: list[list[tuple[int, int, int]]] = []
     for hits in trials:
         rows = np.flatnonzero(hits.harmful & (hits.rank <= k))
-        found += zip(*(column[rows].tolist() for column in (hits.query, hits.rank, hits.alternative)))
+        found.append(list(zip(*(column[rows].tolist() for column in (hits.query, hits.rank, hits.alternative)))))
     if len(trials) == 1:
-        return [{"qid": truth.qids[query], "rank": rank, "id": truth.ids[at]} for query, rank, at in found]
+        return [{"qid": truth.qids[query], "rank": rank, "id": truth.ids[at]} for query, rank, at in found[0]]
     ranks: dict[tuple[int, int], list[int]] = {}
-    for query, rank, at in found:
-        ranks.setdefault((query, at), []).append(rank)
+    for of_trial in found:
+        # A repeat in the same trial does not count.
+        for (query, at), rank in {(query, at): rank for query, rank, at in reversed(of_trial)}.items():
+            ranks.setdefault((query, at), []).append(rank)
     return [
         {
             "qid": truth.qids[query],

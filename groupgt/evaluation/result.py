@@ -181,10 +181,9 @@ class Evaluated(Result, ABC):
             return self.values_per_query
         return {text: plain_of(column) for text, column in self.tested.items()}
 
-    @property
-    def value_names(self) -> list[str]:
-        """Names of the columns of `shown` in files: with an audit, `recall@5 by labels`, since means are corrected."""
-        return [text if self.audit is None else text + BY_LABELS for text in self.shown]
+    def column_of(self, text: str) -> str:
+        """Return the name of a metric's column in `per_query`: with an audit, `recall@5 by labels`."""
+        return text if self.audit is None else text + BY_LABELS
 
     @cached_property
     def corrected(self) -> dict[str, Corrected]:
@@ -303,7 +302,7 @@ class Evaluated(Result, ABC):
 
         With an audit, the values follow the labels, unlike the means, and the columns say so: `recall@5 by labels`.
         """
-        columns = {"qid": self.truth.qids, **dict(zip(self.value_names, self.shown.values()))}
+        columns = {"qid": self.truth.qids, **{self.column_of(text): column for text, column in self.shown.items()}}
         return pl.DataFrame(columns, schema_overrides={"qid": pl.String}).fill_nan(None)
 
     def counted(self, text: str, among: Bools | None = None) -> int:
@@ -383,8 +382,8 @@ class Evaluated(Result, ABC):
         """Return the evaluation as plain Python, with None for undefined values; `--format json` prints the same."""
         plain: dict[str, Any] = super().to_dict()
         if per_query:
-            columns = (nulls(values.tolist()) for values in self.shown.values())
-            plain["per_query"] = {"qid": list(self.truth.qids), **dict(zip(self.value_names, columns))}
+            columns = {self.column_of(text): nulls(values.tolist()) for text, values in self.shown.items()}
+            plain["per_query"] = {"qid": list(self.truth.qids), **columns}
         return plain
 
     def to_metrics(self) -> dict[str, float]:

@@ -93,7 +93,7 @@ class Evaluations(Result, Mapping[str, Evaluated]):
 
 def per_query_rows(evaluations: Sequence[Evaluated]) -> Grid:
     """Return columns `run`, `qid` and one per metric; cells are None if a query does not count."""
-    headers = ["run", "qid", *evaluations[0].value_names]
+    headers = ["run", "qid", *map(evaluations[0].column_of, evaluations[0].shown)]
     rows: list[list[Any]] = []
     for evaluation in evaluations:
         columns = (nulls(values.tolist()) for values in evaluation.shown.values())

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from groupgt.experiment.outcome import Against, Outcome
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats
-from groupgt.model.values import CALLS, SCORE
+from groupgt.model.values import CALLS, SCORE, summed
 from groupgt.options import paths_of
 from groupgt.plugins import find
 
@@ -89,7 +88,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
         builds_before=pairing.builds(before),
         lost={name: _largest_first(paired, then - now) for name, (now, then) in changes.items()},
         gained={name: _largest_first(paired, now - then) for name, (now, then) in changes.items()},
-        counts={name: (_sum(then * (1 - now)), _sum(now * (1 - then))) for name, (now, then) in changes.items()},
+        counts={name: (summed(then * (1 - now)), summed(now * (1 - then))) for name, (now, then) in changes.items()},
         again=pairing.again,
         refused={key: experiment.hide(why) for key, why in pairing.refused.items()},
         stored={key: experiment.hide(why) for key, why in pairing.stored.items()},
@@ -108,10 +107,6 @@ def _changes(now: Evaluated, then: Evaluated, primary: Metric, paired: Bools) ->
     counting = now.counting[paired] & then.counting
     after, before = complete_within(now, primary.cutoff)[paired], complete_within(then, primary.cutoff)
     return np.where(counting, after, 0.0), np.where(counting, before, 0.0)
-
-
-def _sum(column: Floats) -> float:
-    return math.fsum(column.tolist())
 
 
 def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:

@@ -86,10 +86,10 @@ def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
 def figure(systems: Systems) -> Figure:
     """Draw the mean of each system in each slice."""
     rows = []
-    for by, part, mask in systems.first.slicer:
+    for place, (by, part, mask) in enumerate(systems.first.slicer):
         counts = {name: each.counted(systems.primary, mask) for name, each in systems.evaluations.items()}
         label = f"{by} = {part} ({tables.range_text(list(counts.values()))})"
         for name, each in systems.evaluations.items():
-            value = finite(each.means_among(mask)[systems.primary])
+            value = finite(each.slices[place]["means"][systems.primary])
             rows.append({"slice": label, "system": name, "value": value, "queries": counts[name]})
     return figures.slices(rows, about(systems))

@@ -102,6 +102,9 @@ def test_counts_are_those_of_the_worst_trial() -> None:
     found = groupgt.evaluate(MESSY_TRUTH, run_of(MESSY), METRICS).counts
     # One query with a repeat: p in the first trial, s in the second. Every query has results in some trial.
     assert (found["duplicates"], found["extra"], found["missing"]) == (1, 1, 0)
+    # Of repeats in one trial, only the first counts.
+    (_, of_s) = groupgt.misses(MESSY_TRUTH, run_of(MESSY), k=3).harmful or []
+    assert of_s == {"qid": "s", "rank": 1, "id": "y", "returned_trials": 1, "trials": 3}
     harmful = groupgt.misses(MESSY_TRUTH, run_of(MESSY), k=2).harmful
     # x is second in trial 1 after its repeat counts (rank 3), first in trial 2; y is first and third in trial 2.
     assert harmful == [
