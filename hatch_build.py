@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import sys
 import sysconfig
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ def build(folder: Path) -> Path | None:
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    digest = f"{zlib.crc32(SOURCE.read_bytes()):08x}"
     extension = Extension(
         "groupgt._native",
         [str(SOURCE)],

@@ -33,8 +33,8 @@ for several hits of a query is counted only for the first hit.
 
 from __future__ import annotations
 
-import hashlib
 import os
+import zlib
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
@@ -50,8 +50,8 @@ SEED = int.from_bytes(os.urandom(8), "little")
 
 
 def digest() -> str:
-    """Return a digest of the C source. A compiled module with a different digest is not used."""
-    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    """Return a checksum of the C source. A compiled module with a different checksum is not used."""
+    return f"{zlib.crc32(SOURCE.read_bytes()):08x}"
 
 
 def _load() -> ModuleType | None:

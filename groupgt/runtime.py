@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import hashlib
+    import html
+    from urllib import parse as urls
+
     import polars as pl
     from backports import zstd
     from pyspark.sql import functions as sql
@@ -34,10 +38,14 @@ else:
     # Importing polars takes longer than evaluating a small file.
     pl = _LazyModule("polars")
     sql = _LazyModule("pyspark.sql.functions")
+    # Each takes several milliseconds, and few commands use them.
+    hashlib = _LazyModule("hashlib")
+    html = _LazyModule("html")
+    urls = _LazyModule("urllib.parse")
     # The standard library has it from Python 3.14 on.
     zstd = _LazyModule("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
-__all__ = ["pl", "sql", "zstd"]  # for modules that import it from here
+__all__ = ["hashlib", "html", "pl", "sql", "urls", "zstd"]  # for modules that import it from here
 
 
 @contextmanager

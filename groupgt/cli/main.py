@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
@@ -147,8 +146,6 @@ def _drop_unwritten() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit. Errors raised by groupgt are never shown as tracebacks."""
     _prepare_streams()
-    # A command ends soon and produces little cyclic garbage: collect less often.
-    gc.set_threshold(50_000, 20, 100)
     warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
     warnings.simplefilter("always", groupgt.GroupgtWarning)
     try:

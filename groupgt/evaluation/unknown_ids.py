@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise, repeat
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from groupgt.model.run import Run
 from groupgt.model.validity import are_texts
 from groupgt.model.values import count_distinct
 from groupgt.render.tables import counted
+from groupgt.runtime import urls
 
 # Maximum number of results considered.
 LOOKED_AT = 200_000
@@ -225,7 +225,7 @@ def _near_results(names: Sequence[str], results: Sequence[str]) -> list[tuple[st
     keys = dict(zip(_keys(names), names))
     # A result that nearly matches an id contains its key, which is quickly refuted for all results at once.
     text = "\n".join(results)
-    text = _plain(unquote(text) if "%" in text else text)
+    text = _plain(urls.unquote(text) if "%" in text else text)
     if not any(map(text.__contains__, keys)):
         return []
     found: dict[str, str] = {}
@@ -309,7 +309,7 @@ _SUFFIX = re.compile(r"[#:_/|@. -]{1,2}[0-9]+$")
 @lru_cache(maxsize=1 << 16)
 def _key(name: str) -> str:
     """Normalize an id as `fold` does, and ignore slashes around it, escapes such as `%20` and the ending of a file."""
-    text = fold(unquote(name) if "%" in name else name)
+    text = fold(urls.unquote(name) if "%" in name else name)
     if text[:1] in "./" or text[-1:] == "/":
         text = text.removeprefix("./").strip("/")
     return fold(_ENDING.sub("", text)) if "." in text else text

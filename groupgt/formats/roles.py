@@ -92,7 +92,7 @@ MEANINGS = {
     **dict.fromkeys(("retrieval_context", "retrieved_contexts", "contexts", "context"), _TEXTS),
 }
 # Words in the names of columns that hold no ids, and the roles that need ids or numbers.
-_NO_ID = re.compile(
+_NO_ID = (
     r"(^|[\W_])(answers?|outputs?|responses?|completions?|titles?|texts?|contents?|sentences?|summary|reasons?"
     r"|explanations?|types?|is|has|abstention|abstain)([\W_]|$)"
 )
@@ -227,7 +227,7 @@ def may_hold(role: str, name: str, cell: Any = None) -> bool:
     if (isinstance(cell, list) and not is_list) or any(isinstance(each, (float, dict)) for each in inner):
         return False
     texts = [each for each in inner if isinstance(each, str)]
-    return not ((texts and are_texts(texts)) or _NO_ID.search(name.lower()))
+    return not ((texts and are_texts(texts)) or re.search(_NO_ID, name.lower()))
 
 
 def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kind: Kind = "truth") -> str:

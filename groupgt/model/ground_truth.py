@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import Form, count_distinct, kind_of, normal_text
 from groupgt.model.written import Shape, Written
+from groupgt.runtime import hashlib
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,7 +5,6 @@ Commands, reports and files build a sequence of items, which `document` renders 
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from groupgt.render.bars import BarTable, Limits
 from groupgt.render.entries import Entries
 from groupgt.render.layout import PAPER, Screen
 from groupgt.render.tables import Grid, Table
+from groupgt.runtime import html
 
 if TYPE_CHECKING:
     from groupgt.render.page.data import Sentence

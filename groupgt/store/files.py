@@ -6,7 +6,6 @@ folders all write through this module.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from groupgt.errors import DataError
+from groupgt.runtime import hashlib
 
 # Temporary names begin with this and the writer, so that `sweep` can check whether it still runs.
 PART = ".part-"

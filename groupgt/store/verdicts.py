@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, warn
+from groupgt.runtime import hashlib
 from groupgt.store.journal import Journal, Journals, now
 
 
