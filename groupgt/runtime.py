@@ -60,6 +60,11 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
+def discard(stream: Any) -> None:
+    """Discard what is written to a stream from now on."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def processors() -> int:
     """Return how many threads may run at once: the polars limit if set, or else the number of available processors."""
     limit = os.environ.get("POLARS_MAX_THREADS", "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 import warnings
 from contextlib import suppress
@@ -15,6 +14,7 @@ import click
 import groupgt
 from groupgt.errors import GroupgtError, near_names, printable, reason
 from groupgt.gone import way_out
+from groupgt.runtime import discard
 
 # Each command: its module, and its description. A module is imported when one of its commands is called.
 COMMANDS = {
@@ -140,7 +140,7 @@ def _drop_unwritten() -> None:
             stream.flush()
         except (OSError, ValueError):
             with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+                discard(stream)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -171,9 +171,6 @@ def _run(arguments: list[str] | None) -> None:
     except (click.Abort, KeyboardInterrupt):
         say("stopped")
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of the pipe, such as `head`, has stopped reading.
-        sys.exit(0)
     except BaseException as error:
         why = reason(error)
         if why is None:

@@ -25,6 +25,7 @@ from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
 from groupgt.render.layout import Screen, painted, wrapped
 from groupgt.render.results import Result
 from groupgt.render.tables import Table
+from groupgt.runtime import discard
 from groupgt.store.files import write_atomically
 
 if TYPE_CHECKING:
@@ -76,8 +77,12 @@ def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str
 def _echo(text: str, **options: Any) -> None:
     """Print text, and make room for it above a progress bar."""
     bars = sys.modules.get("tqdm")
-    with nullcontext() if bars is None else bars.tqdm.external_write_mode(sys.stderr):
-        click.echo(text, **options)
+    try:
+        with nullcontext() if bars is None else bars.tqdm.external_write_mode(sys.stderr):
+            click.echo(text, **options)
+    except BrokenPipeError:
+        # The reader, such as `head`, has stopped. A gate fails or passes all the same.
+        discard(sys.stderr if options.get("err") else sys.stdout)
 
 
 # Where display options are stored while a command runs.

@@ -63,7 +63,7 @@ def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = 
     """Write any error that ends a command to its reports, and remove reports that cannot be written."""
     try:
         yield
-    except (click.exceptions.Exit, BrokenPipeError):
+    except click.exceptions.Exit:
         raise
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, 1):  # gates or data were checked

@@ -50,7 +50,12 @@ def queries_file(path: Path) -> Path:
 
 
 def _source_of(path: AnyPath) -> Source:
-    return Source.at(corpus_file(Source.at(path).path))
+    folder = Source.at(path).path
+    file = corpus_file(folder)
+    if folder.is_dir() and not file.exists():
+        what = "expected a corpus file, or a BEIR folder (with corpus.jsonl), found another folder"
+        raise DataError(f"{folder}: {what}; write its texts to one file, such as JSON {{id: text}}")
+    return Source.at(file)
 
 
 def read_corpus(path: Any) -> dict[str, str]:

@@ -134,6 +134,8 @@ def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS
             roles[role] = near
     if kind == "truth" and "grade" not in roles and "score" in names and roles.get("doc_id") in _JUDGED:
         roles["grade"] = "score"
+    if kind == "truth" and "query" not in roles and roles.get("qid", "").strip(" ").lower() in _QUERIES:
+        roles["query"] = roles["qid"]  # the texts of queries are their ids
     return {role: roles[role] for role in NAMES[kind] if role in roles}
 
 
@@ -262,11 +264,20 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
         words = f"; rename {renamed} (or {declared})"
     if len(pairs) < len(wanted):
         words += "".join(f"; {name} contains {_meaning(meaning, cells.get(name), kind)}" for name, meaning in meant[:2])
-    if words:
+    if words or (words := _path_to_ids(cells) if kind == "run" else ""):
         return words
     near = ((role, [name for name in rest if may_hold(role, name, cells.get(name))]) for role in wanted)
     hints = ((role, near_names(role, islice(possible, COMPARED_NAMES))) for role, possible in near)
     return next((words.replace("did you mean", f"is {role} called") for role, words in hints if words), "")
+
+
+def _path_to_ids(cells: Mapping[str, Any]) -> str:
+    """Suggest the path to the ids of results that are objects in a list, or return an empty text."""
+    for name, cell in cells.items():
+        for key, value in cell[0].items() if isinstance(cell, list) and cell and isinstance(cell[0], dict) else ():
+            if key.lower() in (*NAMES["run"]["doc_id"], *_NEAR["doc_id"]) and may_hold("doc_id", key, value):
+                return f"; {name} lists objects: for their ids, add --columns {quote(f'doc_id={name}[].{key}')}"
+    return ""
 
 
 @lru_cache(maxsize=512)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -178,8 +179,21 @@ def named_ids(truth: GroundTruth) -> dict[str, list[list[str]]]:
 def _qids(table: Table, roles: dict[str, str], rows: int) -> list[Any]:
     """Return the query ids or, if no column has them, the query texts, which then identify the queries."""
     if "qid" in roles:
-        return cells_of(table, roles["qid"], rows)
+        qids = cells_of(table, roles["qid"], rows)
+        if roles["qid"] != "qid" and "qid" not in table.declared and "query" in roles:
+            _refuse_labels(table, roles, qids)
+        return qids
     return [normal_text(cell) if isinstance(cell, str) else cell for cell in cells_of(table, roles["query"], rows)]
+
+
+def _refuse_labels(table: Table, roles: dict[str, str], qids: list[Any]) -> None:
+    """Raise `DataError` if a column read as the query id, such as `topic`, has the same value for different queries."""
+    first: dict[str, Any] = {}
+    for qid, text in zip(qids, cells_of(table, roles["query"])):
+        if text is not None and first.setdefault(str(qid), text) != text:
+            what = f"{roles['qid']} was read as the query id, but has {display(qid)} for different queries"
+            way = f"if it is a label, declare the ids, such as --columns qid={quote(roles['query'])}"
+            raise DataError(f"{table.title}: {what}; {way}")
 
 
 def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:

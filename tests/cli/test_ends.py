@@ -90,8 +90,12 @@ def test_a_stream_that_is_full_is_an_error(file: Path, command: str) -> None:
 
 
 @posix
-def test_messages_that_nobody_reads_change_no_status(file: Path) -> None:
-    assert shell("groupgt evaluate no no 2>&1 | true", file.parent).returncode == 0
+@pytest.mark.parametrize(("least", "expected"), [("0.2", 0), ("0.9", 1), ("nothing", 2)])
+def test_output_that_nobody_reads_changes_no_status(file: Path, least: str, expected: int) -> None:
+    gate = gates([f'{{system: "*", metric: recall@1, min: {least}}}'])
+    file.write_text(EXPERIMENT + gate, encoding="utf-8")
+    shell("{ groupgt run small.yaml 2>&1; echo $? >status; } | true", file.parent)
+    assert (file.parent / "status").read_text(encoding="utf-8").strip() == str(expected)
 
 
 # --- Ctrl-C.

@@ -24,6 +24,15 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
     ),
     ("truth", {"qid": ["q1"], "retrieval": [[["d1"]]]}, ("(is retrieval_gt called 'retrieval'?)",)),
     ("truth", {"qid": ["q1"], "chunk": ["d1"]}, ("is missing", "found qid, chunk")),
+    # A label that has the name of an id.
+    *(
+        (
+            "truth",
+            {"topic": ["pay", "pay"], "question": ["When?", "How much?"], name: cells},
+            ("topic was read as the query id, but has 'pay' for different queries", "--columns qid=question"),
+        )
+        for name, cells in (("retrieval_gt", [[["d1"]], [["d2"]]]), ("doc_id", ["d1", "d2"]))
+    ),
     ("truth", {"qid": ["q1"], "answers": [["d1"]]}, ("answers contains an answer, not the ids of relevant documents",)),
     (
         "truth",
@@ -170,3 +179,26 @@ def test_commas_in_trec_files_separate_nothing(tmp_path: Path, cli: Cli) -> None
         put(tmp_path / "r", b"q1 Q0 d,1 1 2.5 bm25[k1=1,b=0]\n"),
     )
     assert cli("evaluate", truth, run, "-m", "recall").status == 0
+
+
+def test_the_path_to_ids_in_objects_is_advised_and_works(cli: Cli, tmp_path: Path) -> None:
+    truth = put(tmp_path / "truth.jsonl", '{"question": "When?", "retrieval_gt": [["a b"]]}\n')
+    run = put(tmp_path / "run.json", json.dumps([{"question": "When?", "hits": [{"rank": 1, "chunk": "a b"}]}]))
+    fails(cli("evaluate", truth, run, "-m", "recall"), "add --columns 'doc_id=hits[].chunk'")
+    assert groupgt.evaluate(truth, run, ["recall"], run_columns={"doc_id": "hits[].chunk"}).means == {"recall": 1.0}
+
+
+def test_a_folder_of_documents_is_no_corpus(cli: Cli, tmp_path: Path) -> None:
+    truth = put(tmp_path / "truth.jsonl", TRUTH)
+    (tmp_path / "kb").mkdir()
+    put(tmp_path / "kb" / "a.md", "A")
+    fails(cli("check", truth, "--corpus", tmp_path / "kb"), "found another folder; write its texts to one file")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_query_texts_that_are_ids_remain_texts(tmp_path: Path, ending: str) -> None:
+    frame = pl.DataFrame({"question": ["When?"], "gold": ["a"]})
+    path = tmp_path / f"truth.{ending}"
+    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[ending](path)
+    truth = groupgt.read_ground_truth(path, columns={"qid": "question"}, policy={"flat_gt": "and"})
+    assert (truth.qids, truth.texts) == (["When?"], ["When?"])
