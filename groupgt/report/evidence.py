@@ -14,7 +14,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import GateResult
 from groupgt.render.columns import level_text
 from groupgt.render.tables import counted, fixed, p_text, signed
-from groupgt.report.gates import subject_of
+from groupgt.report.gates import kind, subject_of
 from groupgt.report.names import Names
 from groupgt.report.sentences import every
 
@@ -87,14 +87,19 @@ class Case:
         return Tested(contrast, settings, comparisons(self.family.values()), settings.corrects)
 
     def passed_words(self, *, is_start: bool = False) -> str:
-        """Return how many gates passed, such as `all 4 gates passed`. The text is empty if no gate had a value."""
+        """Return how many gates passed, such as `all 4 gates passed`, and how many allowed a drop beyond their limit.
+
+        The text is empty if no gate had a value.
+        """
         checked = [gate for gate in self.gates if not gate.skipped]
         if not checked:
             return ""
-        if len(checked) < len(self.gates):
-            return f"{len(checked):,} of {counted(len(self.gates), 'gate')} passed"
+        allowed = sum(kind(gate) == "allowed" for gate in checked)
+        drops = f"{f', {allowed:,}' if len(checked) > 1 else ''} despite a drop" if allowed else ""
+        if unchecked := len(self.gates) - len(checked):
+            return f"{counted(len(checked), 'gate')} passed{drops}, {unchecked:,} not checked"
         lower = {1: "the gate", 2: "both gates"}.get(len(checked), "all gates")
-        return f"{every(len(checked), 'gate') if is_start else lower} passed"
+        return f"{every(len(checked), 'gate') if is_start else lower} passed{drops}"
 
 
 def evidence(tested: Tested, lead: str = "") -> list[str]:

@@ -40,14 +40,16 @@ def first_queries(
     if failures is None:
         return "", []
     names, baseline = Names(systems.names), systems.baseline
-    subject = decision.system if decision.state in ABOUT_ONE and decision.system in systems.names else None
+    mine = decision.system if decision.system in systems.names else None
+    subject = mine if decision.state in ABOUT_ONE else None
     places = {qid: place for place, qid in enumerate(failures.truth.qids)}
     values = {name: systems.values[name][systems.primary] for name in systems.names}
     lost: Sequence[str] = ()
     before, since = values.get(baseline), ""
     if subject is not None and subject != baseline and systems.is_baseline_named:
         lost = failures.lost(subject, baseline)
-    if subject is not None and not lost and against is not None and against.lost.get(subject):
+    if mine is not None and not lost and against is not None and against.lost.get(mine):
+        subject = mine
         lost, before, since = against.lost[subject], against.before[subject][against.primary], " since the previous run"
     if subject is not None and before is not None:
         fall = (1 if systems.higher else -1) * (before - values[subject])
@@ -117,7 +119,9 @@ def _named(systems: Systems, name: str) -> str:
 def foot(systems: Systems, decision: Decision, against: Against | None = None) -> Foot:
     """Return the last line of a text: the queries to look at first."""
     why, found = first_queries(systems, decision, against)
-    queries = " ".join(["query" if len(found) == 1 else "queries", *(each["qid"] for each in found)])
+    # Ids with blanks, such as texts that are ids, need quotes.
+    names = [f"“{snippet(each['qid'], NAME_CHARS)}”" if " " in each["qid"] else each["qid"] for each in found]
+    queries = " ".join(["query" if len(found) == 1 else "queries", *names])
     return Foot(f"look first at {queries} ({why})" if found else "")
 
 
