@@ -67,7 +67,7 @@ def cell(population: Population, queries: int, trials: int, sets: int) -> list[f
         counts[1] += abs(more[0] - more[1]) > noise.floor
         for column, number in ((2, trials), (3, 1)):
             other = population.trials(truth, number)
-            limit = noise_of_difference([values, other])
+            limit = noise_of_difference([(values, False), (other, False)])
             assert limit is not None
             counts[column] += abs(values.mean() - other.mean()) > limit
         counts[4] += p_of_f([values]) < 0.05

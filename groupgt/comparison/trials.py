@@ -10,11 +10,12 @@ with builds if there are any. A side with a single run borrows W of the other.
 
 If trials are declared to be builds, which move all queries together, the variance of a difference of means D_q is
 
-    s²_D ÷ n + max(0, Σ over sides (MSrun − MSE) ÷ (n r))
+    s²_D ÷ n + Σ over sides max(0, MSrun − MSE) ÷ (n r)
 
-with the mean squares between trials and of the residuals, and Satterthwaite's degrees of freedom, rounded down.
+with the mean squares between trials and of the residuals. As builds are few, t has at most as many degrees of freedom
+as there are builds, less one for each side.
 
-Sources: Satterthwaite, Biometrics Bulletin 1946; Searle, Casella & McCulloch 1992 (mean squares).
+Source: Searle, Casella & McCulloch 1992 (mean squares).
 """
 
 from __future__ import annotations
@@ -88,17 +89,13 @@ def over_builds(column: Floats, sides: Sequence[Floats], *, delta: bool = False)
         return OverBuilds(mean, math.nan, 1)
     counting = ~np.isnan(plain_of(column))
     count = int(counting.sum())
-    squares = [(len(side), *mean_squares(side[:, counting])) for side in sides]
-    of_builds = sum((between - rest) / (count * trials) for trials, between, rest in squares)
-    spread = of_queries**2 / degrees
-    if of_builds > 0:
-        for trials, between, rest in squares:
-            terms = between**2 + rest**2 / (count - 1)
-            spread += terms / (count * trials) ** 2 / (trials - 1)
-    variance = of_queries + max(0.0, of_builds)
+    variance = of_queries
+    for side in sides:
+        between, rest = mean_squares(side[:, counting])
+        variance += max(0.0, between - rest) / (count * len(side))
     if not variance > 0:
         return None
-    return OverBuilds(mean, math.sqrt(variance), max(1, int(variance**2 / spread)))
+    return OverBuilds(mean, math.sqrt(variance), min(degrees, sum(len(side) - 1 for side in sides)))
 
 
 def _over_queries(column: Floats, *, delta: bool) -> tuple[float, float, int] | None:
