@@ -75,10 +75,7 @@ class KeptAnswers:
 
 @dataclass(frozen=True)
 class Kept:
-    """The retrievals, results from external code and services, and verdicts that a run reused.
-
-    `seconds` is the time spent on each system that is queried on every run.
-    """
+    """What a run reused from earlier runs, and the `seconds` of each system that is queried on every run."""
 
     cached: int = 0
     retrieved: int = 0
@@ -111,10 +108,7 @@ class SystemAnswers:
         return needed(self.experiment, self.data)
 
     def begin(self, changes: Sequence[str], only: Sequence[str], verdicts: VerdictStore, *, resume: bool) -> None:
-        """Identify the run by its tasks and the typed options, and continue an interrupted run with `resume`.
-
-        Raises `ConfigError` if there is no such run. Without `resume`, an interrupted run is reported to `progress`.
-        """
+        """Identify the run, and continue an interrupted one with `resume`. Raise `ConfigError` if there is none."""
         self.keeper = replace(self.keeper, run=run_key(self.tasks, changes, only))
         verdicts.about["run"] = self.keeper.run
         left = left_by(self.keeper, self.tasks, verdicts)
@@ -224,10 +218,7 @@ class SystemAnswers:
         return [self.answers(dataset, name, depth, trial) for trial in trials]
 
     def answers(self, dataset: str, name: str, depth: int, trial: int = 1) -> tuple[Answers, Timing | None]:
-        """Return the results and timing of one trial of a system, fusing inputs if needed.
-
-        A system that is queried once has the same results in every trial. Raises the error of a failed system.
-        """
+        """Return the results and timing of one trial of a system, or raise the error of a failed system."""
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
         system, data = self.experiment.systems[name], self.data[dataset]

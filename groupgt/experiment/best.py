@@ -19,10 +19,7 @@ from groupgt.runtime import pl
 
 @dataclass(frozen=True, eq=False)
 class BestRule:
-    """A rule that selects the best system by applying a strategy to `metrics`, with an optional latency limit.
-
-    `texts` lists the metrics as written in the file.
-    """
+    """A rule that selects the best system by `metrics`, written as `texts`, with an optional latency limit."""
 
     strategy: str
     texts: Sequence[str]
@@ -109,11 +106,6 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
     `primary` and `mean`: the average of the means. `rank`: Σ 1 ÷ rank of the system on each metric; tied systems share
     the average of their ranks. `normalized_mean`: the average of (m − min) ÷ (max − min) over systems, 0 if all are
     equal. A system with an undefined mean has no score.
-
-    >>> scores("rank", [[0.5, 0.2], [0.4, 0.3]], [True, True])
-    [1.5, 1.5]
-    >>> scores("normalized_mean", [[0.5, 0.2], [0.4, 0.3], [0.5, 0.25]], [True, True])
-    [0.5, 0.5, 0.75]
     """
     table = np.array(means, dtype=np.float64) * np.where(np.array(higher, dtype=np.bool_), 1.0, -1.0)
     has_means = ~np.isnan(table).any(axis=1)

@@ -1,9 +1,7 @@
 """Retrieval tasks, their cache keys, and the cache that stores their results.
 
-A key covers everything that results depend on. Results computed by this package or read from files are never retrieved
-twice. External code and services are queried on every run, unless the file gives them a version or the user asks to
-reuse earlier results. `retrieval` adds the partial results of interrupted runs, and `store.cache` defines where and in
-which format entries are stored.
+A key covers everything that results depend on. External code and services are queried on every run, unless the file
+gives them a version or the user asks to reuse earlier results.
 """
 
 from __future__ import annotations
@@ -145,11 +143,7 @@ class Earlier:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """The results of a finished task, with timing.
-
-    `seconds` is the time this run spent in the retriever, `earlier` describes results from an earlier run, and `made`
-    is the time when the cache entry was written.
-    """
+    """The results of a finished task, with the `seconds` in the retriever and the time (`made`) of the cache entry."""
 
     answers: Answers
     timing: Timing
@@ -159,10 +153,7 @@ class Done:
 
 
 def needed(experiment: Experiment, data: Mapping[str, RetrievalInputs]) -> list[Task]:
-    """Return each retrieval that the reported systems need, including inputs of fusions.
-
-    Each retriever must return enough extra results to make up for ids that the ground truth excludes.
-    """
+    """Return each retrieval that the reported systems need, with extra results to make up for excluded ids."""
     tasks: dict[Task, None] = {}
     seen: set[Task] = set()
 
@@ -215,8 +206,7 @@ class AnswerCache:
     """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
     With `reuse`, external code and services are not queried again if an earlier run stored their results. `writer`
-    identifies the main process, and worker processes write on its behalf. `run` is the key of the run in the records of
-    interrupted runs, one of which it may continue (`is_resumed`).
+    identifies the main process, and `run` the run that an interrupted run may continue.
     """
 
     cache: Cache | None

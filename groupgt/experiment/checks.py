@@ -31,10 +31,7 @@ from groupgt.plugins import Plugin
 
 
 class Checks:
-    """Checks a configuration, collects its errors, and resolves the valid parts.
-
-    Errors caused by another error are not reported.
-    """
+    """Checks a configuration and resolves the valid parts. Errors caused by another error are not reported."""
 
     def __init__(self, document: Document, config: Config, *, allow_code: bool, unchecked: list[str] | None) -> None:
         self.document, self.config, self.fault = document, config, document.fault

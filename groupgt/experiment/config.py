@@ -1,7 +1,4 @@
-"""Defines the sections and keys of an experiment file as dataclasses, with the type and meaning of each key.
-
-`experiment` parses files into a `Config`, `checks` checks it, and each section is used by the module of its name.
-"""
+"""Defines the sections and keys of an experiment file, with the type and meaning of each key."""
 
 from __future__ import annotations
 
@@ -319,10 +316,7 @@ class Gate:
         return self.max_drop is not None or self.min_gain is not None
 
     def reads_test(self, *, is_beyond: bool) -> bool:
-        """Return True if the verdict depends on the significance test.
-
-        Regardless of the test, a gate on gains fails below its bound, and a gate on drops passes within its bound.
-        """
+        """Return True if the significance test affects the verdict, for gains within the bound or drops beyond it."""
         return is_beyond if self.unless == "not_significant" else bool(self.must) and not is_beyond
 
 

@@ -39,10 +39,7 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RetrievalInputs:
-    """The part of a data set that affects retrieval (ground truth filtered by `where`, corpus, and corpus digest).
-
-    `qids` lists all query ids of the data set in order, before filtering.
-    """
+    """The part of a data set that affects retrieval. `qids` lists all its query ids, before `where` filters them."""
 
     truth: GroundTruth
     qids: list[str]
@@ -68,10 +65,7 @@ class RetrievalInputs:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Data(RetrievalInputs):
-    """One data set with its queries and the `request` that defines how results are measured.
-
-    `warnings` collects warnings that change the meaning of its scores, from reading, retrieval and evaluation.
-    """
+    """One data set, the `request` that measures results, and `warnings` that change the meaning of its scores."""
 
     request: Request
     warnings: list[KeptWarning] = field(default_factory=list)
@@ -88,10 +82,7 @@ class Data(RetrievalInputs):
 
 
 def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict[str, Data]:
-    """Read every data set, compare its ground truth with its corpus, and report all errors together.
-
-    `judged` caches labeller verdicts.
-    """
+    """Read every data set, compare its ground truth with its corpus, and report all errors together."""
     faults, document, datasets = Faults(), experiment.document, read_each(experiment, judged)
     _warn_of_depth(experiment)
     for name, data in datasets.items():

@@ -29,10 +29,10 @@ STEPS = 10
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest changes of a `mean` over `queries` queries that a gate detects in `CHANCE` of all runs.
+    """The smallest changes of a `mean` that a gate detects in `CHANCE` of all runs, or None if it detects no change.
 
     `one_way` applies if queries only drop (or only gain), `both_ways` if a `share` of them also changes in both
-    directions without net effect. Either is None if the gate detects no change.
+    directions without net effect.
     """
 
     queries: int
@@ -48,13 +48,7 @@ def has_limits(metric: Metric, *, is_gain: bool) -> bool:
 
 
 def share_of_changes(runs: Sequence[Floats]) -> float:
-    """Return the share of queries that differ between two runs, or `BOTH_WAYS` if no two runs differ.
-
-    >>> share_of_changes([np.array([1.0, 0.0, 1.0, np.nan]), np.array([1.0, 1.0, 1.0, 1.0])]) == 1 / 3
-    True
-    >>> share_of_changes([np.array([1.0, 0.0])])
-    0.1
-    """
+    """Return the share of queries that differ between two runs, or `BOTH_WAYS` if no two runs differ."""
     if len(runs) < 2:
         return BOTH_WAYS
     differences = runs[0] - runs[1]

@@ -29,11 +29,7 @@ from groupgt.private import Hide
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A checked experiment file with its configuration, systems by name, systems to report, and metrics.
-
-    `document` gives the location of each value, for errors that only show up in the data. `unchecked` lists checks that
-    were skipped because they would run user code, or is None if nothing is skipped.
-    """
+    """A checked experiment file. `unchecked` lists checks that would run user code (None if none are skipped)."""
 
     path: Path
     document: Document

@@ -1,8 +1,4 @@
-"""Runs user code in a separate process (`Fresh`), and all other retrievers in this one (`Here`).
-
-In a new process, results do not depend on what ran before. `shared_process` restores this process after user code, such
-as labellers and metrics, has run in it.
-"""
+"""Runs user code in a new process (`Fresh`), where nothing ran before, and other retrievers in this one (`Here`)."""
 
 from __future__ import annotations
 
@@ -33,11 +29,7 @@ Reply = tuple[Answers, list[float]]
 
 
 class Here:
-    """A retriever that is built and queried in this process.
-
-    `build_s` is the build time in seconds. `singly` is True if queries are run one at a time, and `sends` names the
-    columns that are sent with them.
-    """
+    """A retriever in this process. `singly` is True if it gets one query at a time, with the columns in `sends`."""
 
     way = ""
 
@@ -60,10 +52,7 @@ class Here:
 
 
 class Fresh:
-    """A retriever in a new process, which ends with `close` or with this process. `way` describes how code is called.
-
-    Modules in the folder of the setting can be imported. Unless it `builds`, the target is only imported and described.
-    """
+    """A retriever in a new process. Unless it `builds`, the target is only imported to see how it is called (`way`)."""
 
     def __init__(
         self, system: str, kind: RetrieverPlugin, options: Any, setting: Setting, *, builds: bool = True
@@ -114,11 +103,7 @@ class Fresh:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Prepare to start processes that leave Ctrl-C to this one.
-
-    They do not run the user's script a second time. They cannot import modules from the current folder until user code
-    may run.
-    """
+    """Prepare to start processes that leave Ctrl-C to this one and do not run the user's script a second time."""
     main, safe = sys.modules["__main__"], os.environ.get(SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
     os.environ[SAFE_PATH] = "1"
@@ -157,11 +142,9 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def shared_process() -> Iterator[dict[str, str]]:
-    """Let user code modify the process during a run, and turn any attempt to exit into an error.
+    """Undo what user code does to the path and folder of this process, and turn its exits into errors.
 
-    Modules may extend `sys.path` or change the working folder. These changes last until the run ends and are then
-    undone. Imported modules stay in `sys.modules`. Secrets added to the yielded dict are removed from errors and
-    warnings.
+    Secrets added to the yielded dict are removed from errors and warnings.
     """
     secrets: dict[str, str] = {}
     path, folder = [*sys.path], working_folder()

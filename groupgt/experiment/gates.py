@@ -52,10 +52,7 @@ def members(gate: Gate, truth: GroundTruth) -> Bools:
 
 
 def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> GateResult:
-    """Evaluate one gate on one system and data set.
-
-    `blank` is the result to fill in. Like any result without a value, it counts as not passed.
-    """
+    """Evaluate one gate on one system and data set. `blank` is the result to fill in."""
     gate, system, dataset = blank.asks, blank.system, blank.dataset
     evaluation = outcome.evaluations[dataset].get(system)
     if evaluation is None:
@@ -181,10 +178,7 @@ def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
 
 
 def decided(gate: Gate, lost: Floats, is_sure: Bools) -> tuple[Bools, Bools]:
-    """Return whether each comparison violates the bound of a gate on a drop or a gain, and whether it passes.
-
-    `is_sure` marks the comparisons in which the gate's test finds the drop or the gain significant.
-    """
+    """Return which comparisons are beyond a gate's bound and which pass, given those whose test `is_sure`."""
     if gate.min_gain is not None:
         is_enough = -lost >= gate.min_gain - SLACK
         return ~is_enough, is_enough & is_sure if gate.must else is_enough

@@ -42,10 +42,7 @@ def schema_text() -> str:
 
 
 def _refine(schema: Any) -> None:
-    """Copy the description of a key to each of its alternatives, where editors look for it.
-
-    Choose between a section and its short form by type, so that editors report what is wrong in the section.
-    """
+    """Copy each description to its alternatives, and choose them by type, so that editors show the right message."""
     if isinstance(schema, dict):
         branches = schema.get("anyOf", ())
         if isinstance(text := schema.get("description"), str):

@@ -30,10 +30,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 
 
 class Plan(NamedTuple):
-    """A table of planned work, plus the checks that were skipped because they would run user code.
-
-    `left` describes results of an interrupted run that the planned run would not use.
-    """
+    """A table of planned work, the checks that would run user code, and what is `left` of an interrupted run."""
 
     headers: list[str]
     rows: list[list[Any]]

@@ -1,7 +1,4 @@
-"""Compares a run with the previous one, pairing every current system with its previous results.
-
-`report` loads the previous results from a result folder and passes them in. This module does not depend on folders.
-"""
+"""Pairs every system of a run with its results in the previous run, which `report` loads from a result folder."""
 
 from __future__ import annotations
 
@@ -32,11 +29,7 @@ from groupgt.plugins import find
 
 @dataclass(frozen=True, eq=False)
 class FormerSystem:
-    """The stored results of a system. `run` contains the ranked results, or None if they were not stored.
-
-    With `bare`, only ids and scores were stored, even if the results originally had other fields. `is_build` is True
-    if its trials were declared to be builds.
-    """
+    """The stored results of a system. A `bare` run has only ids and scores; without a run, results were not stored."""
 
     run: Any
     bare: bool = True
@@ -45,11 +38,7 @@ class FormerSystem:
 
 @dataclass(frozen=True, eq=False)
 class Former:
-    """One data set in the previous run, with its ground truth, systems, and corpus digest (empty without a corpus).
-
-    `values` returns the previous values by system and metric name, in ground truth order, or raises `DataError` with
-    the reason if they cannot be used.
-    """
+    """One data set of the previous run. `values` returns values by system and metric, or raises `DataError`."""
 
     truth: GroundTruth
     systems: Mapping[str, FormerSystem]
@@ -110,11 +99,7 @@ def _changes(now: Evaluated, then: Evaluated, primary: Metric, paired: Bools) ->
 
 
 def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:
-    """Return the queries with a drop above 0, largest first. A drop is a fraction of trials.
-
-    >>> _largest_first(["p", "q", "r"], np.array([0.2, 0.0, 0.8]))
-    ['r', 'p']
-    """
+    """Return the queries with a drop above 0, largest first."""
     return [qids[place] for place in np.argsort(-falls, kind="stable").tolist() if falls[place] > 0]
 
 
@@ -132,10 +117,7 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
 
 
 def former_values(former: Former, data: Data, name: str, metric: Metric) -> Floats:
-    """Return the previous values of a system for the current queries, stored if possible, otherwise measured again.
-
-    Raises `DataError` if neither is possible.
-    """
+    """Return previous values for the current queries, stored or else measured again, or raise `DataError`."""
     pairing = _Pairing(former, data.request, data.truth, "")
     try:
         return pairing.stored_values(name, metric)
@@ -146,10 +128,7 @@ def former_values(former: Former, data: Data, name: str, metric: Metric) -> Floa
 
 
 class _Pairing:
-    """Pairs current with previous queries by id and text, and finds their previous values.
-
-    `stored` and `refused` map a system and metric to the reason why values were taken from storage or are missing.
-    """
+    """Pairs current with previous queries, and finds their previous values, or the reasons why some are missing."""
 
     def __init__(self, former: Former, request: Request, truth: GroundTruth, stale: str) -> None:
         self.former, self.request, self.truth, self.stale = former, request, truth, stale

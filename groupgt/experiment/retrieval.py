@@ -1,7 +1,7 @@
 """Builds a retriever, queries it in batches, measures times, and stores results as they arrive.
 
-Any later run continues partial results of built-in retrievers and of systems with a version. Partial results of
-external code and services are continued only by a run that resumes the interrupted run, or reuses all answers.
+Any run continues partial results of built-in retrievers and of systems with a version. Those of other code and services
+are continued only by a run that resumes the interrupted run, or reuses all answers.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ def retrieve(
 ) -> list[Done]:
     """Build a system and run all queries, once for each task. Raise `RetrieverError` if anything fails.
 
-    Partial results are stored even if the run does not finish. A failure to store them is only a warning. `answered` is
-    called with the number of newly finished queries.
+    Results are stored even if the run does not finish. `answered` is called with the number of newly finished queries.
     """
     task, finished = tasks[0], []
     unfinished = Unfinished(keeper, task)
@@ -99,10 +98,7 @@ def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered
 
 @dataclass(eq=False)
 class Begun:
-    """The results of a task so far, with milliseconds per query for batches and for single calls.
-
-    `done` contains the timing of the complete task if an earlier run answered all queries.
-    """
+    """The results of a task so far, with milliseconds per query, and the timing if the task is `done`."""
 
     answers: Answers = field(default_factory=lambda: Answers({}, {}))
     batched_ms: list[float] = field(default_factory=list)
@@ -144,11 +140,7 @@ class Begun:
 
 
 class Unfinished:
-    """Partial results of a task, stored as they arrive until the task is done.
-
-    Results from external code and services are stored after every batch and kept until the run has finished. For
-    built-in retrievers, an interruption may lose a few seconds of results.
-    """
+    """Partial results of a task, stored after every batch for code and services, otherwise every few seconds."""
 
     def __init__(self, keeper: AnswerCache, task: Task) -> None:
         self.task, self.keeper = task, keeper
@@ -213,10 +205,7 @@ def left_behind(keeper: AnswerCache, task: Task) -> int:
 
 @dataclass(frozen=True)
 class Left:
-    """The answers (by data set and system) and verdicts of the newest interrupted run, and when it last wrote any.
-
-    `owner` is the process that ran it.
-    """
+    """What the newest interrupted run left: answers by data set and system, verdicts, and when it last wrote any."""
 
     owner: str
     at: str
@@ -225,10 +214,7 @@ class Left:
 
 
 def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) -> Left | None:
-    """Return the newest run that was killed or failed, with the same key as the run of `keeper`, or None.
-
-    Only answers of external code and services, and verdicts, belong to a single run. All runs share everything else.
-    """
+    """Return what the newest killed or failed run with the same key as the run of `keeper` left, or None."""
     if keeper.cache is None or keeper.refresh:
         return None
     found: list[tuple[Journal, Task | None]] = []

@@ -56,10 +56,7 @@ class Running:
         self.answers.begin(changes, only, self.verdicts, resume=resume)
 
     def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
-        """Retrieve in `jobs` processes, evaluate and compare. Worker processes apply the same `changes` to the file.
-
-        If a previous run is given, systems are compared with their results in that run.
-        """
+        """Retrieve in `jobs` processes, evaluate, and compare with the baseline and the previous run, if any."""
         _check_stored_trials(self.experiment, self.answers)
         self.answers.retrieve(changes, jobs)
         self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
@@ -159,10 +156,7 @@ def _run_of(name: str, answers: Answers) -> Run:
 
 
 def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, run: Run) -> Stages:
-    """Evaluate each stage of a pipeline to show where it loses groups.
-
-    The first stage is the system itself, unless it is named among its stages.
-    """
+    """Evaluate each stage of a pipeline. The first is the system itself, unless it is named among its stages."""
     experiment = system_answers.experiment
     stages = experiment.stages(name, dataset)
     parts: list[tuple[str, Any, int | None]] = []
@@ -205,10 +199,7 @@ def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) 
 
 
 def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluated:
-    """Evaluate a system on a data set, or raise `RetrieverError` if it returned no results at all.
-
-    Scores of 0 would hide the problem.
-    """
+    """Evaluate a system on a data set. Raise `RetrieverError` if it has no results: scores of 0 would hide that."""
     evaluation = evaluate_run(data.request, data.truth, run)
     judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:

@@ -28,14 +28,7 @@ from groupgt.retrievers.command import program_of
 
 
 def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str, Any], dict[str, KeyPath]]]:
-    """Expand the matrix of an entry into all combinations. The last key varies fastest.
-
-    Yields the name and the options of each system, and the path in the file where each option is set.
-
-    >>> config = SystemConfig("bm25", matrix={"k1": [0.9, 1.20], "b": [1.0]})
-    >>> [name for name, _, _ in variants("bm25", config)]
-    ['bm25[k1=0.9,b=1]', 'bm25[k1=1.2,b=1]']
-    """
+    """Expand the matrix of an entry: yield each system's name and options, and where in the file each option is set."""
     plain: dict[str, KeyPath] = {key: ("systems", family, "with", key) for key in config.with_}
     keys = list(config.matrix)
     for positions in product(*(range(len(values)) for values in config.matrix.values())):
@@ -47,11 +40,7 @@ def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str,
 
 
 def label(value: Any) -> str:
-    """Format a value for use in a system name: normalized numbers, plain text as is, anything else as JSON.
-
-    >>> [label(value) for value in (1.0, 1, 0.40, 1e-3, True, "english", [0.3, 1.0])]
-    ['1', '1', '0.4', '0.001', 'true', 'english', '[0.3,1]']
-    """
+    """Format a value for use in a system name: normalized numbers, plain text as is, anything else as JSON."""
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     if isinstance(value, list):
@@ -62,11 +51,7 @@ def label(value: Any) -> str:
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """Return the names that match a pattern, preferring an exact match. Only `*` and `?` are special.
-
-    >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
-    (['bm25[k1=0.9]'], ['bm25'])
-    """
+    """Return the names that match a pattern, preferring an exact match. Only `*` and `?` are special."""
     names = list(names)
     if pattern in names:
         return [pattern]
@@ -124,10 +109,7 @@ some_of = partial(shortlist, most=20, more=" …")
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One system with its name, its entry in the file, its retriever, and its inputs.
-
-    `paths` maps each option to its location in the file.
-    """
+    """One system with its name, its entry in the file, its retriever and inputs, and the location of each option."""
 
     name: str
     family: str
@@ -187,10 +169,7 @@ class UsersCode:
 
 
 class Families:
-    """Checks the entries of `systems` and resolves the valid ones.
-
-    `broken` lists invalid entries. References to systems that may belong to one of them are not reported.
-    """
+    """Checks the entries of `systems` and resolves the valid ones. References to `broken` entries are not reported."""
 
     def __init__(self, document: Document, config: Config, code: UsersCode) -> None:
         self.document, self.config, self.code, self.fault = document, config, code, document.fault

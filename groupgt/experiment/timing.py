@@ -60,11 +60,10 @@ def _quantile(values: list[float], share: float) -> float | None:
 
 @dataclass(frozen=True)
 class Timing:
-    """The time that one system took on one data set, and the machine it ran on.
+    """The time that one system took on one data set, in seconds to build and in milliseconds per query.
 
-    `build_s` is in seconds. `single_ms` contains one time for each query run on its own, `batched_ms` contains the time
-    per query for each batch, and `costs` the cost of each query that has one, in any unit. The time and cost of a
-    fusion include those of its inputs. Results read from files have no times.
+    `single_ms` has one time for each query run on its own, `batched_ms` one for each batch, and `costs` one for each
+    query that has a cost, in any unit. The time and cost of a fusion include those of its inputs.
     """
 
     dataset: str
@@ -131,11 +130,8 @@ class Timing:
 def median_interval(values: list[float], level: float = 0.95) -> tuple[float, float] | None:
     """Return a distribution-free confidence interval for the population median, or None for too few values.
 
-    The bounds are the j-th smallest and j-th largest values, where j is the largest number such that
-    P(B < j) ≤ (1 − level) / 2 for a binomial B with parameters n and ½.
-
-    >>> median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), median_interval([1.0, 2.0])
-    ((1.0, 6.0), None)
+    The bounds are the j-th smallest and j-th largest values, where j is the largest number such that P(B < j) ≤ (1 −
+    level) / 2 for a binomial B with parameters n and ½.
     """
     below, rank = 0.0, 0
     for place in range(len(values)):

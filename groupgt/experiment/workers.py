@@ -24,7 +24,7 @@ from groupgt.store.cache import Cache
 def in_parallel(
     experiment: Experiment, changes: Sequence[str], keeper: AnswerCache, groups: Sequence[list[Task]], jobs: int
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-    """Yield each task with its results or error as its group completes. Workers stop if the caller does.
+    """Yield each task with its results or error as its group completes.
 
     Results are returned as files, because the parent process would hang if a worker died while sending a large message.
     """
@@ -96,10 +96,7 @@ def _begin(
 def _work(
     dataset: str, name: str, depth: int, trials: Sequence[int], note: Path
 ) -> tuple[GroupgtError | None, list[str]]:
-    """Retrieve the trials of a task and write their results. Return the error, if any, and the warnings.
-
-    The file `note` exists while they are running.
-    """
+    """Write the results of a task's trials, and return the error, if any, and the warnings. `note` exists meanwhile."""
     experiment, data, keeper, sent = _shared[-1]
     tasks = [Task(dataset, name, depth, experiment, data[dataset], trial) for trial in trials]
     note.touch()

@@ -1,7 +1,4 @@
-"""Reads YAML with the type, line and column of each value, and applies changes from `--set`.
-
-`experiment` reads a file into a `Document`, and each check of the file adds its errors to that document.
-"""
+"""Reads YAML into a `Document`, with the location of each value and all errors, and applies changes from `--set`."""
 
 from __future__ import annotations
 
@@ -64,9 +61,8 @@ _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 class Document:
     """The values in a file, with the location (file:line:column) of each key path. `faults` collects errors.
 
-    `written` contains the original text of values that use environment variables, which is safe to show. `secrets` maps
-    values of environment variables to their text in the file, where any text is accepted. A name of a metric or system
-    is not secret. `partial` lists paths at which an invalid value was removed or replaced.
+    `written` has the original text of values that use environment variables, and `secrets` maps their values to that
+    text. `partial` lists paths at which an invalid value was removed or replaced.
     """
 
     path: Path
@@ -181,11 +177,7 @@ def exists(path: Path) -> bool:
 
 
 def plain_text(text: str) -> str:
-    """Return text that is safe to print in a terminal, with Python escapes where needed.
-
-    >>> plain_text("bm25"), plain_text("a\\nb")
-    ('bm25', "'a\\\\nb'")
-    """
+    """Return text that is safe to print in a terminal, with Python escapes where needed."""
     return text if text.isprintable() else ascii(text)
 
 
@@ -204,7 +196,7 @@ def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
     """Read a single YAML 1.2 core document without aliases or tags, or raise `ConfigError` for invalid YAML.
 
     Only `true` and `false` are booleans, and `1e-3` is a number. `010`, `1:30` and dates stay text. `${env:X}` and
-    `${env:X:-default}` are expanded, and the values of environment variables are added to `secrets`.
+    `${env:X:-default}` are expanded.
     """
     try:
         raw = path.read_bytes()

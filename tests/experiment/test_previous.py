@@ -15,6 +15,7 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.errors import ConfigError, DataError
 from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.previous import _largest_first
 from groupgt.metrics.language import parse_metric
 from groupgt.report.experiment import page_of, summary
 from groupgt.report.gates import junit_report, reason
@@ -569,3 +570,7 @@ def test_the_summary_counts_only_gates_that_passed(tmp_path: Path) -> None:
     gates = "[{system: a, metric: mrr, min: 0.5}, {system: a, metric: mrr, max_drop: 0.1, against: previous}]"
     outcome = ran(tmp_path, {"a": GOOD, "b": BAD}, gates=gates, first=True)
     assert "1 gate passed, 1 not checked" in summary(outcome)
+
+
+def test_the_largest_drop_is_first() -> None:
+    assert _largest_first(["p", "q", "r"], np.array([0.2, 0.0, 0.8])) == ["r", "p"]

@@ -10,7 +10,7 @@ import pytest
 
 import groupgt
 from groupgt.experiment.plan import plan
-from groupgt.experiment.yaml import read_yaml
+from groupgt.experiment.yaml import plain_text, read_yaml
 from tests.experiment.faulty_files import GOOD, told
 from tests.snapshots import Snapshot
 
@@ -172,3 +172,7 @@ def test_a_change_at_fault_is_named(folder: Path, setting: str) -> None:
     found = told(folder, GOOD, changes=[setting])
     assert len(found) == 1, found
     assert found[0].startswith(f"--set {name}"), found
+
+
+def test_a_terminal_shows_escapes() -> None:
+    assert [plain_text(text) for text in ("bm25", "a\nb")] == ["bm25", r"'a\nb'"]
