@@ -21,11 +21,10 @@ MOST_CALLS = 100
 
 @dataclass(frozen=True)
 class Call:
-    """All searches with the same call number: how many `queries` made one, and how many `groups` are `covered` by then.
+    """The searches with one call number: how many queries made one, and how many groups are covered by then.
 
     `nothing_new` counts the searches that covered no further group, and `repeated` those with a query text that was
-    searched for before; None if no query texts are known. Without traces, searches after the last result are unknown.
-    Of several trials, these are means.
+    searched for before; None if no query texts are known. Of several trials, these are means.
     """
 
     call: int
@@ -37,14 +36,7 @@ class Call:
 
 
 def calls_of_run(evaluation: Evaluated) -> list[Call]:
-    """Return the calls of a run in order, over the queries that count, or nothing if its results have no calls.
-
-    >>> import groupgt
-    >>> run = {"q": [{"id": "a", "call": 1}, {"id": "a", "call": 2}, {"id": "b", "call": 3}]}
-    >>> calls = calls_of_run(groupgt.evaluate({"q": [["a"], ["b"]]}, run, ["recall"]))
-    >>> [(each.call, each.covered, each.nothing_new) for each in calls]
-    [(1, 1, 0), (2, 1, 1), (3, 2, 0)]
-    """
+    """Return the calls of a run in order, over the queries that count, or nothing if its results have no calls."""
     of_trials = [calls for each in evaluation.each if (calls := _of_run(each))]
     longest = max(map(len, of_trials), default=0)
     return [_mean_call([_at(calls, call) for calls in of_trials]) for call in range(1, longest + 1)]
@@ -92,11 +84,7 @@ def _of_run(evaluation: Evaluation) -> list[Call]:
 
 
 def _repeated(texts: Sequence[str | None]) -> Iterator[int]:
-    """Yield the number of each search that repeats an earlier text, ignoring case and white space.
-
-    >>> list(_repeated(["Vienna", "Danube", " danube", None, None]))
-    [3]
-    """
+    """Yield the number of each search that repeats an earlier text, ignoring case and white space."""
     seen = set()
     for call, text in enumerate(texts, 1):
         plain = normal_text(text or "").lower()

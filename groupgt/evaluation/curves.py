@@ -34,10 +34,7 @@ def precision_by_recall(evaluation: Evaluated) -> Iterator[tuple[float, float]]:
 
 
 def ranks_reached(evaluation: Evaluated) -> tuple[dict[str, Ints], Floats]:
-    """Return the ranks of first hit and completion (or 0) of each query, in each trial in which it counts.
-
-    Each rank has a weight, so that all trials of a query together weigh as much as one query.
-    """
+    """Return each query's ranks of first hit and completion (or 0) in each trial, weighted as one query."""
     every = [(each.labelled.hits, each.counting) for each in evaluation.each]
     times = np.maximum(np.sum([counts for _, counts in every], axis=0), 1)
     ranks = {
@@ -55,11 +52,7 @@ def _first_ranks(hits: Hits) -> Ints:
 
 
 def cumulative(ranks: Ints, weights: Floats) -> list[tuple[int, float]]:
-    """Return the cumulative share of queries by rank. A rank of 0 means never.
-
-    >>> cumulative(np.array([2, 0, 2, 5]), np.ones(4))
-    [(1, 0.0), (2, 0.5), (5, 0.75)]
-    """
+    """Return the cumulative share of queries by rank. A rank of 0 means never."""
     if not len(ranks):
         return []
     distinct, places = np.unique(ranks[ranks > 0], return_inverse=True)

@@ -56,11 +56,7 @@ def normal_quantile(level: float) -> float:
 
 
 def wilson(share: float, count: float, level: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share of `count` cases, which need not be whole.
-
-    >>> [round(end, 4) for end in wilson(0.9, 10, 0.95)]
-    [0.5958, 0.9821]
-    """
+    """Return Wilson's interval of a share of `count` cases, which need not be whole."""
     c = normal_quantile(level) ** 2 / count
     middle, half = (share + c / 2) / (1 + c), math.sqrt(c * share * (1 - share) + c * c / 4) / (1 + c)
     return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
@@ -150,13 +146,7 @@ class Averaged:
 
 
 def averaged(column: Floats) -> Averaged | None:
-    """Average a column of shape (Q, 1, m), or return None if fewer than two queries count for every annotator.
-
-    >>> column = np.array([[[1.0, 0.5]], [[0.5, 0.5]], [[0.0, np.nan]]])
-    >>> found = averaged(column)
-    >>> found.mean, found.queries, round(found.error, 4)  # √(.03125 ÷ 2 + .125 ÷ 2 ÷ 4)
-    (0.625, 2, 0.1768)
-    """
+    """Average a column of shape (Q, 1, m), or return None if fewer than two queries count for every annotator."""
     complete = column[~np.isnan(column).any(axis=(1, 2)), 0, :]
     count = len(complete)
     if count < 2:
@@ -217,20 +207,10 @@ class Corrected:
 def corrected(
     judged: Floats, audited: Floats, is_audited: Bools, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5
 ) -> Corrected:
-    """Estimate the corrected mean of a metric within bounds, with its 95% interval.
+    """Estimate the corrected mean of a metric within bounds, with its 95% interval. `half` is the h in the formula.
 
-    Args:
-        judged: Metric values under the model's ground truth for all queries, shape (Q,).
-        audited: Metric values under the annotator's ground truth for the sample, in the same order, shape (n,).
-        is_audited: Mask of the queries in the sample, shape (Q,).
-        bounds: Lowest and highest possible value.
-        half: The h in the formula.
-
-    >>> import numpy as np
-    >>> judged = np.array([1.0, 1.0, 0.0, 1.0] * 10)
-    >>> found = corrected(judged, np.array([1.0, 0.0, 0.0, 1.0] * 5), np.arange(40) < 20, (0.0, 1.0))
-    >>> found.judged, found.audited, round(found.mean, 4), round(found.weight, 4)
-    (0.75, 0.5, 0.5, 0.325)
+    `judged`, shape (Q,), has the values under the model's ground truth, and `audited`, shape (n,), those of the queries
+    in `is_audited` under the annotator's.
     """
     n, others = int(is_audited.sum()), int((~is_audited).sum())
     inside = judged[is_audited]
@@ -307,10 +287,7 @@ def plain_of(column: Floats) -> Floats:
 
 
 def mean_of(column: Floats) -> float:
-    """Return the mean of all values except NaN, summed exactly so that query order never changes the result.
-
-    For a column with more than one value per query, this is the mean of its `Estimate`.
-    """
+    """Return the mean without NaN (of the `Estimate`, if there is one), which query order never changes."""
     if column.ndim > 1:
         estimate = estimate_of(column)
         return math.nan if estimate is None else estimate.mean

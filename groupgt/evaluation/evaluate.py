@@ -187,8 +187,8 @@ def evaluate_each(
 ) -> list[Evaluated]:
     """Evaluate each (name, run) in order, and call `finished` after each.
 
-    Files are evaluated in parallel threads, because polars and NumPy release the GIL. Data in memory are evaluated one
-    run at a time, because only one thread can read Python lists at a time. `groupgt.evaluation.names` names runs.
+    Files are evaluated in parallel threads, because polars and NumPy release the GIL. Only one thread at a time can
+    read Python lists.
     """
     named = list(runs)
     check_directions(request.options["scores"], [name for name, _ in named])
@@ -271,10 +271,9 @@ def label_run(
     contents: tuple[GroundTruth, Mapping[str, str]] | None = None,
     engine: Engine | None = None,
 ) -> Labelled:
-    """Label a run whose results have already been renamed for the labeller, and measure how much fits each budget.
+    """Label a run that is `renamed` for the labeller, and measure how much fits each budget.
 
-    Pass the ground truth returned by `labeller.read` and the run returned by `renamed`. For metrics over contents, also
-    pass the ground truth before it was read, and texts by id.
+    For metrics over contents, also pass the ground truth before the labeller read it, and texts by id.
     """
     if policy.unjudged == "drop":
         check_condensed(labeller)

@@ -66,10 +66,7 @@ def number_of(truth: GroundTruth, qid: str) -> int:
 
 
 def values_explained(evaluation: Evaluated, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
-    """Return each metric's value for one query (NaN if undefined), with its formula and a worked example.
-
-    With trials, the value covers all of them, `trials` has the value in each, and the example uses the first.
-    """
+    """Return each metric's value for one query (NaN if undefined), in each trial, with a worked example."""
     hits, several = evaluation.first.labelled.hits, evaluation.hits_in_trials
     check_trials(metrics, len(evaluation.trials))
     figures = []

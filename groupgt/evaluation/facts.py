@@ -29,7 +29,7 @@ def autorag_metrics(evaluation: Evaluated) -> dict[str, Metric]:
 def queries_below_one(evaluation: Evaluated) -> dict[str, int]:
     """Count the queries whose shortest complete ranking scores below 1, by metric name.
 
-    Metrics that are also evaluated under `coverage` are omitted, because the table already shows the difference.
+    Metrics that are also evaluated under `coverage` are left out, because the table already shows the difference.
     """
     shown = {metric.name for metric in evaluation.metrics.values() if metric.convention == "coverage"}
     below: dict[str, Bools] = {}
@@ -85,10 +85,7 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
 
 
 def _fewest(judgments: Judgments) -> Ints:
-    """Return an upper bound on the fewest results that cover every group, shape (Q,).
-
-    It takes the document in the most groups, and one for each remaining group; it is exact if no groups overlap.
-    """
+    """Return an upper bound on the fewest results that cover every group, shape (Q,); exact without overlaps."""
     chosen = judgments.alternative_group >= 0
     covered = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)
     most = np.ones(judgments.size, dtype=np.int64)

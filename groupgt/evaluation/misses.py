@@ -42,10 +42,7 @@ class Measured(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """A group's place in a run: the rank of its first hit, or None, and the number of trials that cover the group.
-
-    With several trials, the rank is the median over trials (the later of two middle ranks).
-    """
+    """A group's place in a run: the rank of its first hit (median over trials) and how many trials cover it."""
 
     rank: int | None
     covered: int
@@ -71,14 +68,12 @@ class PlacedGroup:
 class Failures:
     """Groups and queries that each system covers within a cutoff.
 
-    `first` is the rank of each group's first hit, shape (G, S), or 0 if a system does not cover it within the cutoff;
-    `anywhere` is its rank in the entire ranking. `covered` counts the trials that cover it, of `trials` per system.
-    `completion`, shape (Q, S), is the rank at which a query is complete, or 0; `solved` is the share of trials in which
-    it is. `redundancy` is the share of results that are relevant but cover no new group. `counting`, shape (Q, S),
-    marks the queries that count for each system.
+    `first` is the rank of each group's first hit within the cutoff, shape (G, S), or 0; `anywhere` is the rank in the
+    entire ranking. `covered` counts the trials that cover it. `completion`, shape (Q, S), is the rank at which a query
+    is complete, or 0; `solved` is the share of trials in which it is. `redundancy` is the share of results that are
+    relevant but cover no new group.
 
-    Counts are means over trials. For two systems, they are means over all pairs of their trials, with the queries that
-    count for both. Ranks are medians over trials (the later of two middle ranks).
+    Counts are means over trials or, for two systems, over all pairs of their trials. Ranks are medians over trials.
     """
 
     systems: list[str]
@@ -228,15 +223,7 @@ class Failures:
 
 
 def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None = None) -> Failures:
-    """Collect the groups that each system covers within a cutoff; all evaluations share one ground truth.
-
-    >>> import groupgt
-    >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]]}
-    >>> runs = {"one": {"q1": ["a", "b"], "q2": ["x"]}, "two": {"q1": ["a"], "q2": ["c"]}}
-    >>> found = failures_of({name: groupgt.evaluate(truth, run, ["recall"]) for name, run in runs.items()})
-    >>> found.only("one"), found.only("two"), found.nobody
-    (['q1'], ['q2'], [])
-    """
+    """Collect the groups that each system covers within a cutoff; all evaluations share one ground truth."""
     truth = next(iter(evaluations.values())).truth
     counting = np.stack([evaluation.counting for evaluation in evaluations.values()], axis=1)
     columns = []
@@ -256,22 +243,14 @@ def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None
 
 
 def middle_rank(ranks: Ints) -> Ints:
-    """Return the median rank over trials (the later of two), for ranks of shape (r, …), where 0 means never.
-
-    >>> middle_rank(np.array([[1, 3], [0, 3], [2, 0], [5, 1]])).tolist()
-    [5, 3]
-    """
+    """Return the median rank over trials (the later of two), for ranks of shape (r, …), where 0 means never."""
     never = np.iinfo(np.int64).max
     middle: Ints = np.sort(np.where(ranks == 0, never, ranks), axis=0)[len(ranks) // 2] % never
     return middle
 
 
 def whole(count: float) -> float:
-    """Return a count as an integer if it is one.
-
-    >>> whole(3.0), whole(3.5)
-    (3, 3.5)
-    """
+    """Return a count as an integer if it is one."""
     return int(count) if float(count).is_integer() else count
 
 
@@ -319,10 +298,7 @@ def worst_first(trials: Sequence[Trial], k: int) -> tuple[Ints, Floats]:
 
 
 def coverage_by_number(trials: Sequence[Trial], k: int) -> list[dict[str, Any]]:
-    """Return, for each group number within a query, the share of groups covered within k and at any rank.
-
-    With several trials, it is averaged over those in which a query counts.
-    """
+    """Return, for each group number, the share of groups covered within k and at any rank, as a mean over trials."""
     of_group = trials[0][0].judgments.group_query
     number, inside = views.nth(of_group), np.stack([counting[of_group] for _, counting in trials])
     most, times = int(number.max(initial=0)) + 1, np.maximum(inside.sum(axis=0), 1)
@@ -340,10 +316,7 @@ def coverage_by_number(trials: Sequence[Trial], k: int) -> list[dict[str, Any]]:
 
 
 def harmful_results(truth: GroundTruth, trials: Sequence[Hits], k: int) -> list[dict[str, Any]]:
-    """Return the harmful results within k as plain Python: `qid`, `rank` and `id`, repeats included.
-
-    With several trials, `returned_trials` counts the `trials` that return one, and the rank is the median in those.
-    """
+    """Return the harmful results within k: `qid`, `id`, and the `rank` (with trials, the median, and how often)."""
     found: list[list[tuple[int, int, int]]] = []
     for hits in trials:
         rows = np.flatnonzero(hits.harmful & (hits.rank <= k))

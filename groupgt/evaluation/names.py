@@ -18,10 +18,7 @@ from groupgt.model.run import Trials
 
 
 def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath]]:
-    """Name each file in a folder or glob by its relative path, without known endings.
-
-    The path is relative to the folder, or to the last folder before the glob's first wildcard. A path that is
-    itself the only file has no name yet.
+    """Name each file by its relative path without known endings. A path that is the only file has no name yet.
 
     >>> expanded("runs/*/bm25.trec", ["runs/new/bm25.trec", "runs/old/bm25.trec"])
     [('new/bm25', 'runs/new/bm25.trec'), ('old/bm25', 'runs/old/bm25.trec')]
@@ -38,9 +35,6 @@ def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tupl
     """Name each run that has no name after its file; raise `DataError` if two runs have the same name.
 
     With `trials`, runs with the same name are trials of one system; raise `ConfigError` if all names differ.
-
-    >>> [name for name, _ in named([("", "new/input.bm25.gz"), ("old", "old/input.bm25.gz")])]
-    ['input.bm25', 'old']
     """
     pairs = [(name or _name_of(run), run) for name, run in runs]
     if trials:

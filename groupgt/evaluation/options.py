@@ -1,8 +1,6 @@
 """Declares every measurement option once, with its type, default, text, and spelling in shell and experiment files.
 
-A function unpacks one of the classes (`**options: Unpack[LabelOptions]`) and passes its options on to `Request.of`.
-`takes_options` adds them to the function's signature and docstring, `groupgt.cli.options` turns those with a `Shell`
-into command options, and `groupgt.experiment.config` turns those that are `InFile` into keys.
+Functions unpack one of the classes (`**options: Unpack[LabelOptions]`) and pass its options on to `Request.of`.
 """
 
 import inspect
@@ -30,11 +28,7 @@ from groupgt.plugins import ours
 
 @dataclass(frozen=True)
 class Shell:
-    """Annotation for an option that commands have too, with any differences in its name, type and text.
-
-    The shell passes a value of the option's type, a `file`, or all `texts` of an option that may be repeated. `read`
-    turns these into the value, given the option as it is typed.
-    """
+    """Annotation for an option that commands have too. `read` turns what is typed into the value."""
 
     help: str = ""
     flag: str = ""
@@ -51,10 +45,7 @@ def shell_of(option: Option) -> Shell:
 
 @dataclass(frozen=True)
 class InFile:
-    """Annotation for an option that each data set of an experiment file has too, with any differences.
-
-    If set, `key` replaces the name of the option, and `hint` replaces its type.
-    """
+    """Annotation for a key of data sets in experiment files, with any differences in its name and type (`hint`)."""
 
     key: str = ""
     hint: Any = None
@@ -333,10 +324,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def takes_options(options: Any, settings: Any = None, **texts: str) -> Callable[[Function], Function]:
-    """Return a decorator that lists unpacked options as keyword parameters, after a function's named parameters.
+    """Return a decorator that lists unpacked options in a function's signature, and all parameters in its docstring.
 
-    Before its examples, the docstring gets a line for each parameter: the text in `texts`, the parameter's own `Doc`,
-    or that of the option or field of `settings` with its name. An unknown keyword raises `TypeError`.
+    A parameter is described by `texts`, by its own `Doc`, or by that of the option or field of `settings` with its
+    name.
     """
     shared = options_of(options)
     every = {**options_of(EvaluateOptions), **options_of(settings)}

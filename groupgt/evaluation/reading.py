@@ -33,10 +33,7 @@ RANGED = frozenset(name for name, option in options_of(EvaluateOptions).items() 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read ground truth and runs, with all `options` by name, as given.
-
-    The shell, experiment files and the pytest plug-in only fill in the declared options.
-    """
+    """How to read ground truth and runs, with all `options` by name, as given."""
 
     options: EvaluateOptions = field(default_factory=lambda: DEFAULTS)
     policy: Policy = DEFAULT_POLICY
@@ -109,10 +106,7 @@ class Reading:
             require_columns(columns, runs)
 
     def results(self, value: Any, qids: list[str] | None = None) -> Run:
-        """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, or a `Run`.
-
-        AutoRAG node results are in the order of `qids`. A declared column that these results lack is from another run.
-        """
+        """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, or a `Run`."""
         columns = _there(self.options["run_columns"], value)
         if is_in_files(value):
             return self._in_files(value, columns, qids)
@@ -147,7 +141,7 @@ class Reading:
         )
 
     def run(self, value: Any, truth: GroundTruth, name: str = "", qids: list[str] | None = None) -> Run:
-        """Read a run, match it to the ground truth and sort it; its name is `name`, or else the one in the options.
+        """Read a run, match it to the ground truth and sort it.
 
         AutoRAG's node results have no query ids: they are in the order of `qids`, or else of the ground truth.
         """

@@ -40,10 +40,7 @@ class Request:
     """Evaluated request: `metrics` by text, under a `convention`, sliced `by` columns.
 
     If the convention is `auto`, it depends on the shape of the ground truth, and `resolved` parses `requested` again.
-    `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled, and
-    `lengths` how much of a run fits a budget; `sources` includes the corpus. `reading` reads ground truth and runs, and
-    has all options by name, as given. `audit` corrects means and differences. `annotators` contains ground truth from
-    further annotators; metric values are averaged over all annotators.
+    `audit` corrects means and differences; metric values are averaged over all `annotators`.
     """
 
     metrics: dict[str, Metric]

@@ -102,10 +102,7 @@ def per_query_rows(evaluations: Sequence[Evaluated]) -> Grid:
 
 
 def means_and_slices(evaluations: Sequence[Evaluated]) -> Grid:
-    """Return headers and one row per mean, over all queries (empty `by`) and for each slice.
-
-    With an audit or annotators, `mean` is the mean that decides, and `mean_by_labels` the mean under the ground truth.
-    """
+    """Return headers and one row per mean, over all queries (empty `by`) and for each slice."""
     rows: list[list[Any]] = []
     by_labels = ["mean_by_labels"] if any(each.audit or each.annotators for each in evaluations) else []
     for evaluation in evaluations:
@@ -185,10 +182,10 @@ def misses(
 
 
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
-    """Return (name, run) pairs from `{name: run}` or from paths; raise `ConfigError` for anything else.
+    """Return (name, run) pairs from `{name: run}` or from paths, or raise `ConfigError` or `DataError`.
 
     A list of runs under one name holds the trials of a system. As in the shell, each file in a folder or a glob is a
-    run, named after the file. Raises `DataError` if two runs have the same name.
+    run, named after the file.
     """
     if isinstance(runs, (str, os.PathLike)):
         runs = [runs]

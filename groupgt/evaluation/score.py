@@ -66,10 +66,7 @@ def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, s
 
 
 def _hits(groups: Any, ids: Any) -> list[tuple[int, int]] | None:
-    """Return the rank and group number of each result that is in a group, or None if any id is not plain.
-
-    Also returns None if an id occurs twice in the groups or in the results.
-    """
+    """Return the rank and group number of each result in a group, or None for ids that are repeated or not plain."""
     if type(groups) is not list or type(ids) is not list or not groups or len(ids) > MOST:
         return None
     if not set(map(type, ids)) <= {str}:
@@ -91,10 +88,7 @@ def _hits(groups: Any, ids: Any) -> list[tuple[int, int]] | None:
 
 
 def _value(name: str, cutoff: int, hits: list[tuple[int, int]], groups: list[list[str]], count: int) -> float:
-    """Apply the formulas from `metrics.sets` and `metrics.gains` under the `autorag` convention; ranks start at 0.
-
-    Arrays of a single query would take several times as long; a property test compares both implementations.
-    """
+    """Apply the formulas from `metrics.sets` and `metrics.gains` under `autorag` without arrays; ranks start at 0."""
     if name == "ndcg":
         depth = min(sum(map(len, groups)), cutoff, count)
         gain = ideal = 0.0

@@ -28,12 +28,7 @@ def check_columns(truth: GroundTruth, by: Iterable[str], option: str = "by") -> 
 
 
 class Slicer:
-    """Divides queries into slices; raises a `ConfigError` that names the `option` if a column does not exist.
-
-    >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
-    >>> [(column, value, mask.tolist()) for column, value, mask in Slicer(truth, ["n_groups"])]
-    [('n_groups', '1', [False, True]), ('n_groups', '2', [True, False])]
-    """
+    """Divides queries into slices; raises a `ConfigError` that names the `option` if a column does not exist."""
 
     def __init__(self, truth: GroundTruth, by: Sequence[str], option: str = "by") -> None:
         self.truth = truth
@@ -66,12 +61,7 @@ class Slicer:
 
 
 def where(truth: GroundTruth, conditions: Mapping[str, Any]) -> GroundTruth:
-    """Select queries whose columns have this value, or one of a list, as printed; raise `ConfigError` if none remain.
-
-    >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
-    >>> where(truth, {"n_groups": ["2"]}).qids
-    ['q1']
-    """
+    """Select queries whose columns have this value, or one of a list; raise `ConfigError` if none remain."""
     if not conditions:
         return truth
     keep = np.ones(len(truth), dtype=np.bool_)

@@ -1,7 +1,4 @@
-"""Reads the inputs of labellers (corpora, tables, vectors and functions) from the sources named in options.
-
-`labeller_of` creates a labeller from a name and options; labellers themselves do not read files.
-"""
+"""Creates labellers, and reads the corpora, tables, vectors and functions that their options name."""
 
 from __future__ import annotations
 
@@ -24,10 +21,7 @@ if TYPE_CHECKING:
 
 
 def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = False) -> Labeller:
-    """Create a labeller from a name or `{"use": name, "with": {option: value}}`; return a `Labeller` unchanged.
-
-    With `texts`, numbers and booleans are parsed from text, as in a shell. Raises `ConfigError` with all errors.
-    """
+    """Create a labeller from a name or `{"use": name, "with": {option: value}}`, or from `texts` in a shell."""
     if isinstance(spec, Labeller):
         return spec
     plugin, options = chosen("labeller", spec, texts=texts, also="a Labeller")
@@ -37,10 +31,7 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Labeller inputs: the default `corpus`, and files relative to `folder`.
-
-    `judged` stores verdicts; custom code runs only with `allow_code`.
-    """
+    """Labeller inputs: the default `corpus`, files relative to `folder`, and verdicts that were `judged` before."""
 
     corpus: Any = None
     folder: Path = field(default_factory=Path)

@@ -110,11 +110,7 @@ def stages(
 
 
 def cut_of(text: str) -> tuple[str, int | None]:
-    """Split `PATH@10` into the path and the cutoff; there is no cutoff if the full text is an existing path.
-
-    >>> cut_of("reranked.trec@10"), cut_of("reranked.trec")
-    (('reranked.trec', 10), ('reranked.trec', None))
-    """
+    """Split `PATH@10` into the path and the cutoff; there is no cutoff if the full text is an existing path."""
     match = _CUT.fullmatch(text)
     if match is None or Path(text).exists():
         return text, None
@@ -189,13 +185,7 @@ def _mean(trials: Sequence[Stage]) -> Stage:
 
 
 def lost_at(covered: Bools) -> Ints:
-    """Return the stage that loses each group, from a `covered` array of shape (stages, groups).
-
-    For a group covered by the last stage, the value is the number of stages.
-
-    >>> lost_at(np.array([[True, True, False], [False, True, False], [True, False, False]])).tolist()
-    [3, 2, 0]
-    """
+    """Return the stage that loses each group, or the number of stages, for `covered` of shape (stages, groups)."""
     return np.where(covered.any(axis=0), len(covered) - covered[::-1].argmax(axis=0), 0)
 
 

@@ -114,11 +114,7 @@ def thresholds_of(evaluations: Sequence[Evaluated], shares: Sequence[float]) -> 
 
 
 def between(below: float, above: float) -> float:
-    """Return the number with the fewest digits that is greater than `below` and at most `above`.
-
-    >>> between(0.4709, 0.47132), between(-2.5, -1.0), between(3.1e-9, 4e-9)
-    (0.471, -1.0, 4e-09)
-    """
+    """Return the number with the fewest digits that is greater than `below` and at most `above`."""
     exact = Decimal(repr(above))
     for digits in range(17):
         number = float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits), rounding=ROUND_FLOOR))
@@ -129,7 +125,7 @@ def between(below: float, above: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """Scores of one run, with the best score of each unanswerable and each answerable query (−∞ without results).
+    """Scores of one run, and the best score of each unanswerable and each answerable query (−∞ without results).
 
     `covered` contains the sorted scores of results that cover groups, and `weight` their contributions to recall.
     """

@@ -86,9 +86,8 @@ def combined(metric: Metric, values: Floats) -> Floats:
 class Noise:
     """How much a metric of one system varies between trials, over the queries with a value.
 
-    `interval` covers the mean for other trials of these queries. Two runs of the same system differ by more than
-    `floor` in 5% of cases (at a confidence of 95%). `changing` is the mean number of queries whose values differ in two
-    trials. `whole_p_value` tests whether trials differ as a whole.
+    Two runs of the same system differ by more than `floor` in 5% of cases (at a confidence of 95%). `changing` is the
+    mean number of queries whose values differ in two trials. `whole_p_value` tests whether trials differ as a whole.
     """
 
     trials: int
@@ -139,11 +138,7 @@ def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, 
 
 
 def changing_queries(values: Floats) -> float:
-    """Return the mean number of queries whose values, shape (r, Q), differ between two trials that have both.
-
-    >>> changing_queries(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))  # 1, 2 and 1 queries
-    1.3333333333333333
-    """
+    """Return the mean number of queries whose values, shape (r, Q), differ between two trials that have both."""
     pairs = list(combinations(values, 2))
     differing = [int((one != other)[~np.isnan(one) & ~np.isnan(other)].sum()) for one, other in pairs]
     return sum(differing) / len(pairs)
@@ -158,10 +153,7 @@ def values_in_trials(evaluation: Evaluated, text: str) -> Floats | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """Variances over trials, summed over queries: of single values (`of_run`) and of means over trials (`of_mean`).
-
-    Both include the term for a flip that was not seen. There are `degrees` of freedom.
-    """
+    """Variances over trials of values and of means, summed over queries, with a term for unseen flips."""
 
     of_run: float
     of_mean: float
@@ -171,10 +163,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Floats, *, bounded: bool, is_build: bool = False) -> Spread | None:
-        """Return the spread of values of shape (r, n); None if no query has two values.
-
-        A query with a value in only one trial borrows the variance of the others. Builds vary as a whole.
-        """
+        """Return the spread of values of shape (r, n), or None if no query has two values."""
         counts = (~np.isnan(values)).sum(axis=0)
         several = counts > 1
         if not several.any():

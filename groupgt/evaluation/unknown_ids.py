@@ -1,7 +1,4 @@
-"""Warnings about results that seem to belong to other data (unknown ids, no shared queries or documents, near matches).
-
-`evaluate` and `check` issue these warnings.
-"""
+"""Warns about results that seem to belong to other data (unknown ids, no shared queries or documents, near matches)."""
 
 from __future__ import annotations
 
@@ -61,10 +58,7 @@ def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
 
 
 def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
-    """Warn about results that a labeller cannot match; return whether a warning was issued.
-
-    Raises `DataError` if the labeller matches no results at all and this is certainly an error.
-    """
+    """Warn about results that a labeller cannot match, or raise `DataError` if it certainly should match some."""
     if labeller.name == "id":
         return False
     documents = _documents(run.by_original_ids)
@@ -137,7 +131,7 @@ def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labell
 
 
 def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
-    """Describe results that match so little that they may be of another chunking; return an empty string if not.
+    """Describe results that match so little that they may be of another chunking, or return an empty string.
 
     Either hardly any query has a hit, or most relevant ids never come back and the results have ids of another form.
     """
@@ -169,10 +163,7 @@ def _form(name: str) -> str:
 
 
 def fault_of_queries(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
-    """Describe a run that shares no query with the ground truth; return an empty string for any other run.
-
-    A run without results is not a mistake. Neither is ground truth with only queries declared unanswerable.
-    """
+    """Describe a run that shares no query with the ground truth, although it should, or return an empty string."""
     if labelled.present.any() or not labelled.extra or truth.unanswerable.all():
         return ""
     qids = carrier_of(run).sample(LOOKED_AT)
@@ -257,10 +248,7 @@ def blank_ids(truth: GroundTruth, passages: Mapping[str, str]) -> list[str]:
 
 
 def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> None:
-    """Warn, once per ground truth, about judged passages that the corpus lacks, or that have no text in it.
-
-    No search can find the former, and no keyword search the latter. Raises `DataError` if the policy is absent=error.
-    """
+    """Warn once about judged passages that the corpus lacks or that are blank; absent=error raises `DataError`."""
     absent, passages = absent_ids(truth, request), request.passages
     if request.policy.absent == "error" and request.labeller.name == "id" and not passages:
         what = f"{title}the absent=error policy compares ids with a corpus, but there is none"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.estimates import corrected, normal_quantile, of_column
+from groupgt.evaluation.estimates import corrected, normal_quantile, of_column, wilson
 from groupgt.model.sample import entry, sample_fault, sample_of
 from tests.snapshots import Snapshot
 
@@ -279,3 +279,7 @@ def test_values_per_query_say_that_they_follow_the_labels(tmp_path: Path) -> Non
     values = [value for value in one.to_dict(per_query=True)["per_query"][name] if value is not None]
     assert sum(values) / len(values) == pytest.approx(one.means_by_labels()["recall@2"])
     assert one.means["recall@2"] != pytest.approx(one.means_by_labels()["recall@2"])
+
+
+def test_wilson_by_hand() -> None:
+    assert wilson(0.9, 10, 0.95) == pytest.approx((0.5958, 0.9821), abs=5e-5)

@@ -27,6 +27,11 @@ def test_slices() -> None:
         groupgt.evaluate(frame, {}, ["recall"], by="tpye")
 
 
+def test_queries_of_a_slice() -> None:
+    truth = groupgt.GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
+    assert where(truth, {"n_groups": ["2"]}).qids == ["q1"]
+
+
 def test_a_column_that_is_not_there_is_told_by_the_option_that_names_it(snapshot: Snapshot) -> None:
     truth = groupgt.GroundTruth.of({"q": [["a"]]})
     with snapshot.raises(groupgt.ConfigError):

@@ -11,7 +11,9 @@ import polars as pl
 import pytest
 
 import groupgt
+from groupgt.evaluation.curves import cumulative
 from groupgt.evaluation.misses import failures_of, middle_rank
+from groupgt.evaluation.trials import changing_queries
 
 TRUTH = {"p": [["a"], ["b"]], "q": [["c"]], "r": [["d"]], "s": [["e"]]}
 TRIALS = [
@@ -186,3 +188,12 @@ def test_means_that_differ_by_rounding_are_tied() -> None:
     assert table.is_best("once", "recall@10")
     assert table.is_best("trials", "recall@10")
     assert "Both runs have the same mean on recall@10" in groupgt.evaluate_runs(truth, runs, ["recall@10"]).text()
+
+
+def test_queries_that_differ_in_two_trials() -> None:
+    # 1, 2 and 1 queries.
+    assert changing_queries(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])) == pytest.approx(4 / 3)
+
+
+def test_a_rank_of_0_is_never_reached() -> None:
+    assert cumulative(np.array([2, 0, 2, 5]), np.ones(4)) == [(1, 0.0), (2, 0.5), (5, 0.75)]
