@@ -55,10 +55,8 @@ Problem = Literal[
 class Drop:
     """The drop of a system below its baseline, or below its previous result if `baseline` is None.
 
-    `is_beyond` is True if the bound is violated. `settings` configures the significance test, and `comparisons` is
-    the number of contrasts in the family. `audited` differences use a different test. If the verdict depends on the
-    test, and too few queries differ for it, `needed` is the number that must differ. `noise` is how much trials of the
-    same system may differ, if the gate needs it.
+    `comparisons` is the number of contrasts in the family. If too few queries differ for the test, `needed` is the
+    number that must differ. `noise` is how much trials of the same system may differ, if the gate needs it.
     """
 
     baseline: str | None

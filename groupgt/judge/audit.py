@@ -1,7 +1,4 @@
-"""Asks which passages may be missing alternatives, and which groups may not be needed.
-
-Questions that are most likely to reveal an error come first. A person answers every question.
-"""
+"""Asks which passages may be missing alternatives, and which groups may not be needed, the likeliest errors first."""
 
 from __future__ import annotations
 
@@ -24,12 +21,7 @@ ELSEWHERE_SUSPICION = 2.0
 
 @dataclass(frozen=True)
 class Question:
-    """A single audit question.
-
-    `same` asks whether `doc` by itself does the same job as the passages in this group. `needed` asks whether this
-    group is still needed, given the other groups. `group` is counted from 1. Questions with a higher `suspicion` come
-    first.
-    """
+    """Whether `doc` by itself does the `same` job as group number `group`, or whether that group is still `needed`."""
 
     qid: str
     kind: Literal["same", "needed"]
@@ -54,17 +46,9 @@ def questions(
     """Return all audit questions. Groups come before candidates, and the most suspicious of each come first.
 
     Candidates for a group are the `size` passages outside it that rank highest for the query (by BM25 and in `runs`)
-    and are most similar to its passages. A passage from another group may belong to both groups. Their suspicion is the
-    sum of rank and similarity as standard scores, and it is higher if they are alternatives to the group's passages for
-    another query. Groups are compared by their most similar passages.
-
-    Args:
-        groups: The relevant passages in each group, by query.
-        texts: The text of each query.
-        index: The corpus.
-        runs: System results.
-        size: The number of candidates per group.
-        nonrelevant: The passages that are judged non-relevant, by query. Questions about them come last.
+    and are most similar to its passages. Their suspicion is the sum of rank and similarity as standard scores, and it
+    is higher if they are alternatives to the group's passages for another query. Questions about `nonrelevant` come
+    last.
     """
     # For each passage, how often others are its alternatives.
     elsewhere: dict[str, Counter[str]] = defaultdict(Counter)
@@ -97,10 +81,9 @@ def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
 
 
 def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
-    """Return the passage in a group to compare a candidate with, and whether the two share another group in the query.
+    """Return a group's most similar passage to a candidate, and whether the two share another group in the query.
 
-    Choose the most similar passage, if possible one that shares no other group with the candidate. Passages that
-    are interchangeable for one part of the query may not be for another.
+    Passages that share one are compared only if there is no other.
     """
     *before, group = groups[:number]
     others = set(chain.from_iterable(other for other in (*before, *groups[number:]) if doc in other))

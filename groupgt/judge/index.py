@@ -29,7 +29,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Postings of consecutive passages. They say which passages contain each piece, and how often (at most 255).
+    """Postings of consecutive passages: which contain each piece, and how often (at most 255).
 
     The postings of `pieces[i]` are at `begins[i]` to `begins[i + 1]`.
     """
@@ -50,9 +50,8 @@ class _Part:
 class Index:
     """A BM25 index of corpus texts, which are split into four-letter pieces of words.
 
-    Pieces match inflected words and parts of compounds in any language that separates words by spaces. Texts in scripts
-    without spaces are also cut into pieces. The index is built when it is first needed, or earlier with `build`, in any
-    thread. `done` is the share that is built, and `stopped` ends building early.
+    Pieces match inflected words and parts of compounds, and need no spaces between words. The index is built when it is
+    first needed, or earlier with `build`, in any thread.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -154,10 +153,6 @@ def _pieces_of(texts: Sequence[str]) -> tuple[Ints, Ints]:
 
     A word has a space at both ends, and its pieces are all of its four-letter parts, or the word itself if it has a
     single letter: `Ferry to` has the pieces ` fer`, `ferr`, `erry`, `rry ` and ` to `.
-
-    >>> numbers, texts = _pieces_of(["Ferry to", "ferry"])
-    >>> texts.tolist(), set(numbers[5:].tolist()) <= set(numbers[:5].tolist())
-    ([0, 0, 0, 0, 0, 1, 1, 1, 1], True)
     """
     lowered = [text.lower() for text in texts]
     joined = f" {' '.join(lowered)}  "

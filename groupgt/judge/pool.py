@@ -21,22 +21,14 @@ Way = Literal["depth", "rrf", "bm25"]
 
 @dataclass(frozen=True)
 class PoolRule:
-    """A rule for selecting passages, such as `depth:10`.
-
-    `depth` takes the first n results of every run, `rrf` the n best results across all runs by reciprocal rank, and
-    `bm25` the n best passages by BM25.
-    """
+    """A rule: the first n results of every run (`depth`), or the n best by reciprocal rank or BM25."""
 
     way: Way
     size: int
 
     @classmethod
     def of(cls, text: str | None, *, has_runs: bool) -> PoolRule:
-        """Parse `WAY:N`, or raise `ConfigError` if it is invalid or requires runs.
-
-        >>> PoolRule.of("rrf:20", has_runs=True), PoolRule.of(None, has_runs=False)
-        (PoolRule(way='rrf', size=20), PoolRule(way='bm25', size=20))
-        """
+        """Parse `WAY:N`, or raise `ConfigError` if it is invalid or requires runs."""
         way, _, size = (text or ("depth:10" if has_runs else "bm25:20")).partition(":")
         if way not in ("depth", "rrf", "bm25") or not size.isascii() or not size.isdigit() or not 0 < int(size) <= 1000:
             raise ConfigError(f"--pool: expected depth:N, rrf:N or bm25:N, N from 1 to 1000, found {text!r}")
@@ -81,9 +73,6 @@ def spreads(rankings: Sequence[Sequence[str]], judged: Iterable[str], k: int) ->
     """Return how far each unjudged result in the top k could move two rankings of a query apart, largest first.
 
     This is the largest minus the smallest 1 ÷ log2(rank + 1) over the rankings, or 0 if the result is not in the top k.
-
-    >>> spreads([["a", "x"], ["x", "y"]], ["a"], 2)
-    {'y': 0.6309297535714575, 'x': 0.36907024642854247}
     """
     known = set(judged)
     shares: dict[str, list[float]] = {}

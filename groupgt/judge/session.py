@@ -49,21 +49,10 @@ class UnknownQueryError(DataError):
 class Plan:
     """The scope and settings of a judging session.
 
-    Args:
-        kind: `judge` creates groups, `audit` asks questions about `truth`, `adjudicate` resolves different `opinions`.
-        queries: The text of each query, in order.
-        index: The corpus.
-        pool: The rule for selecting passages.
-        runs: System results.
-        truth: Existing ground truth, whose passages are added to the pool.
-        prior: Prior judgments.
-        blind: Hide prior judgments until the annotator has judged the query.
-        sample: A random sample in a fixed order.
-        seed: The seed for shuffling passages and questions.
-        next: `pool` puts queries with the largest pools first, `rrf` queries whose best passage has the lowest score,
-            `comparison` queries whose unjudged results could move two runs apart most.
-        opinions: The states of two annotators.
-        out: The name of the file that is written, which several annotators may share.
+    `judge` creates groups, `audit` asks about `truth`, and `adjudicate` resolves the `opinions` of two annotators.
+    `next` puts first queries with the largest pools (`pool`), with the lowest best score (`rrf`), or whose unjudged
+    results could move two runs apart most (`comparison`). With `blind`, `prior` judgments are hidden until the
+    annotator has judged.
     """
 
     kind: Kind

@@ -19,10 +19,6 @@ def result_of(value: Any) -> dict[str, Any] | None:
     """Convert a document, alone or paired with its score, to `{"id", "text", "score"}`, omitting missing keys.
 
     An id in the metadata counts only if the document has no other id. Return None for anything else.
-
-    >>> from types import SimpleNamespace
-    >>> result_of(SimpleNamespace(page_content="30 days", id=None, metadata={"doc_id": "leave"}))
-    {'id': 'leave', 'text': '30 days'}
     """
     if isinstance(value, _PLAIN) or value is None:
         return None

@@ -1,8 +1,4 @@
-"""Reads groups that users write into columns for `GroundTruth.from_rows`, and reports every error.
-
-A group is a list of ids, or a mapping with alternatives, a weight and a name. An alternative is an id, a document span
-or a text, with or without a grade.
-"""
+"""Reads groups that users write into columns for `GroundTruth.from_rows`, and reports every error."""
 
 from __future__ import annotations
 

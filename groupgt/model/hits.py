@@ -1,9 +1,4 @@
-"""Numeric ground truth and hits, the only inputs of metrics.
-
-`Judgments` is the numeric form of a ground truth. `Hits` is the table of groups that results hit, with ranks, for one
-run. Neither contains ids, texts, scores or files, so metrics work the same whether results are in memory, in files or
-on a cluster.
-"""
+"""The only inputs of metrics: ground truth as numbers (`Judgments`) and hits (`Hits`), without ids, texts or files."""
 
 from __future__ import annotations
 
@@ -216,10 +211,9 @@ class Hit(NamedTuple):
 class Hits(_Remembering):
     """A table with one row per hit, sorted by query, rank and alternative, without a cutoff.
 
-    Each (query, alternative) pair that is hit has one row with `repeat` False, at the first rank that hits it. Later
-    hits of the same alternative are rows with `repeat` True; they score nothing unless `keep` selects AutoRAG's
-    arithmetic. `length` is the number of results for each query, shape (Q,); `prefixes` contains the number of results
-    within each requested budget, and `contents` their content scores, if a metric needs them.
+    The first row of each (query, alternative) pair has `repeat` False. Others score nothing unless `keep` selects
+    AutoRAG's arithmetic. `length` is the number of results for each query, shape (Q,); `prefixes` contains the number
+    of results within each requested budget, and `contents` their content scores, if a metric needs them.
     """
 
     judgments: Judgments

@@ -65,9 +65,8 @@ class Populations:
     def valued(self, queries: Queries, *, higher_is_better: bool) -> Bools:
         """Return a mask of the queries that have a value of a metric.
 
-        Metrics of unanswerable queries are defined only for them. A query without results abstains, whatever the policy
-        for missing queries. Metrics of harm are defined for answerable and unanswerable queries that name
-        harmful passages. If lower values are better, an empty ranking has no value.
+        A query without results abstains, whatever the policy for missing queries. If lower values are better, an empty
+        ranking has no value.
         """
         if queries == "unanswerable":
             return self.unanswerable

@@ -1,8 +1,7 @@
-"""Orders a query's results and handles repeats, in lists and in polars columns.
+"""Orders a query's results and handles repeats, in lists and in polars columns. The compiled module has its own loops.
 
 A higher score ranks first. Equal scores are in descending byte order of their ids (`ties=id`) or in input order
-(`ties=input`). A repeat is an id that also ranks higher in the same query. The compiled module has loops of its own;
-`tests/engines` compares all of these with one another.
+(`ties=input`). A repeat is an id that also ranks higher in the same query.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ TREC_COLUMNS = 6
 class Lists:
     """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` accepts.
 
-    `scores`, if available, are parallel to the ids and determine the order and the ties. `lengths`, by unit, are also
-    parallel to the ids (None where a length is missing). `fields` contains functions that read the `text`, `parent` or
-    `span` of each result on demand, in the same order, or the `score` of results that are already in order.
+    `scores` and `lengths`, by unit, are parallel to the ids; scores determine the order. `fields` contains functions
+    that read the `text`, `parent` or `span` of each result on demand, or the `score` of results that are already in
+    order.
     """
 
     rankings: Mapping[Any, Any]
@@ -37,10 +37,8 @@ class Columns:
     """Results as a lazy frame with text columns `qid` and `doc` and a float column `score`; higher scores rank first.
 
     Optional columns are `tokens` and `chars` (lengths), `text`, `parent`, `start`, `end`, and the `rank` that a file
-    states. If the frame contains nulls, scores that are not finite or, unless `ids_checked`, invalid ids, `recheck`
-    reads the source again with the slow reader, which reports each error with its location or returns rankings. `guard`
-    runs a polars step and converts exceptions to `DataError`. `tie` names the column that breaks ties between equal
-    scores. `in_memory` is True if the frame reads no file.
+    states. For nulls, scores that are not finite or, unless `ids_checked`, invalid ids, `recheck` reads the source
+    again with the slow reader. `guard` runs a polars step and converts exceptions to `DataError`. `tie` breaks ties.
     """
 
     frame: pl.LazyFrame
@@ -71,9 +69,8 @@ class Block(NamedTuple):
 class Lines:
     """Results as lines of a TREC file, for the compiled module. `part` returns the bytes between two offsets.
 
-    Lines range from `begin` to `end`; `read` converts them to columns. If any line may be invalid, `recheck` reads the
-    file with the slow reader, which is fast enough for a small file in memory: it has no `read`. The module fills in
-    `blocks` by query, in file order, unless lines of a query are scattered.
+    `read` converts them to columns, and `recheck` reads them with the slow reader, which is all that a small file
+    needs. The module fills in `blocks` by query, in file order, unless lines of a query are scattered.
     """
 
     part: Callable[[int, int], bytes | memoryview]
@@ -129,10 +126,9 @@ class Remote:
 class Traces:
     """The traces that a run was read from, with `texts` of traces without an id, search times (`ms`), and `searches`.
 
-    The searches of a query are the texts that were searched for, in order, or None. Its `origins` are the ids of its
-    trace, of the first span in it, and of the last model response, or None. `left_out` counts traces without a
-    search and, once matched with ground truth, `count` all others, `by_id` and `by_text` those that match a query. In
-    `reranked` traces, the results are those of a reranker.
+    The `origins` of a query are the ids of its trace, of the first span in it, and of the last model response, or None.
+    `left_out` counts traces without a search and, once matched with ground truth, `count` all others, `by_id` and
+    `by_text` those that match a query. In `reranked` traces, the results are those of a reranker.
     """
 
     texts: Mapping[str, Sequence[str]]

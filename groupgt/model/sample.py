@@ -15,9 +15,6 @@ def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
     """Draw a random sample. Return its seed, the population size (`of`), the sample size (`drawn`) and the `order`.
 
     The order of `qids` does not matter. Raise `ConfigError` if there are fewer than `size` queries.
-
-    >>> sample_of(["a", "b", "c"], 2, seed=0)
-    {'seed': 0, 'of': 3, 'drawn': 2, 'order': ['a', 'c']}
     """
     if size > len(qids):
         most = f"expected at most {len(qids):,} queries in the sample, because there are no more"

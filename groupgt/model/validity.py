@@ -1,7 +1,4 @@
-"""Defines valid ids, scores, grades and rows, for all readers and carriers.
-
-`groupgt.formats.validity` applies these rules to whole columns.
-"""
+"""Defines valid ids, scores, grades and rows. `groupgt.formats.validity` applies these rules to whole columns."""
 
 from __future__ import annotations
 
@@ -65,11 +62,7 @@ def id_text(value: Any) -> str | None:
 
 
 def id_fault(name: str) -> str | None:
-    """Explain why a text is not a valid query or document id, or return None if it is valid.
-
-    >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
-    (None, 'is blank', 'contains the control character U+0009')
-    """
+    """Explain why a text is not a valid query or document id, or return None if it is valid."""
     # Nearly all ids are printable and begin with a visible character.
     if name[:1] > " " and len(name) <= LONGEST_ID // 4 and name.isprintable():
         return None
@@ -105,13 +98,7 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
 
 
 def has_plain_letters(text: str) -> bool:
-    """Return True if joined ids certainly contain no invalid characters and no blank ids outside `BLANK_IDS`.
-
-    False means unsure.
-
-    >>> has_plain_letters("abc d"), has_plain_letters("a\\x85b"), has_plain_letters("a  b")
-    (True, False, False)
-    """
+    """Return True if joined ids certainly contain no invalid characters and no blank ids outside `BLANK_IDS`."""
     if "  " in text:
         return False
     if text.isascii():
@@ -156,11 +143,7 @@ def _is_missing(cell: Any) -> bool:
 
 
 def finite_number(value: Any) -> float | None:
-    """Convert a finite number of any numeric type to a float, or return None for other values, such as text and bools.
-
-    >>> finite_number(2), finite_number(True), finite_number("2"), finite_number(float("nan"))
-    (2.0, None, None, None)
-    """
+    """Convert a finite number of any numeric type to a float, or return None for text, bools and other values."""
     if isinstance(value, (bool, str)) or not (is_integer(value) or hasattr(value, "__float__")):
         return None
     try:
@@ -171,11 +154,7 @@ def finite_number(value: Any) -> float | None:
 
 
 def number_of(text: str) -> float | None:
-    """Parse a finite number in plain decimal notation, or return None for anything else.
-
-    >>> number_of("1e-3"), number_of("1_000"), number_of("nan")
-    (0.001, None, None)
-    """
+    """Parse a finite number in plain decimal notation, or return None for anything else."""
     if not _is_number(text):
         return None
     number = float(text)

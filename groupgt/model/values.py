@@ -44,20 +44,12 @@ def count_distinct(codes: Ints) -> int:
 
 
 def summed(values: Floats) -> float:
-    """Return the double nearest to the exact sum, like `math.fsum`, in a few passes over the array.
-
-    >>> summed(np.array([0.1, 0.2, 0.3])), 0.1 + 0.2 + 0.3
-    (0.6, 0.6000000000000001)
-    """
+    """Return the double nearest to the exact sum, like `math.fsum`, in a few passes over the array."""
     return math.fsum(_parts(values))
 
 
 def means_over_trials(values: Floats) -> Floats:
-    """Average values of shape (r, …) over the first axis, in any order. The mean is NaN where all are NaN.
-
-    >>> means_over_trials(np.array([[0.1, 0.0], [0.1, np.nan], [0.1, 1.0]])).tolist()
-    [0.1, 0.5]
-    """
+    """Average values of shape (r, …) over the first axis, in any order. The mean is NaN where all are NaN."""
     values = np.sort(values, axis=0)  # NaN last
     counts = (~np.isnan(values)).sum(axis=0)
     lowest, highest = values[0], np.where(np.isnan(values), -np.inf, values).max(axis=0)
@@ -98,11 +90,7 @@ def total(key: Ints, terms: Floats, size: int) -> Floats:
 
 
 class Span(NamedTuple):
-    """A span of characters, pages or lines in a document, from `start` to `end`.
-
-    >>> str(Span("leave.md", 120, 480))
-    'leave.md[120:480]'
-    """
+    """A span of characters, pages or lines in a document, from `start` to `end`."""
 
     doc: str
     start: int
@@ -122,11 +110,7 @@ def kind_of(form: Form) -> str:
 
 
 def span_of(cell: Mapping[str, Any]) -> Span | str:
-    """Read a span from a mapping with `doc` (or `doc_id`), `start` and `end`, or return an error message.
-
-    >>> span_of({"doc": "a", "start": 3, "end": 9})
-    Span(doc='a', start=3, end=9)
-    """
+    """Read a span from a mapping with `doc` (or `doc_id`), `start` and `end`, or return an error message."""
     name = id_text(cell.get("doc", cell.get("doc_id")))
     if name is None or id_fault(name):
         return f"expected the id of a document as doc, found {display(cell.get('doc', cell.get('doc_id')))}"
@@ -292,11 +276,7 @@ class Lengths:
 
 
 def as_lengths(value: Any) -> Lengths:
-    """Convert `{"tokens": {id: length}}`, `{id: text}` or `Lengths` to `Lengths`. Raise `ConfigError` otherwise.
-
-    >>> as_lengths({"tokens": {"a": 3}}).of("tokens", ["a"]).tolist()
-    [3]
-    """
+    """Convert `{"tokens": {id: length}}`, `{id: text}` or `Lengths` to `Lengths`. Raise `ConfigError` otherwise."""
     if value is None:
         return Lengths()
     if isinstance(value, Lengths):

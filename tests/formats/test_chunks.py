@@ -12,7 +12,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.corpus import read_chunks, read_parents
-from groupgt.model.values import Chunks, Span
+from groupgt.model.values import Chunks, Span, span_of
 
 PLACES = {"c1": Span("d", 0, 40), "c2": Span("d", 40, 90), "x-7": Span("e[1:2]", 5, 6)}
 
@@ -124,3 +124,7 @@ def test_parents_of_a_file(tmp_path: Path) -> None:
     path.write_text("id,parent\na,d\na,e\n", encoding="utf-8")
     with pytest.raises(groupgt.DataError, match=r":3: 'a' has two parents, 'd' and 'e'"):
         read_parents(path, "parent")
+
+
+def test_a_span_as_text() -> None:
+    assert str(span_of({"doc": "leave.md", "start": 120, "end": 480})) == "leave.md[120:480]"

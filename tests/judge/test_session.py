@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from groupgt.formats.replay import replayed
 from groupgt.formats.source import Source
 from groupgt.judge.index import Index
 from groupgt.judge.log import ActLog, read_folder
-from groupgt.judge.pool import PoolRule, pooled, shuffled
+from groupgt.judge.pool import PoolRule, pooled, shuffled, spreads
 from groupgt.judge.session import Session, UnknownQueryError
 from groupgt.model.sample import sample_of
 from groupgt.store.lock import lock
@@ -22,6 +23,10 @@ from tests.judge.acts import QUERIES, TEXTS, plan_of, session_of
 from tests.snapshots import Snapshot
 
 TRUTH = groupgt.GroundTruth.of({"q1": [["youth", "fares"], ["night"]], "q2": [["pets"]], "q3": [["cars"]]})
+
+
+def test_a_sample_is_the_same_in_every_version() -> None:
+    assert sample_of(["a", "b", "c"], 2, seed=0) == {"seed": 0, "of": 3, "drawn": 2, "order": ["a", "c"]}
 
 
 def test_pools(snapshot: Snapshot) -> None:
@@ -40,6 +45,13 @@ def test_pools(snapshot: Snapshot) -> None:
             PoolRule.of(text, has_runs=True)
     with snapshot.raises(groupgt.ConfigError):
         PoolRule.of("rrf:3", has_runs=False)
+    assert PoolRule.of("rrf:20", has_runs=True) == PoolRule("rrf", 20)
+    assert PoolRule.of(None, has_runs=False) == PoolRule("bm25", 20)
+
+
+def test_how_far_a_result_can_move_two_runs_apart() -> None:
+    # y is only in the second, at rank 2: 1 ÷ log2(3). x is at ranks 2 and 1.
+    assert spreads([["a", "x"], ["x", "y"]], ["a"], 2) == {"y": 1 / math.log2(3), "x": 1 - 1 / math.log2(3)}
 
 
 def test_a_query_is_judged(tmp_path: Path) -> None:

@@ -136,6 +136,7 @@ def test_integers_of_other_libraries() -> None:
     assert is_integer(Seven())
     assert not is_integer(old_bool())
     assert finite_number(Seven()) == 7.0
+    assert [finite_number(value) for value in (True, "2", float("nan"))] == [None] * 3
     # float would take these.
     assert finite_number(b"7") is None
     assert finite_number(bytearray(b"7")) is None

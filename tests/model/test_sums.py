@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from groupgt.model.hits import Floats
-from groupgt.model.values import summed
+from groupgt.model.values import means_over_trials, summed
 
 RNG = np.random.default_rng(11)
 SHARES = RNG.random(300)
@@ -38,3 +38,7 @@ def test_it_is_the_exact_sum_rounded_once(values: Floats) -> None:
 def test_what_has_no_sum_is_refused_as_fsum_refuses_it() -> None:
     with pytest.raises(OverflowError):
         summed(np.array([1e308, 1e308]))
+
+
+def test_means_over_trials_leave_out_nan() -> None:
+    assert means_over_trials(np.array([[0.1, 0.0], [0.1, np.nan], [0.1, 1.0]])).tolist() == [0.1, 0.5]
