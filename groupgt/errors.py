@@ -91,11 +91,7 @@ class RetrieverError(GroupgtError):
 
 
 def reason(error: BaseException) -> str | None:
-    """Return the message to show to users, or None if the error is a bug whose traceback should be shown.
-
-    >>> reason(FileNotFoundError(2, "No such file or directory", "a.trec")), reason(KeyError("a"))
-    ('a.trec: No such file or directory', None)
-    """
+    """Return the message to show to users, or None if the error is a bug whose traceback should be shown."""
     if isinstance(error, GroupgtError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -136,19 +132,6 @@ class Faults:
     """Collects faults in order to report them together. With `grouped`, repeated faults are shown only once.
 
     For data, faults that differ only in values are grouped too.
-
-    >>> faults = Faults()
-    >>> faults.add("qa.jsonl:3", "expected a list, found 5")
-    >>> bool(faults), faults.total
-    (True, 1)
-    >>> for line in range(4, 20):
-    ...     faults.add(f"qa.jsonl:{line}", "expected a list, found 5")
-    >>> faults.texts
-    ['qa.jsonl:3: expected a list, found 5 (17 times; also at qa.jsonl:4, qa.jsonl:5, …)']
-    >>> faults.add("qa.jsonl:20", "expected a list, found 'x'")
-    >>> faults.stop()
-    Traceback (most recent call last):
-    groupgt.errors.DataError: qa.jsonl:3: expected a list, found 5 (18 like this; also at qa.jsonl:4, qa.jsonl:5, …)
     """
 
     def __init__(self, *, grouped: bool = True) -> None:
@@ -250,21 +233,13 @@ def near_names(name: str, valid_names: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str], joint: str = "or") -> str:
-    """Join choices for a message, as in `a, b or c`.
-
-    >>> listed(["a", "b", "c"]), listed(["a", "b"], "and")
-    ('a, b or c', 'a and b')
-    """
+    """Join choices for a message, as in `a, b or c`."""
     *rest, last = names
     return f"{', '.join(rest)} {joint} {last}" if rest else last
 
 
 def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
-    """Join the first names and the number of remaining names. If `most` is None, join all names.
-
-    >>> first_of(["a", "b"], 2, " or "), first_of(["a", "b", "c", "d"], 2, " or ")
-    ('a or b', 'a or b or 2 more')
-    """
+    """Join the first names and the number of remaining names. If `most` is None, join all names."""
     if most is None or len(names) <= most:
         return joint.join(names)
     return joint.join([*names[:most], f"{len(names) - most:,} more"])
@@ -277,11 +252,7 @@ def strange_result(keys: Iterable[Any]) -> str:
 
 
 def key_of_id(cell: Mapping[Any, Any]) -> str:
-    """Return a hint for a judged document whose id has another key, or an empty string if no key looks like an id.
-
-    >>> key_of_id({"document_id": "a", "label": 2})
-    '; if document_id is the id, write {"id": …, "grade": …} in a group: [{"id": …}]'
-    """
+    """Return a hint for a judged document whose id has another key, or an empty string if no key looks like an id."""
     if "id" in cell:
         return '; put it into a group: [{"id": …, "grade": …}]' if set(cell) <= {"id", "grade"} else ""
     names = [str(key) for key, value in cell.items() if isinstance(value, (str, int))]
@@ -333,11 +304,7 @@ def warn(text: str, kind: WarningKind | None = None) -> None:
 def printable(text: str, *, as_json: bool = False) -> str:
     """Escape control characters, and characters that change the text direction in a terminal.
 
-    All text for human readers is escaped this way: messages, tables and explanations. JSON output uses JSON escapes, so
-    that programs can restore the original text.
-
-    >>> print(printable("a\\x1b[2Jb\\u202ec, naïve ✓"))
-    a\\x1b[2Jb\\u202ec, naïve ✓
+    All text for people is escaped this way. JSON output uses JSON escapes, from which programs can restore the text.
     """
 
     def escape(match: re.Match[str]) -> str:

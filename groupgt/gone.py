@@ -45,21 +45,12 @@ GONE: dict[Kind, dict[str, str]] = {
 
 
 def way_out(kind: Kind, *names: str) -> str:
-    """Return the replacement for the first of these names in the table, or an empty text if none is in it.
-
-    >>> way_out("command", "pool")
-    'pool was removed: the judged@k metric shows what share of the top k is judged'
-    >>> way_out("command", "evaluate")
-    ''
-    """
+    """Return the replacement for the first of these names in the table, or an empty text if none is in it."""
     table = GONE[kind]
     return next((f"{name} was removed: {table[name]}" for name in names if name in table), "")
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Raise `AttributeError` for a missing attribute. If it was removed, suggest a replacement.
-
-    Classes with removed attributes use this as `__getattr__`.
-    """
+    """Raise `AttributeError` for a missing attribute. If it was removed, suggest a replacement."""
     kind = type(value).__name__
     raise AttributeError(way_out("python", f"{kind}.{name}") or f"{kind!r} object has no attribute {name!r}")

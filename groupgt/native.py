@@ -78,10 +78,7 @@ def has_plain_ends(rankings: object) -> bool:
 
 
 def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> tuple[bytes, bytes] | None:
-    """Return the first position of each key in its query, which begins at `starts[q]`, and a key index.
-
-    Return None without the module, or if a key is not plain.
-    """
+    """Return each key's first position in its query (from `starts[q]`) and an index, or None if a key is not plain."""
     if built is None:
         return None
     index = built.index(qids, [[keys[low:high]] if low < high else [] for low, high in pairwise(starts)], SEED)

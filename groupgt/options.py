@@ -1,9 +1,8 @@
 """Reads options from a mapping (YAML, `--with` or Python) into a dataclass, and reports every error.
 
 The annotations of the dataclass define the valid values of each option, for example `Annotated[float, Gt(0), Le(1)]`,
-`Literal["chars", "pages"]`, a `File` or a `Rule`. A `Doc` from typing_extensions contains the description. The module
-derives values, messages, JSON Schemas (`groupgt.schemas`) and help from them. The `clashes` method yields errors that
-annotations cannot express.
+`Literal["chars", "pages"]`, a `File` or a `Rule`. A `Doc` from typing_extensions contains the description. The
+`clashes` method yields errors that annotations cannot express.
 """
 
 from __future__ import annotations
@@ -132,11 +131,6 @@ def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tupl
     """Return a plug-in and its options from a name or `{"use": name, "with": {option: value}}`.
 
     With `texts`, parse numbers and booleans from text, as in a shell. `also` describes other accepted forms.
-    Raise a `ConfigError` that lists every error.
-
-    >>> plugin, options = chosen("engine", {"use": "streaming", "with": {"memory": "2GB"}})
-    >>> plugin.name, options.memory
-    ('streaming', '2GB')
     """
     if isinstance(spec, str):
         spec = {"use": spec}
@@ -399,11 +393,7 @@ def documented(hint: Any) -> str:
 
 
 def words(hint: Any, *, narrow: bool = True) -> str:
-    """Describe the valid values of an annotation or, unless `narrow`, only its type, without rule or range.
-
-    >>> words(Literal["chars", "pages", "lines"]), words(bool)
-    ('chars, pages or lines', 'true or false')
-    """
+    """Describe the valid values of an annotation or, unless `narrow`, only its type, without rule or range."""
     plain, notes = unwrapped(hint)
     rule, called = note_in(notes, Rule), note_in(notes, Called)
     if rule is not None and (narrow or rule.convert is not None or plain is Any):

@@ -1,8 +1,7 @@
 """Finds plug-ins by name (metrics, labellers, retrievers, formats, tokenizers and engines), built in or installed.
 
-Names are looked up first among built-in plug-ins, then among plug-ins registered in this process, then among the entry
-points for that kind. Built-in plug-ins are imported only when they are used. Reading entry points takes a while, so it
-happens only for names that are not built in, and in `groupgt list`.
+Built-in plug-ins are imported only when they are used. Reading entry points takes a while, so it happens only for names
+that are not built in, and in `groupgt list`.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ class Plugin:
     """A plug-in with a dataclass for its `options` (None if it has none) and a function that `build`s it from them.
 
     `modules` maps required modules to the extras that install them. If the plug-in `runs_code` from the user, it
-    requires --allow-code. `summary` defaults to the first docstring line of `build`. `kind` and `name` identify the
-    plug-in.
+    requires --allow-code. `summary` defaults to the first docstring line of `build`.
     """
 
     options: type[Any] | None = None
@@ -62,10 +60,7 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plug-in. `holds` is the class that entry points in `group` refer to.
-
-    If `holds` is empty, the entry point's module registers its plug-ins itself.
-    """
+    """A kind of plug-in. Entry points in `group` refer to the class `holds` or, if it is empty, to a module."""
 
     plural: str
     group: str = ""

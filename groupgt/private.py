@@ -1,8 +1,7 @@
 """Keeps environment variable values, users in URLs and the experiment's folder out of all output and files.
 
-`Hide` has three methods. `hide(value)` is for errors, system options and file names: paths in the experiment's folder
-become relative. `hide.message(text)` is for terminal messages, which keep their paths because readers need them.
-`hide.sure(value)` is for everything else that is written or printed. Ids, queries and passages never change.
+`hide(value)` is for errors, system options and file names, in which paths become relative. `hide.message(text)` is for
+terminal messages, which keep their paths. `hide.sure(value)` is for all else. Ids, queries and passages never change.
 """
 
 from __future__ import annotations
@@ -31,12 +30,6 @@ class Hide:
 
     The value of the key that refers to a variable is always shown as written (see `Document.as_written`). In texts, a
     value is replaced wherever it occurs, if it has at least eight characters.
-
-    >>> hide = Hide({"c0rrect-horse": "${env:PASSWORD}", "1": "${env:ONE}"}, Path("/home/me/trial"))
-    >>> hide(["c0rrect-horse was refused 1 time by http://me:pw@host/a in /home/me/trial/mine.py"])
-    ['${env:PASSWORD} was refused 1 time by http://…@host/a in mine.py']
-    >>> hide.message("/home/me/trial/c0rrect-horse"), hide.sure("http://me:pw@host")
-    ('/home/me/trial/${env:PASSWORD}', 'http://me:pw@host')
     """
 
     secrets: Mapping[str, str] = field(default_factory=dict)

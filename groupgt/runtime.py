@@ -94,11 +94,7 @@ def interrupts_blocked() -> Iterator[None]:
 
 
 def ended(status: int) -> str:
-    """Describe how a process ended before it answered, based on its exit status or negated signal number.
-
-    >>> ended(3)
-    'its process ended with exit status 3 before it had answered'
-    """
+    """Describe how a process ended before it answered, based on its exit status or negated signal number."""
     import signal
 
     if status >= 0:
@@ -117,8 +113,7 @@ MAX_FRAMES, FIRST_FRAMES = 6, 2
 def raised(error: BaseException) -> str:
     """Format an exception from user code on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`.
 
-    It shows the frames in the user's own files, or else the frame that raised the error. With `--traceback`, all frames
-    are printed to standard error.
+    It shows the frames in the user's own files, or else the frame that raised the error.
     """
     import sysconfig
     import traceback

@@ -1,7 +1,4 @@
-"""Tests whether custom metrics obey the laws that every metric must obey (needs the `test` extra).
-
-`check_metric` searches for queries that break a law. The test suite runs it on every built-in metric.
-"""
+"""Tests whether custom metrics obey the laws that every metric must obey (needs the `test` extra)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,18 @@ import warnings
 import pytest
 
 import groupgt
-from groupgt.errors import Faults, GroupgtWarning, display, printable, warn
+from groupgt.errors import (
+    Faults,
+    GroupgtWarning,
+    display,
+    first_of,
+    key_of_id,
+    listed,
+    printable,
+    reason,
+    warn,
+)
+from groupgt.runtime import ended
 
 
 @pytest.mark.slow
@@ -106,3 +117,27 @@ def test_faults_that_differ_in_where_objects_lie_are_one() -> None:
         assert caught.value.faults == ("query 'q': expected an id, found <object object at 0x…>",)
     faults.add("query 'q'", "the id 0xdeadbeef is given twice")
     assert "0xdeadbeef" in faults.texts[1]
+
+
+def test_the_same_fault_in_many_lines_is_told_once() -> None:
+    faults = Faults()
+    for line in range(3, 20):
+        faults.add(f"qa.jsonl:{line}", "expected a list, found 5")
+    assert faults.texts == ["qa.jsonl:3: expected a list, found 5 (17 times; also at qa.jsonl:4, qa.jsonl:5, …)"]
+
+
+def test_lists_in_messages() -> None:
+    assert (listed(["a", "b", "c"]), listed(["a", "b"], "and")) == ("a, b or c", "a and b")
+    assert first_of(["a", "b"], 2, " or ") == "a or b"
+    assert first_of(["a", "b", "c", "d"], 2, " or ") == "a or b or 2 more"
+
+
+def test_what_is_told_of_errors_of_others() -> None:
+    assert reason(FileNotFoundError(2, "No such file or directory", "a.trec")) == "a.trec: No such file or directory"
+    assert reason(KeyError("a")) is None
+    assert ended(3) == "its process ended with exit status 3 before it had answered"
+
+
+def test_an_id_under_another_key() -> None:
+    hint = '; if document_id is the id, write {"id": …, "grade": …} in a group: [{"id": …}]'
+    assert key_of_id({"document_id": "a", "label": 2}) == hint

@@ -1,7 +1,4 @@
-"""Command input: `input_options` adds input options to a command and passes their values as one `Inputs` object.
-
-`Inputs` stores command-line values. It loads ground truth, labeller and lengths when a command first needs them.
-"""
+"""Adds input options to commands, and passes their values as one `Inputs`, which loads data when it is first needed."""
 
 from __future__ import annotations
 
@@ -351,10 +348,7 @@ NO_RUNS = "RUNS: expected the runs to measure, or a result folder in place of TR
 
 
 def refuse_reading(*accepted: str) -> None:
-    """Raise `ConfigError` for input and metric options that do not apply to a result folder.
-
-    -m is allowed because it selects from the metrics of the folder, and --plugin because it may define them.
-    """
+    """Raise `ConfigError` for input and metric options that a result folder does not take (all but -m, --plugin)."""
     chosen = {"truth_path", "run_paths", "metric_texts", "plugins", "allow_code"}
     reading = {*Inputs.__dataclass_fields__, *DECLARED} - chosen - {*accepted}
     refuse(reading, "a result folder is already evaluated; remove input and metric options")

@@ -1,7 +1,4 @@
-"""Command output: results go to standard output, messages go to standard error, and files are written atomically.
-
-Nothing else writes to the terminal.
-"""
+"""Writes results to standard output, messages to standard error, and files atomically. Nothing else writes to them."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ class Cut:
     """A metric's cutoff as an array with one length per query, whichever notation was used.
 
     `top` is the number of results considered, shape (Q,), and `k` is the value of k in formulas, shape (Q,). `ideal` is
-    the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut. They are cached under `key`.
-    With a budget, ideal rankings are never cut, even if a formula cuts them at the length of the list (`no_cut`).
-    Otherwise, one long result would score like a full answer.
+    the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut. With a budget they never are,
+    even if a formula cuts them at the length of the list (`no_cut`). Otherwise, one long result would score like a full
+    answer.
     """
 
     top: Ints
@@ -138,11 +138,7 @@ def one_meaning(
 
 
 def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:
-    """Return numerator ÷ denominator, with 0 ÷ 0 defined as 0.
-
-    >>> ratio(np.array([1.0, 0.0]), np.array([2, 0])).tolist()
-    [0.5, 0.0]
-    """
+    """Return numerator ÷ denominator, with 0 ÷ 0 defined as 0."""
     # This is faster than a division with `where`.
     nothing = denominator == 0
     out: Floats = numerator / (denominator + nothing)

@@ -1,8 +1,7 @@
 """Computes ideal rankings under `coverage`, which reach the largest gain that any ranking of a query can.
 
-The ideal depends only on the ground truth. `mrr.coverage` and `ndcg.coverage` divide by it. If no document belongs to
-several groups, the sum has a closed form. Otherwise, finding it is a maximum coverage problem, which is solved exactly
-if the number of reachable states is small, and greedily otherwise.
+If no document belongs to several groups, the sum has a closed form. Otherwise, finding it is a maximum coverage
+problem, which is solved exactly if the number of reachable states is small, and greedily otherwise.
 """
 
 from __future__ import annotations
@@ -40,10 +39,7 @@ Document = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """The group weights and documents of one query, from which its ideal ranking is computed.
-
-    Documents that belong to several groups are in byte order of their ids.
-    """
+    """The group weights and documents of one query, those in several groups in byte order of their ids."""
 
     weights: tuple[float, ...]
     documents: tuple[Document, ...]

@@ -254,11 +254,7 @@ def _takes_k(text: str, metric: Metric) -> bool:
 
 
 def split_names(text: str) -> list[str]:
-    """Split `recall@5,err(max_grade=3),ndcg` at commas outside brackets. Bare numbers continue trec_eval's `P.5`.
-
-    >>> split_names("recall@5, nrbp(alpha=0.1, beta=0.2), P.5,10")
-    ['recall@5', 'nrbp(alpha=0.1, beta=0.2)', 'P.5', 'P.10']
-    """
+    """Split `recall@5,err(max_grade=3),ndcg` at commas outside brackets. Bare numbers continue trec_eval's `P.5`."""
     parts: list[str] = []
     for part in filter(None, map(str.strip, re.split(r",(?![^(]*\))", text))):
         dotted = _CONTINUED.fullmatch(parts[-1]) if parts else None

@@ -1,7 +1,4 @@
-"""Numbers for one query, formatted as expressions for worked examples.
-
-An expression contains only numbers, `+ - * / **`, brackets and `log2`, so a reader or a test can evaluate it.
-"""
+"""Formats numbers for one query as expressions of numbers, `+ - * / **`, brackets and `log2`, which tests evaluate."""
 
 from __future__ import annotations
 
@@ -56,7 +53,7 @@ class Sheet:
     """The data of one query, cut at `top` results. `k` is the value of k in formulas.
 
     `ideal` is the depth at which ideal rankings are cut, or None if they are not. With `no_cut`, they are not even cut
-    at the length of the list. Result tables contain (rank, grade) pairs. Values are computed only when used.
+    at the length of the list. Result tables contain (rank, grade) pairs.
     """
 
     hits: Hits
@@ -151,11 +148,7 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
 
 
 def number(value: float | str) -> str:
-    """Format a number with up to 12 digits. Text stays as it is.
-
-    >>> number(2.0), number(0.1), number(-0.5)
-    ('2', '0.1', '(-0.5)')
-    """
+    """Format a number with up to 12 digits. Text stays as it is."""
     if isinstance(value, str):
         return value
     text = str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.12g}"

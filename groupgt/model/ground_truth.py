@@ -125,9 +125,8 @@ class GroundTruth(Written):
     ) -> GroundTruth:
         """Build ground truth from one judgment per row. Rows with the same query and group form a group.
 
-        Without `groups`, each row is a separate group. Names that equal the number of their group are dropped. Ids
-        and grades must be valid; a group has the weight of its first row. `excluded` and `harmful` contain ids by
-        query. The other arguments are fields, and `more_qids`, queries that may have no judgments.
+        Without `groups`, each row is a separate group. Ids and grades must be valid; a group has the weight of its
+        first row. The other arguments are fields, and `more_qids`, queries that may have no judgments.
         """
         columns = read_judgments(qids, ids, grades, groups, weights, others.pop("more_qids", ()))
         named = [ids and [ids.get(qid) for qid in columns["qids"]] for ids in (excluded, harmful)]

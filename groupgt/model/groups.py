@@ -471,9 +471,5 @@ def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[An
 
 
 def stated_answerable(cell: Any) -> bool | None:
-    """Parse true and false as written in files and frames. Return None for a missing value, or raise `KeyError`.
-
-    >>> [stated_answerable(cell) for cell in ("No", 0.0, True, "", float("nan"))]
-    [False, False, True, None, None]
-    """
+    """Parse true and false as written in files and frames. Return None for a missing value, or raise `KeyError`."""
     return STATED[str(cell).strip().lower()]

@@ -50,11 +50,7 @@ def is_integer(value: Any) -> bool:
 
 
 def id_text(value: Any) -> str | None:
-    """Return the id as text, or None if the value is neither text nor an integer.
-
-    >>> id_text("007"), id_text(7), id_text(7.0), id_text(True)
-    ('007', '7', None, None)
-    """
+    """Return the id as text, or None if the value is neither text nor an integer."""
     if isinstance(value, str):
         # str() of a member of a string enum may be its name instead of its value.
         return str.__str__(value)

@@ -17,6 +17,7 @@ import groupgt
 from groupgt.formats import validity as of_columns
 from groupgt.formats.fields import call_of
 from groupgt.model import validity
+from groupgt.model.groups import stated_answerable
 
 # Surrogates stand in no column of polars, and in no file that is UTF-8.
 SURROGATES = [chr(code) for code in range(0xD800, 0xE000, 15)]
@@ -280,3 +281,7 @@ def test_a_row_without_a_rank_is_named() -> None:
     rows = pl.LazyFrame({"qid": ["q"], "doc": ["a"], "score": [None]}, schema_overrides={"score": pl.Float64})
     with pytest.raises(groupgt.DataError, match="row 1: query 'q': expected a finite number as the rank, found None"):
         of_columns.refuse_rows(rows, "runs", "rank")
+
+
+def test_every_spelling_of_true_and_false() -> None:
+    assert [stated_answerable(cell) for cell in ("No", 0.0, True, "", float("nan"))] == [False, False, True, None, None]
