@@ -147,7 +147,7 @@ def shared_process() -> Iterator[dict[str, str]]:
     Secrets added to the yielded dict are removed from errors and warnings.
     """
     secrets: dict[str, str] = {}
-    path, folder = [*sys.path], working_folder()
+    path, folder = [*sys.path], os.getcwd()
     try:
         with private_messages(secrets):
             try:
@@ -157,16 +157,7 @@ def shared_process() -> Iterator[dict[str, str]]:
                 raise GroupgtError(f"your code ended the run: {ended_by}") from None
     finally:
         sys.path[:] = path
-        if folder is not None and folder != working_folder():
-            os.chdir(folder)
-
-
-def working_folder() -> str | None:
-    """Return the current folder, or None if it no longer exists."""
-    try:
-        return os.getcwd()
-    except OSError:  # it was removed
-        return None
+        os.chdir(folder)
 
 
 # --- In the new process.
