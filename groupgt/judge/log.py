@@ -31,7 +31,7 @@ class ActLog:
         self.by = by
         self.path = folder / f"{by}{ENDING}"
         self.acts: list[Act] = []
-        self._made_folder, self._is_closed = not folder.exists(), False
+        self._made_folder = not folder.exists()
         try:
             make_folder(folder)
             self._file = self._opened()
@@ -49,23 +49,17 @@ class ActLog:
 
     def _opened(self) -> int:
         """Open and lock the file, creating it if it does not exist."""
-        while True:
-            handle = os.open(self.path, _FLAGS, 0o666)
-            try:
-                if not lock(handle):
-                    hint = "end the other session, or choose another name with --by"
-                    raise ConfigError(f"{self.path}: is open in another session; {hint}")
-                if self._is_at_its_place(handle):
-                    sync_folder(self.path.parent)
-                    return handle
-            except BaseException:
-                os.close(handle)
-                raise
-            os.close(handle)  # the other session has just removed it
+        handle = os.open(self.path, _FLAGS, 0o666)
+        if not lock(handle):
+            os.close(handle)
+            hint = "end the other session, or choose another name with --by"
+            raise ConfigError(f"{self.path}: is open in another session; {hint}")
+        sync_folder(self.path.parent)
+        return handle
 
-    def _is_at_its_place(self, handle: int) -> bool:
+    def _is_at_its_place(self) -> bool:
         try:
-            return os.path.samestat(os.fstat(handle), self.path.stat())
+            return os.path.samestat(os.fstat(self._file), self.path.stat())
         except FileNotFoundError:
             return False
 
@@ -91,7 +85,7 @@ class ActLog:
         act = {"at": now(), "by": self.by, "seq": seq, **fields}
         line = rest = encoded(act)
         try:
-            if not self._is_at_its_place(self._file):
+            if not self._is_at_its_place():
                 raise DataError(f"{self.path}: was moved or removed; put it back, or end this session")
             if os.fstat(self._file).st_size != self._end:  # a failed act could not be cut off
                 self._cut(self._end)
@@ -111,19 +105,16 @@ class ActLog:
 
     def close(self) -> None:
         """Release the journal so that other processes can open it. Remove it if it is empty."""
-        if self._is_closed:
-            return
-        handle, self._is_closed = self._file, True
-        is_empty = not os.fstat(handle).st_size
+        is_empty = not os.fstat(self._file).st_size
         if os.name == "nt":  # where an open file cannot be removed
-            os.close(handle)
+            os.close(self._file)
         with suppress(OSError):
             if is_empty:
                 self.path.unlink()
             if is_empty and self._made_folder:
                 self.path.parent.rmdir()
         if os.name != "nt":
-            os.close(handle)
+            os.close(self._file)
 
 
 def read_folder(folder: Path) -> dict[str, list[Act]]:

@@ -18,7 +18,6 @@ from groupgt.judge.log import ActLog, read_folder
 from groupgt.judge.pool import PoolRule, pooled, shuffled, spreads
 from groupgt.judge.session import Session, UnknownQueryError
 from groupgt.model.sample import sample_of
-from groupgt.store.lock import lock
 from tests.judge.acts import QUERIES, TEXTS, plan_of, session_of
 from tests.snapshots import Snapshot
 
@@ -549,22 +548,7 @@ def test_a_journal_that_was_moved_takes_no_more_acts(tmp_path: Path, snapshot: S
     assert session.act({"qid": "q1", "act": "done"})["seq"] == 3
 
 
-def test_a_removed_journal_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
-    path, locks = tmp_path / "anna.jsonl", []
-
-    def late(handle: int) -> bool:
-        locks.append(handle)
-        if len(locks) == 1:  # another session has just ended
-            path.unlink()
-        return lock(handle)
-
-    monkeypatch.setattr("groupgt.judge.log.lock", late)
-    log = ActLog(tmp_path, "anna")
-    log.append({"act": "begin", "settings": {}})
-    assert len(locks) == 2
-    assert path.stat().st_size
-    log.close()
-    log.close()
+def test_a_folder_in_place_of_a_journal_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
     (tmp_path / "ben.jsonl").mkdir()
     with snapshot.raises(groupgt.DataError):
         ActLog(tmp_path, "ben")
