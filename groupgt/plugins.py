@@ -1,7 +1,6 @@
 """Finds plug-ins by name (metrics, labellers, retrievers, formats, tokenizers and engines), built in or installed.
 
-Built-in plug-ins are imported only when they are used. Reading entry points takes a while, so it happens only for names
-that are not built in, and in `groupgt list`.
+Built-in plug-ins are imported only when they are used, and entry points, which are slow, read only for other names.
 """
 
 from __future__ import annotations

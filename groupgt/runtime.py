@@ -111,10 +111,7 @@ MAX_FRAMES, FIRST_FRAMES = 6, 2
 
 
 def raised(error: BaseException) -> str:
-    """Format an exception from user code on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`.
-
-    It shows the frames in the user's own files, or else the frame that raised the error.
-    """
+    """Format an exception from user code on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`."""
     import sysconfig
     import traceback
 

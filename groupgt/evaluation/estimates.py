@@ -287,7 +287,7 @@ def plain_of(column: Floats) -> Floats:
 
 
 def mean_of(column: Floats) -> float:
-    """Return the mean without NaN (of the `Estimate`, if there is one), which query order never changes."""
+    """Return the mean of all values but NaN, summed exactly, or that of the `Estimate` of a wider column."""
     if column.ndim > 1:
         estimate = estimate_of(column)
         return math.nan if estimate is None else estimate.mean

@@ -187,8 +187,7 @@ def evaluate_each(
 ) -> list[Evaluated]:
     """Evaluate each (name, run) in order, and call `finished` after each.
 
-    Files are evaluated in parallel threads, because polars and NumPy release the GIL. Only one thread at a time can
-    read Python lists.
+    Files are evaluated in threads, because polars and NumPy release the GIL. Python lists are read one run at a time.
     """
     named = list(runs)
     check_directions(request.options["scores"], [name for name, _ in named])

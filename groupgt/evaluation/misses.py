@@ -279,10 +279,7 @@ def check_misses(k: int, worst: int) -> None:
 
 
 def worst_first(trials: Sequence[Trial], k: int) -> tuple[Ints, Floats]:
-    """Return the queries that are not complete within k in every trial, and the coverage of every query.
-
-    They are sorted by covered weight, then by how late their groups are hit, both averaged over trials that count.
-    """
+    """Return the queries that are not complete within k in every trial, worst first, and the coverage of all."""
     judgments, size = trials[0][0].judgments, trials[0][0].size
     rank, covered = (np.stack(each) for each in zip(*((hits.first_ranks, hits.covered(k)) for hits, _ in trials)))
     counts = np.stack([counting for _, counting in trials])

@@ -32,10 +32,7 @@ def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath
 
 
 def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tuple[str, Any]]:
-    """Name each run that has no name after its file; raise `DataError` if two runs have the same name.
-
-    With `trials`, runs with the same name are trials of one system; raise `ConfigError` if all names differ.
-    """
+    """Name each run without a name after its file. Raise `DataError` for equal names unless they are `trials`."""
     pairs = [(name or _name_of(run), run) for name, run in runs]
     if trials:
         by_name: dict[str, list[Any]] = {}

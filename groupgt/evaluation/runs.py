@@ -184,8 +184,7 @@ def misses(
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     """Return (name, run) pairs from `{name: run}` or from paths, or raise `ConfigError` or `DataError`.
 
-    A list of runs under one name holds the trials of a system. As in the shell, each file in a folder or a glob is a
-    run, named after the file.
+    A list of runs under one name holds the trials of a system. Each file in a folder or a glob is a run.
     """
     if isinstance(runs, (str, os.PathLike)):
         runs = [runs]
@@ -196,14 +195,11 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
         pairs = [(str(name), Trials(run) if isinstance(run, list) and run else run) for name, run in runs.items()]
     else:
         for run in runs:
-            pairs += expanded(run, run_paths(run)) if _is_local(run) else [("", run)]
+            is_local = isinstance(run, (str, os.PathLike)) and not is_url(run)
+            pairs += expanded(run, run_paths(run)) if is_local else [("", run)]
     if len(pairs) < least:
         raise ConfigError(f"runs: expected at least {'one' if least == 1 else 'two'}, found {len(pairs)}")
     nameless = [run for name, run in pairs if not (name or is_in_files(run) or (isinstance(run, Run) and run.name))]
     if len(pairs) > 1 and nameless:
         raise ConfigError(f"runs: {len(nameless):,} of {len(pairs):,} have no name; pass {{name: run}}")
     return named(pairs)
-
-
-def _is_local(run: Any) -> bool:
-    return isinstance(run, (str, os.PathLike)) and not is_url(run)

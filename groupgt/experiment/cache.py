@@ -206,7 +206,7 @@ class AnswerCache:
     """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
     With `reuse`, external code and services are not queried again if an earlier run stored their results. `writer`
-    identifies the main process, and `run` the run that an interrupted run may continue.
+    identifies the main process, for which workers write, and `run` is the key of the run in its records.
     """
 
     cache: Cache | None

@@ -139,11 +139,10 @@ def load(
 ) -> Experiment:
     """Read and check an experiment file, or raise `ConfigError` with the line and column of every error.
 
-    `changes` contains settings such as `evaluate.k=[5]`, and `only` lists patterns for the systems to report. User code
-    requires `allow_code`. Without it, user code is an error, or is skipped with `dry`. Plug-ins are never skipped,
-    because the file may use what they register. They require `allow_plugins` (default: `allow_code`). With
-    `files_only`, errors of systems that retrieve are ignored, because their modules and programs may be on another
-    machine. Values of environment variables are added to `secrets`.
+    `changes` contains settings such as `evaluate.k=[5]`, and `only` patterns for the systems to report. Without
+    `allow_code`, user code is an error, or is skipped with `dry`. Plug-ins are never skipped, because the file may use
+    what they register (`allow_plugins` defaults to `allow_code`). `files_only` ignores errors of systems that retrieve,
+    whose modules and programs may be on another machine. Values of environment variables are added to `secrets`.
     """
     document = read_yaml(path, secrets)
     for setting in changes:

@@ -142,10 +142,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def shared_process() -> Iterator[dict[str, str]]:
-    """Undo what user code does to the path and folder of this process, and turn its exits into errors.
-
-    Secrets added to the yielded dict are removed from errors and warnings.
-    """
+    """Undo changes of user code to this process, turn its exits into errors, and hide the yielded secrets."""
     secrets: dict[str, str] = {}
     path, folder = [*sys.path], os.getcwd()
     try:

@@ -113,14 +113,11 @@ class GateResult(Result):
 class Against(Beside):
     """The systems of one data set paired with their previous results for every metric.
 
-    `qids` lists the queries. `before` is NaN for queries that are new or have new text. `refused` maps a system and
-    metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
-    stored values are used. All other results are measured again. `added` lists systems that are new in this run, and
-    `gone` lists systems no longer run. `lost` and `gained` map a system measured `again` to the queries that are
-    complete within the primary metric's cutoff only in the previous run, or only in this run, and `counts` to their
-    numbers (means over all pairs of trials). `changed` lists queries with new ground truth, and `reworded` lists
-    queries with new text. `queries_only_now` and `queries_only_then` count the queries that occur in only one of the
-    two runs.
+    `before` is NaN for queries that are new or have new text. `refused` and `stored` map a system and metric to the
+    reason why they cannot be compared, or why stored values are used; all other results are measured `again`. `lost`
+    and `gained` map a system to the queries that are complete within the primary metric's cutoff only in the previous
+    run, or only in this run, and `counts` to their numbers (means over all pairs of trials). `changed` lists queries
+    with new ground truth, and `reworded` those with new text.
     """
 
     qids: Sequence[str]

@@ -37,10 +37,7 @@ def asked_together(tasks: Iterable[Task]) -> list[list[Task]]:
 def retrieve(
     tasks: Sequence[Task], keeper: AnswerCache, answered: Callable[[int], None] = lambda queries: None
 ) -> list[Done]:
-    """Build a system and run all queries, once for each task. Raise `RetrieverError` if anything fails.
-
-    Results are stored even if the run does not finish. `answered` is called with the number of newly finished queries.
-    """
+    """Build a system and run all queries, once for each task. Store results as they arrive, even if the run fails."""
     task, finished = tasks[0], []
     unfinished = Unfinished(keeper, task)
     system, data, experiment = task.system, task.data, task.experiment

@@ -81,10 +81,7 @@ def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
 
 
 def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
-    """Return a group's most similar passage to a candidate, and whether the two share another group in the query.
-
-    Passages that share one are compared only if there is no other.
-    """
+    """Return a group's most similar passage to a candidate, and whether the two share another group in the query."""
     *before, group = groups[:number]
     others = set(chain.from_iterable(other for other in (*before, *groups[number:]) if doc in other))
     present = [member for member in group if member in index.number]

@@ -62,8 +62,7 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
     """Return the largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
 
     If `gain` is None, each group counts once with its weight (`mrr`). With `linear` or `exp`, it counts weight × gain
-    of the grade, with upgrades (`ndcg`). If groups share no document, the ideal ranking is the best alternative of each
-    group, largest gain first.
+    of the grade, with upgrades (`ndcg`).
     """
 
     def make() -> Floats:

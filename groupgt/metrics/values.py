@@ -15,10 +15,7 @@ from groupgt.model.populations import Populations
 
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
-    """Return one column per metric, shape (Q,), with NaN where a query is undefined or skipped.
-
-    If lower values are better, queries without results are NaN too. `present` marks queries with results, shape (Q,).
-    """
+    """Return one column per metric, shape (Q,), NaN where it has no value. `present` marks queries with results."""
     populations = Populations(hits.judgments, present, policy)
     cuts: dict[object, Cut] = {}
     values: dict[str, Floats] = {}

@@ -16,10 +16,7 @@ _PLAIN = (str, int, float, Mapping)
 
 
 def result_of(value: Any) -> dict[str, Any] | None:
-    """Convert a document, alone or paired with its score, to `{"id", "text", "score"}`, omitting missing keys.
-
-    An id in the metadata counts only if the document has no other id. Return None for anything else.
-    """
+    """Convert a document, alone or paired with its score, to `{"id", "text", "score"}`, or return None."""
     if isinstance(value, _PLAIN) or value is None:
         return None
     if isinstance(value, (tuple, list)):

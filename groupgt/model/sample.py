@@ -12,10 +12,7 @@ SAMPLE = "sample"
 
 
 def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
-    """Draw a random sample. Return its seed, the population size (`of`), the sample size (`drawn`) and the `order`.
-
-    The order of `qids` does not matter. Raise `ConfigError` if there are fewer than `size` queries.
-    """
+    """Draw a random sample: its seed, population size (`of`), size (`drawn`) and `order`, whatever the input order."""
     if size > len(qids):
         most = f"expected at most {len(qids):,} queries in the sample, because there are no more"
         raise ConfigError(f"{most}, found {size:,}")
