@@ -21,8 +21,11 @@ from groupgt.experiment.systems import placed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.retrievers.base import Answers, Corpus, Setting
 from groupgt.runtime import raised
-from groupgt.store.journal import SYNCED_EVERY_S, Journal, now
+from groupgt.store.journal import Journal, now
 from groupgt.store.verdicts import VerdictStore, scores_in
+
+# Results are written to the journal at least this often.
+FLUSHED_EVERY_S = 5.0
 
 
 def asked_together(tasks: Iterable[Task]) -> list[list[Task]]:
@@ -167,7 +170,7 @@ class Unfinished:
     def add(self, answers: Answers, spent: Sequence[float]) -> None:
         """Add the results of one batch, and write them immediately or every few seconds."""
         self.waiting.append({"rows": cache.rows_of(answers), "spent": list(spent), "at": now()})
-        if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY_S:
+        if self.every_batch or time.monotonic() - self.flushed > FLUSHED_EVERY_S:
             self.flush()
 
     def end(self, done: Done) -> None:

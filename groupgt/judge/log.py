@@ -13,7 +13,6 @@ from groupgt.errors import ConfigError, DataError, warn
 from groupgt.formats.journals import encoded, read_acts
 from groupgt.formats.replay import Act
 from groupgt.formats.source import Source
-from groupgt.store.files import make_folder, sync_folder
 from groupgt.store.journal import now
 from groupgt.store.lock import lock
 
@@ -33,7 +32,7 @@ class ActLog:
         self.acts: list[Act] = []
         self._made_folder = not folder.exists()
         try:
-            make_folder(folder)
+            folder.mkdir(parents=True, exist_ok=True)
             self._file = self._opened()
         except OSError as error:
             raise self._fault(error) from None
@@ -54,7 +53,6 @@ class ActLog:
             os.close(handle)
             hint = "end the other session, or choose another name with --by"
             raise ConfigError(f"{self.path}: is open in another session; {hint}")
-        sync_folder(self.path.parent)
         return handle
 
     def _is_at_its_place(self) -> bool:

@@ -1,8 +1,4 @@
-"""Atomic writes of files and folders, safe against crashes, full disks and power failures.
-
-Content is written to a temporary path next to the target, synced, and renamed. Commands, the cache and `stamped` result
-folders all write through this module.
-"""
+"""Writes files and folders atomically. Content goes to a temporary path next to the target, which is then renamed."""
 
 from __future__ import annotations
 
@@ -31,17 +27,15 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     try:
         if path.exists() and not path.is_file():
             raise DataError(f"{path}: expected a file to write to, found {'a folder' if path.is_dir() else 'a device'}")
-        make_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{PART}{owner()}-")
         os.close(handle)
         temporary = Path(name)
         write(temporary)
-        sync(temporary)
         # mkstemp creates files that only the owner can read; a result gets ordinary permissions.
         temporary.chmod(0o666 & ~umask())
         temporary.replace(path)
-        sync_folder(path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
     except Exception as error:
@@ -70,9 +64,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
         raise DataError(f"{path}: already exists; choose another folder")
     with temporary_folder(path.parent) as temporary:
         write(temporary)
-        sync_tree(temporary)
         temporary.rename(path)
-        sync_folder(path.parent)
 
 
 @contextmanager
@@ -83,7 +75,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
     temporary: Path | None = None
     try:
-        make_folder(parent)
+        parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=parent, prefix=f"{PART}{owner()}-"))
         temporary.chmod(0o777 & ~umask())
         yield temporary
@@ -92,45 +84,6 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
-
-
-# --- Syncing: data that is not synced may be lost in a power failure, in any order.
-
-
-def sync(path: Path) -> None:
-    """Sync the content of a file to disk."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    """Sync the directory entries of a folder to disk, if the system supports it."""
-    if os.name != "posix":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass  # some network file systems do not support this
-    finally:
-        os.close(handle)
-
-
-def make_folder(path: Path) -> None:
-    """Create a folder and its parents if they do not exist."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=True)
-    for folder in missing:
-        sync_folder(folder.parent)
-
-
-def sync_tree(folder: Path) -> None:
-    """Sync a folder and all its contents to disk."""
-    for path in (*sorted(folder.rglob("*"), reverse=True), folder):
-        if path.is_dir():
-            sync_folder(path)
-        else:
-            sync(path)
 
 
 # --- Leftovers.
@@ -172,27 +125,12 @@ def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
     try:
         if host == _host() and process.isdigit() and os.name == "posix":
             os.kill(int(process), 0)  # only checks whether it exists
-            if _is_another(process, path.stat().st_mtime):
-                return True
-            after = max(after, OLD_S)
+            after = OLD_S
         return time.time() - path.stat().st_mtime > after
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):
+    except OSError:
         return False
-
-
-def _is_another(process: str, written: float) -> bool:
-    """Return whether a process id now belongs to a zombie or to a later process.
-
-    This works only on Linux. Clocks may differ by up to a minute.
-    """
-    try:
-        state, *fields = Path(f"/proc/{process}/stat").read_text("latin-1").rpartition(")")[2].split()
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[18]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
-        return False
-    return state in "ZX" or written < time.time() - age - 60
 
 
 def umask() -> int:

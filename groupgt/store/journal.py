@@ -1,14 +1,11 @@
-"""A crash-safe journal of answers and verdicts, written as they arrive and kept until the run is finished.
+"""Keeps answers and verdicts in a journal as they arrive, until the run is finished.
 
-A journal belongs to one process, whose host and process id are part of the file name. If the process ends, the next
-process takes over its journal.
+A journal belongs to the process named in its file name. If that process ends, the next one takes over the journal.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
-from groupgt.store.files import is_gone, make_folder, owner, sync_folder
+from groupgt.store.files import is_gone, owner
 
 ENDING = ".journal"
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 # Seconds after which a journal of another host is taken over, as its process cannot be checked from here.
 QUIET_S = 60.0
-# Lines are flushed at once and synced to disk after at most this many seconds.
-SYNCED_EVERY_S = 5.0
 
 
 class Journal:
@@ -39,7 +34,6 @@ class Journal:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.synced = 0.0
 
     @property
     def owner(self) -> str:
@@ -70,24 +64,17 @@ class Journal:
             except ValueError:
                 continue
 
-    def append(self, *values: Any, sync: bool = False) -> None:
-        """Append values, synced to disk at once if `sync` is set. Raise `DataError` if they cannot be written."""
+    def append(self, *values: Any) -> None:
+        """Append values, or raise `DataError` if they cannot be written."""
         if self.path is None:
             return
         texts = [json.dumps(value, separators=(",", ":")) for value in values]
         lines = "".join(f"{text} {zlib.crc32(text.encode())}\n" for text in texts).encode()
         try:
-            make_folder(self.path.parent)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
-                is_new = not file.tell()
                 # Ends a truncated line; a concurrent process appends complete lines of its own.
-                file.write(lines if is_new or not lines else b"\n" + lines)
-                file.flush()
-                if sync or time.monotonic() - self.synced > SYNCED_EVERY_S:
-                    os.fsync(file.fileno())
-                    self.synced = time.monotonic()
-            if is_new:
-                sync_folder(self.path.parent)
+                file.write(b"\n" + lines if lines and file.tell() else lines)
         except OSError as error:
             raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
 

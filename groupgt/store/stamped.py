@@ -30,9 +30,7 @@ def write_stamped(parent: Path, digest: str, writers: Mapping[str, Writer]) -> P
             target = temporary / name
             target.parent.mkdir(parents=True, exist_ok=True)
             writers[name](target)
-        files.sync_tree(temporary)
         folder = _renamed(temporary, parent, digest)
-        files.sync_folder(parent)
         files.write_text(parent / LATEST, folder.name + "\n")
         return folder
 

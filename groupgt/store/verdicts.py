@@ -60,7 +60,7 @@ class Verdicts:
         self.begin()
         self.scores.update(scores)
         if scores and self.journal.path is not None:
-            self.journal.append({**self.about, "at": now()}, *map(list, scores.items()), sync=True)
+            self.journal.append({**self.about, "at": now()}, *map(list, scores.items()))
 
 
 @dataclass(eq=False)
@@ -124,7 +124,7 @@ class VerdictStore:
             try:
                 verdicts.begin()
                 if lines := list(verdicts.journal.lines()):
-                    finished.append(*lines, sync=True)
+                    finished.append(*lines)
                 verdicts.journal.remove()
             except DataError as error:
                 warn(f"verdicts cannot be stored for --reuse: {error}")

@@ -47,7 +47,7 @@ def changing(event, about):
         os.kill(os.getpid(), signal.SIGKILL) if hasattr(signal, "SIGKILL") else os._exit(9)
 
 # A slow machine writes its journals no sooner.
-retrieval.SYNCED_EVERY_S = float("inf")
+retrieval.FLUSHED_EVERY_S = float("inf")
 sys.addaudithook(changing)
 main(arguments)
 """

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import groupgt
 from groupgt.report.run import run_experiment
+from groupgt.results import write
 from groupgt.store import cache, files
+from groupgt.store.stamped import Writer, write_stamped
 from tests.faults.trial import (
     POSIX,
     RETRIEVALS,
@@ -148,14 +151,17 @@ def test_a_file_where_the_results_should_be(
 
 def _writing(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """The disk is full at the nth file of a result folder."""
-    sync, count = files.sync, iter(range(number))
+    count = iter(range(number))
 
-    def synced(path: Path) -> None:
-        if "out" in path.parts and next(count, None) is None:
+    def limited(parent: Path, digest: str, writers: Mapping[str, Writer]) -> Path:
+        return write_stamped(parent, digest, {name: partial(put, writer) for name, writer in writers.items()})
+
+    def put(writer: Writer, path: Path) -> None:
+        if next(count, None) is None:
             full()
-        sync(path)
+        writer(path)
 
-    monkeypatch.setattr(files, "sync", synced)
+    monkeypatch.setattr(write, "write_stamped", limited)
 
 
 def _renaming(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from groupgt.store.cache import Cache, key_of
 
 KEY = key_of({"a": 1})
@@ -29,3 +31,11 @@ def test_an_entry_that_another_process_removes_meanwhile_is_no_entry(tmp_path: P
     assert next(entries).key == keys[0]
     cache.remove(keys[1])
     assert [entry.key for entry in entries] == [keys[2]]
+
+
+@pytest.mark.parametrize("size", [0, 20])
+def test_an_entry_that_is_cut_off_is_no_entry(tmp_path: Path, size: int) -> None:
+    cache = Cache(tmp_path / "cache")
+    cache.write(KEY, {}, [["q", ["a"], None]])
+    cache.path(KEY).write_bytes(cache.path(KEY).read_bytes()[:size])
+    assert cache.read(KEY) is None

@@ -20,7 +20,7 @@ def test_what_was_appended_is_read_back(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "deep" / "a")
     assert list(journal.lines()) == []
     journal.append(*VALUES[:2])
-    journal.append(VALUES[2], sync=True)
+    journal.append(VALUES[2])
     assert list(journal.lines()) == VALUES
     journal.remove()
     journal.remove()

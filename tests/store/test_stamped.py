@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
+from groupgt.results.folder import folders_of
 from groupgt.store.stamped import write_stamped
 
 
@@ -28,3 +29,12 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(groupgt.DataError, match="cannot be written"):
         write_stamped(tmp_path / "file", "abc", {})
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 26, b"20260101T000000-lost\n"], ids=["empty", "zeros", "lost"])
+def test_a_name_of_the_newest_that_names_no_folder_is_refused(tmp_path: Path, content: bytes) -> None:
+    folder = write_stamped(tmp_path / "runs", "aa", WRITERS)
+    (tmp_path / "runs" / "latest").write_bytes(content)
+    with pytest.raises(groupgt.DataError, match=r"latest: expected the name|expected a result folder"):
+        folders_of([tmp_path / "runs" / "latest"])
+    assert folders_of([tmp_path / "runs"]) == [folder]
