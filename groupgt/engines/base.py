@@ -27,12 +27,9 @@ from groupgt.model.values import ORIGINAL_SCORE, SCORE
 class Labelled:
     """Hits, with statistics about the labelled queries.
 
-    `present` marks queries with results, shape (Q,). `extra` counts queries in the run that have no ground truth, and
-    `duplicated` counts queries with a repeated result (only relevant results, unless the policy requires a full check);
-    `hit_again` lists the queries in which a repeated result is relevant. `tie_query`, `tie_first` and `tie_last`
-    describe blocks of equal scores that contain a hit: the query, and the first and last rank. `uncondensed` contains
-    the original hits if the policy dropped unjudged results. For results on a cluster, `excluded` and `contradictory`
-    are the counts that other runs have before they are labelled (`Run.excluded`, `groupgt.engines.order`).
+    `present`, shape (Q,), marks queries with results, and `hit_again` lists those where a repeated result is relevant.
+    A tie is a block of equal scores with a hit. `uncondensed` has the hits before unjudged results were dropped. Only
+    results on a cluster have `excluded` and `contradictory` counts.
     """
 
     hits: Hits
@@ -63,10 +60,7 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class RankedHits:
-    """Unsorted hits with their ranks, and result counts per query.
-
-    `low` and `high` are the first and last rank of results with the same score; `length` has shape (Q,).
-    """
+    """Unsorted hits with the first and last rank of their score, and result counts per query, shape (Q,)."""
 
     query: Ints
     target: Ints
@@ -130,10 +124,7 @@ class Carrier(Protocol):
         """Return the results of one query."""
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
-        """Return the ids of about `limit` results by query, from the first rows or, if cheap, from these queries.
-
-        In the latter case, each query has an equal share of the limit, but at least `TOP` results.
-        """
+        """Return the ids of about `limit` results by query, from the first rows or, if cheap, from these queries."""
 
     def repeating(self, truth: GroundTruth) -> Sequence[int] | None:
         """Return the positions of queries with a repeated result, or None if this requires another pass over a file."""
@@ -158,19 +149,12 @@ class LocalCarrier(Carrier, Protocol):
         return ORIGINAL_SCORE if self.carries(ORIGINAL_SCORE) else SCORE
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """Return the results of all judged queries in rank order, with these fields.
-
-        A missing text is None. Raise `DataError` for a length that is not a non-negative whole number.
-        """
+        """Return the results of all judged queries in rank order, or raise `DataError` for an invalid length."""
 
 
 @dataclass(frozen=True, eq=False)
 class Flat:
-    """The results of all judged queries, one row per result, sorted by query and rank.
-
-    `query` contains query positions in the ground truth, and `docs` contains result ids as a list or a polars series.
-    Each column in `fields` has one cell per result.
-    """
+    """The results of all judged queries, sorted by query and rank, with ids as a list or a polars series."""
 
     query: Ints
     docs: Any
@@ -203,11 +187,7 @@ class Flat:
 
 
 def matched(truth: GroundTruth, labeller: Labeller, policy: Policy, read: Callable[[Policy], Flat]) -> Matches:
-    """Return a labeller's table of matches. If the labeller reads results, read the distinct results first.
-
-    `read` returns all results under a policy, with their texts. Only the best rank of a repeated result is kept, and
-    queries without alternatives are skipped.
-    """
+    """Return a labeller's matches. If it reads results, `read` first returns them under a policy, with their texts."""
     if not labeller.reads_results:
         return labeller.match(truth, None)  # type: ignore[arg-type]  # it does not look at them
     flat = read(replace(policy, duplicates="drop"))

@@ -24,11 +24,9 @@ ONLY_ORDER = "a score threshold needs a score for every result, but these result
 
 @dataclass(frozen=True, eq=False)
 class CumulativeLengths:
-    """Cumulative lengths of all results in rank order.
+    """Cumulative lengths of all results in rank order, with the `start` of each query, shape (Q + 1,).
 
     The length of the first r results of query q is total[start[q] + r] − total[start[q]].
-
-    `start` has shape (Q + 1,); `total` has one more entry than there are results.
     """
 
     start: Ints
@@ -55,10 +53,7 @@ def depths(
     *,
     in_part: bool = False,
 ) -> dict[Hashable, Ints]:
-    """Return how many results per query fit each budget, shape (Q,). Raise `DataError` if lengths are unknown.
-
-    If the run is only part of another one (`in_part`), scores may look like ranks by chance.
-    """
+    """Return how many results per query fit each budget. Scores of a run `in_part` may look like ranks by chance."""
     units = {budget.unit for budget in budgets} - {SCORE}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
     fitting: dict[Hashable, Ints] = {}
@@ -72,10 +67,7 @@ def depths(
 
 
 def scores_of(truth: GroundTruth, run: Run, policy: Policy, *, in_part: bool = False) -> tuple[Ints, Floats]:
-    """Return the query and score of each result, sorted by query and rank. Negate scores that are distances.
-
-    Raise `DataError` if results have no scores or are not sorted by their scores.
-    """
+    """Return the query and score of each result by query and rank, with distances negated, or raise `DataError`."""
     _refuse_renamed_drop(run, policy, "scores")
     carrier = local_carrier_of(run.by_original_ids, "a score threshold")
     flat = condensed_flat(carrier.flat(truth, policy, carrier.score_field), truth, policy)
@@ -130,11 +122,7 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
 
 
 def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> str:
-    """Return the field that determines lengths, which is the unit itself or the text.
-
-    If a tokenizer is set, it counts the tokens of texts even if results have a token count; otherwise the tokenizer
-    would have no effect.
-    """
+    """Return the field that determines lengths: the unit itself or, if a tokenizer is set, the text."""
     if unit == "chars" and carrier.carries(unit):
         return unit
     if (unit == "chars" or lengths.count is not None) and carrier.carries("text"):

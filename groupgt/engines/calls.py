@@ -1,7 +1,6 @@
 """Combines results from several searches, ordered first by the number of the call that returned them.
 
-`in_call_order` merges call and score into one score, so that sorting by score also sorts by call, and all policies for
-ties and repeats apply as usual.
+Call and score become one score, so that all policies for ties and repeats apply as usual.
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ from groupgt.runtime import pl
 
 
 def in_call_order(run: Run) -> Run:
-    """Sort a run by call, then by score or input order. A run without calls stays unchanged.
-
-    Raise `DataError` if some results have no call, or if the calls in a list decrease.
-    """
+    """Sort a run by call, then by score or input order. Raise `DataError` if calls are missing or out of order."""
     if isinstance(run.contents, Lists):
         return _lists_in_order(run, run.contents)
     return _columns_in_order(run, run.contents) if isinstance(run.contents, Columns) else run
@@ -104,11 +100,7 @@ def _is_mapping(cell: Any) -> bool:
 
 
 def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:
-    """Compute scores that decrease from one call to the next and keep the original order within a call.
-
-    >>> _composed([2, 1, 2], [0.5, 0.1, 0.9])
-    [-6.0, -3.0, -5.0]
-    """
+    """Compute scores that decrease from one call to the next and keep the original order within a call."""
     call, score = (np.unique(np.array(column), return_inverse=True)[1] + 1 for column in (calls, scores))
     composed: list[float] = (score - call * (len(calls) + 1.0)).tolist()
     return composed
@@ -138,11 +130,7 @@ def calls_between(calls: Ints, rank: Ints) -> Ints:
 
 
 def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterable[Ranking], dict[Any, list[int]], Trials]:
-    """Return the rankings of all queries with the scores that results have, their calls, and the trial of each.
-
-    Nothing is dropped. Calls are keyed by query or, with trials, by query and trial. Trials are keyed by the name
-    of their column, `trial` or `build`.
-    """
+    """Return all rankings with their original scores, their calls by query (or query and trial), and their trials."""
     if run.trials:
         written: list[Ranking] = []
         calls: dict[Any, list[int]] = {}
@@ -169,10 +157,7 @@ class QueryCalls(NamedTuple):
 
 
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
-    """Return the calls for the given queries (or for all), or nothing if results have no calls.
-
-    For results on a cluster, only one query can be requested.
-    """
+    """Return the calls for these queries (all if None, one on a cluster), or nothing if results have no calls."""
     if isinstance(run.contents, Remote):
         if qids is None or {CALL_COLUMN, CALL_LIST}.isdisjoint(canonical(remote_names(run.contents.frame))):
             return {}

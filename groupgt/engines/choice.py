@@ -17,11 +17,7 @@ UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}
 
 
 def size_of(value: Any) -> int:
-    """Parse a number of bytes, given as a whole number or as text such as `2GB` or `512 MiB`, or raise `ConfigError`.
-
-    >>> size_of("2GB"), size_of("512 MiB"), size_of(1000)
-    (2000000000, 536870912, 1000)
-    """
+    """Parse a number of bytes, a whole number or text such as `2GB` or `512 MiB`, or raise `ConfigError`."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?)(i?)b?", str(value).strip().lower())
@@ -110,11 +106,7 @@ class Engine:
 
 
 def engine_of(spec: Any) -> Engine:
-    """Select an engine by name or by `{"use": name, "with": {option: value}}`, or raise `ConfigError` with all errors.
-
-    >>> engine_of({"use": "streaming", "with": {"memory": "2GB"}}).ceiling
-    2000000000
-    """
+    """Select an engine by name or by `{"use": name, "with": {option: value}}`, or raise `ConfigError`."""
     if isinstance(spec, Engine):
         return spec
     plugin, options = chosen("engine", spec)

@@ -1,7 +1,6 @@
 """Labels results on a cluster. Each worker gets a bucket of queries with all their rows, and labels them as usual.
 
-Truth and rows go into buckets by a checksum of the query id, and only hits and counts come back. Spark, Ray Data and
-Dask differ only in how they bring rows together (`groupgt.engines.remote`). Rows on a cluster have no order.
+Only hits and counts come back. Rows on a cluster have no order.
 """
 
 from __future__ import annotations
@@ -181,10 +180,7 @@ def _version() -> str:
 
 
 def worker(version: str, job: bytes) -> Callable[[bytes, pa.Table], bytes]:
-    """Return the function that is sent to workers. It gets the ground truth and rows of a bucket.
-
-    It is self-contained, so a worker can report that groupgt is missing or has another version.
-    """
+    """Return the function that workers run. It imports groupgt by name, so that it can report a missing version."""
 
     home = __name__
 
@@ -240,10 +236,7 @@ def _labelled_bucket(job: bytes, task: bytes, rows: pa.Table) -> Labelled:
 
 
 def _refuse_ties(truth: GroundTruth, run: Run, policy: Policy, *, all_matter: bool) -> None:
-    """Raise `ConfigError` if the input order matters, because rows with the same id differ in another field.
-
-    With `ties=input` and `all_matter` (as for budgets), input order also decides between all equal scores.
-    """
+    """Raise `ConfigError` if the order of input would decide between rows. With `all_matter`, any equal scores do."""
     if run.in_memory:
         return
     columns = run.as_columns

@@ -22,19 +22,12 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normal_words(text: str) -> list[str]:
-    """Split a text into words, normalized as in the SQuAD and AutoRAG evaluations.
-
-    >>> normal_words("The cat, an Owl's friend.")
-    ['cat', 'owls', 'friend']
-    """
+    """Split a text into words, normalized as in the SQuAD and AutoRAG evaluations."""
     return ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split()
 
 
 def contents_of(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, str]) -> Contents:
-    """Return the best precision, recall and F1 of every result against the relevant alternatives for its query.
-
-    A repeated id scores 0, unless the policy keeps or drops it. Raise `DataError` if a text is unknown.
-    """
+    """Return the best precision, recall and F1 of each result against the relevant alternatives. Repeats score 0."""
     relevant = truth.is_relevant
     # Other alternatives need no text.
     others = dict.fromkeys((truth.ids[at] for at in np.flatnonzero(~relevant).tolist()), "")

@@ -1,8 +1,4 @@
-"""Removes results that the ground truth excludes for their query and, with the unjudged=drop policy, unjudged results.
-
-Excluded results are removed before a run is used for anything else. Rankings without unjudged results are called
-condensed.
-"""
+"""Removes results that the ground truth excludes and, with the unjudged=drop policy, unjudged results."""
 
 from __future__ import annotations
 

@@ -31,10 +31,7 @@ GLANCE_QUERIES = 32
 
 
 class ListRow(NamedTuple):
-    """The results for one ground truth query, in input order, and their location for error messages.
-
-    `scores`, if any, determine the order; `cells` contains the values of each requested field.
-    """
+    """The results for one ground truth query, in input order, with the scores that order them and requested fields."""
 
     where: str
     key: Any
@@ -174,10 +171,7 @@ class ListCarrier(LocalCarrier):
         return Flat(query, ids, filled | lengths)
 
     def _rows(self, truth: GroundTruth, fields: Sequence[str], faults: Faults) -> list[ListRow]:
-        """Return the results for every ground truth query, with these fields.
-
-        Add invalid rankings to `faults`. Raise `DataError` if a field does not have one cell per result.
-        """
+        """Return the results for each ground truth query, with these fields. Add invalid rankings to `faults`."""
         scores = self.lists.scores or {}
         columns: dict[str, Mapping[str, Sequence[Any]]] = {}
         for field in fields:
@@ -249,10 +243,7 @@ def _names_carried(
 
 
 class _Probe:
-    """A labelling pass that looks up each query's relevant ids in its results, and records repeats and ties.
-
-    The compiled module, if available, handles plain rankings; all other rankings are read in Python.
-    """
+    """Looks up each query's relevant ids in its results, in compiled code if these are plain, otherwise in Python."""
 
     def __init__(self, carrier: ListCarrier, policy: Policy) -> None:
         self.policy, self.rules = policy, carrier.rules(policy)
@@ -277,11 +268,7 @@ class _Probe:
         return ranked.labelled(truth, labeller, matches, self.policy)
 
     def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:
-        """Return the hits and the number of results per query from the compiled module.
-
-        A hit is a row of query, key, rank, and the first and last rank of results with the same score. All queries are
-        `NOT_PLAIN` if the module is not built.
-        """
+        """Return the hits (query, key, rank, and the ranks of equal scores) and the number of results per query."""
         plain = type(self.rankings) is dict and (self.scores is None or type(self.scores) is dict)
         index = matches.compiled if plain else None
         if native.built is None or index is None:
@@ -347,10 +334,7 @@ class _Probe:
         return hits.T
 
     def read(self, qids: list[str]) -> Iterator[tuple[list[str] | None, Sequence[float] | None]]:
-        """Yield the results of queries and the scores that order them. Check many ids at once.
-
-        Joining strings is the fastest way to check every id, because it raises for anything that is not a string.
-        """
+        """Yield the results of queries and the scores that order them. Joining ids is the fastest way to check them."""
         join = "".join
         for first in range(0, len(qids), GLANCE_QUERIES):
             some = qids[first : first + GLANCE_QUERIES]

@@ -39,8 +39,7 @@ def measured(
 ) -> Labelled:
     """Label local results, including unjudged ones. The hits have a prefix for each budget.
 
-    If `contents` has texts by id and the ground truth before the labeller read it, the hits have content scores too.
-    The run may be only part of another one (`in_part`).
+    `contents` has the ground truth before the labeller read it, and texts by id, for metrics over contents.
     """
     if not (run.by_original_ids.has_ids or labeller.compares_texts):
         what = f"these results have texts but no ids, which the {labeller.name} labeller needs"

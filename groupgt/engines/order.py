@@ -33,10 +33,7 @@ def check_direction(value: Any) -> None:
 
 
 def with_distances(run: Run) -> Run:
-    """Return a run whose scores are distances, so the lowest is the best. The contents contain negated scores.
-
-    Lists keep their order, and results that only have ranks stay unchanged.
-    """
+    """Return a run with negated scores, because the lowest is the best. Lists keep their order."""
     if run.ascending:
         return run
     run = run.loaded
@@ -81,21 +78,14 @@ def _negated_columns(columns: Columns) -> Columns | None:
 
 
 class Contradictions(NamedTuple):
-    """The number of queries whose scores rise with rank, and of queries whose `rank` contradicts their score.
-
-    If scores are declared as ascending, falling scores count instead.
-    """
+    """The number of queries whose scores rise with rank, and of queries whose `rank` contradicts their score."""
 
     rising_scores: int = 0
     contradicted_ranks: int = 0
 
 
 def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
-    """Count the queries of a run with a contradictory order. `thorough` also reads the ranks in large files.
-
-    >>> contradictions(Run.of({"q": [("a", 0.1), ("b", 0.7)], "r": [("a", 0.9), ("b", 0.7)]}))
-    Contradictions(rising_scores=1, contradicted_ranks=0)
-    """
+    """Count the queries of a run with a contradictory order. `thorough` also reads the ranks in large files."""
     run = run.by_original_ids.resolved
     if isinstance(run.contents, Lines) and run.contents.blocks:
         return Contradictions(contradicted_ranks=sum(_contradicted(run.contents)))

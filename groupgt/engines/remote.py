@@ -46,10 +46,7 @@ class Frame(Protocol):
         """Return the rows in which the column `key`, as text, is `qid`."""
 
     def each(self, columns: Sequence[str], key: str, tasks: list[bytes], work: Work) -> Iterable[tuple[int, bytes]]:
-        """Call `work(tasks[b], rows)` on workers with all rows of each bucket b. Return each b and its result.
-
-        The bucket of a row is `bucket_of` its `key` cell as text. Buckets without rows may be omitted.
-        """
+        """Call `work(tasks[b], rows)` on workers for each bucket b that has rows, and return its result."""
 
 
 def frame_of(value: Any) -> Frame:

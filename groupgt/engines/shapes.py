@@ -42,10 +42,7 @@ def is_text_list(ranking: Any) -> bool:
 
 
 def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
-    """Read a ranking of ids, (id, score) pairs or {id: score}. Return scores only for {id: score}, otherwise None.
-
-    Pairs keep their order, regardless of their scores.
-    """
+    """Read a ranking of ids, pairs or {id: score}. Only {id: score} returns scores, because pairs keep their order."""
     ranking = plain(ranking)
     if isinstance(ranking, Mapping):
         return _scored(ranking, faults, where)
@@ -81,10 +78,7 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
 
 
 def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
-    """Record every result with an invalid id. Results identified by text or span have no id.
-
-    Anything that is not a ranking is skipped, because the code that reads it reports it.
-    """
+    """Record every result with an invalid id. Results identified by text or span have no id."""
     ranking = plain(ranking)
     if is_text_list(ranking) and are_plainly_ids(ranking):
         return

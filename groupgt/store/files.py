@@ -144,20 +144,12 @@ def umask() -> int:
 
 
 def file_name(system: str) -> str:
-    """Return a valid file name for a system, which is its name if possible.
-
-    >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
-    ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
-    """
+    """Return a valid file name for a system, which is its name if possible."""
     return system if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,=+\[\]-]{0,98}[A-Za-z0-9_+\]-]", system) else slug(system)
 
 
 def slug(name: str) -> str:
-    """Return the name itself if it is a safe file name, otherwise its letters and digits plus a short hash.
-
-    >>> slug("bm25"), slug("bm25[k1=0.9]")
-    ('bm25', 'bm25-k1-0-9-a3d217')
-    """
+    """Return the name itself if it is a safe file name, otherwise its letters and digits plus a short hash."""
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
         return name
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]

@@ -1,7 +1,4 @@
-"""Keeps answers and verdicts in a journal as they arrive, until the run is finished.
-
-A journal belongs to the process named in its file name. If that process ends, the next one takes over the journal.
-"""
+"""Keeps answers and verdicts as they arrive, in a journal that belongs to one process until that process ends."""
 
 from __future__ import annotations
 
@@ -24,13 +21,7 @@ QUIET_S = 60.0
 
 
 class Journal:
-    """A file of JSON values, each with a checksum. Damaged or truncated lines are ignored.
-
-    >>> journal = Journal(None)
-    >>> journal.append({"a": 1})
-    >>> list(journal.lines())
-    []
-    """
+    """A file of JSON values, each with a checksum. Damaged lines are ignored. Without a path, nothing is stored."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -87,10 +78,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class Journals:
-    """The journals with one `name`, one per process. Without a folder, nothing is stored.
-
-    `writer` is this process, or the one on whose behalf it works.
-    """
+    """The journals with one `name`, one per process. `writer` is this process, or the one for which it works."""
 
     folder: Path | None
     name: str

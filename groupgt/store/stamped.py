@@ -19,11 +19,7 @@ Writer = Callable[[Path], object]
 
 
 def write_stamped(parent: Path, digest: str, writers: Mapping[str, Writer]) -> Path:
-    """Write a new `<time>-<digest>` folder by calling `writers` (keyed by file name), the manifest last.
-
-    Files are first written to a temporary folder next to it, which is renamed once complete, so that concurrent writes
-    do not mix.
-    """
+    """Write a new `<time>-<digest>` folder by calling `writers` (keyed by file name), the manifest last."""
     with files.temporary_folder(parent) as temporary:
         files.sweep(parent)
         for name in sorted(writers, key=lambda name: (name == LAST, name)):

@@ -14,15 +14,7 @@ from groupgt.store.journal import Journal, Journals, now
 
 @dataclass(eq=False)
 class Verdicts:
-    """One labeller's scores from the current run and earlier runs.
-
-    Without a journal, scores are kept only in memory.
-
-    >>> verdicts = Verdicts()
-    >>> verdicts.keep({"a": 1.0})
-    >>> verdicts.available(["a", "b"])
-    {'a': 1.0}
-    """
+    """One labeller's scores from the current run and earlier runs. Without a journal, they are kept only in memory."""
 
     journal: Journal = field(default_factory=lambda: Journal(None))
     earlier: Mapping[str, float] = field(default_factory=dict)
@@ -67,9 +59,7 @@ class Verdicts:
 class VerdictStore:
     """The verdicts of one run by labeller, stored in a folder, or only in memory if the folder is None.
 
-    By default, each run requests its own verdicts. Verdicts from a `vouched` labeller are reused. With `reuse`, all
-    verdicts are reused, and `resume` continues one interrupted run. With `refresh`, no verdicts are reused. `about`
-    identifies the run in its records.
+    By default, only verdicts of `vouched` labellers are reused. `reuse` reuses all of them, and `refresh` none.
     """
 
     folder: Path | None

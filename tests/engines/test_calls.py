@@ -16,7 +16,7 @@ import pytest
 
 import groupgt
 from groupgt import native
-from groupgt.engines.calls import calls_of, in_call_order
+from groupgt.engines.calls import _composed, calls_of, in_call_order
 from groupgt.engines.carriers import all_rankings, carrier_of
 from groupgt.formats import frames, source
 from groupgt.metrics.language import Metric, parse_metric
@@ -607,3 +607,7 @@ def test_what_is_no_ranking_is_told_as_ever() -> None:
     with pytest.raises(groupgt.DataError, match="at rank 1") as caught:
         groupgt.evaluate(TRUTH, run, ["mrr"])
     assert "expected a call" not in str(caught.value)
+
+
+def test_composed_scores_fall_from_call_to_call() -> None:
+    assert _composed([2, 1, 2], [0.5, 0.1, 0.9]) == [-6, -3, -5]

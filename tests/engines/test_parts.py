@@ -18,7 +18,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.engines.choice import engine_of
+from groupgt.engines.choice import engine_of, size_of
 from groupgt.engines.columns import any_order, in_order, reader
 from groupgt.engines.columns.reader import Batches
 from groupgt.formats import source
@@ -475,3 +475,7 @@ def test_a_folder_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(groupgt.DataError, match="file not found"):
         groupgt.evaluate_runs(truth, [tmp_path / "none.trec"], ["recall"])
     assert groupgt.evaluate(truth, files[:1], ["recall"])["recall"] == 0.5
+
+
+def test_sizes_are_decimal_or_binary() -> None:
+    assert [size_of(size) for size in ("2GB", "512 MiB", 1000)] == [2_000_000_000, 536_870_912, 1000]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import groupgt
+from groupgt.engines.contents import normal_words
 from groupgt.labellers import likeness
 from groupgt.labellers.likeness import (
     Normalization,
@@ -152,3 +153,7 @@ def test_results_without_a_text_are_named() -> None:
         texts(["x", None, None], {})
     way = "name a corpus, or use results with text"
     assert list(caught.value.faults) == [f"results of query 'q': it needs the text of the result 'c2'; {way}"]
+
+
+def test_words_of_contents_leave_out_articles_and_punctuation() -> None:
+    assert normal_words("The cat, an Owl's friend.") == ["cat", "owls", "friend"]

@@ -39,3 +39,7 @@ def test_an_entry_that_is_cut_off_is_no_entry(tmp_path: Path, size: int) -> None
     cache.write(KEY, {}, [["q", ["a"], None]])
     cache.path(KEY).write_bytes(cache.path(KEY).read_bytes()[:size])
     assert cache.read(KEY) is None
+
+
+def test_a_key_does_not_depend_on_order() -> None:
+    assert key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1})

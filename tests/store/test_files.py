@@ -49,3 +49,8 @@ def test_a_process_is_gone_once_it_has_ended(tmp_path: Path) -> None:
     assert not files.is_gone(files.owner(process.pid), path)
     process.communicate()
     assert files.is_gone(files.owner(process.pid), path)
+
+
+def test_a_name_that_is_no_file_name_becomes_one() -> None:
+    assert [files.file_name(name) for name in ("bm25[k1=0.9,b=0.4]", "a/b")] == ["bm25[k1=0.9,b=0.4]", "a-b-c14cdd"]
+    assert [files.slug(name) for name in ("bm25", "bm25[k1=0.9]")] == ["bm25", "bm25-k1-0-9-a3d217"]

@@ -94,3 +94,9 @@ def test_what_one_process_left_is_continued_and_no_other(tmp_path: Path) -> None
     )
     assert list(Journals(tmp_path, "other").adopted("another-0").lines()) == []
     assert Journals(tmp_path, "other").own.written == 0
+
+
+def test_without_a_path_nothing_is_stored() -> None:
+    journal = Journal(None)
+    journal.append({"a": 1})
+    assert list(journal.lines()) == []

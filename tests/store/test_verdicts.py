@@ -110,3 +110,9 @@ def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(groupgt.DataError, match=r"verdicts\.jsonl: cannot be written"):
         Verdicts(Journal(tmp_path / "file" / "verdicts.jsonl")).keep(SCORES)
+
+
+def test_without_a_journal_scores_are_kept_in_memory() -> None:
+    verdicts = Verdicts()
+    verdicts.keep({"a": 1.0})
+    assert verdicts.available(["a", "b"]) == {"a": 1.0}

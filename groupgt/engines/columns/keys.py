@@ -21,10 +21,7 @@ PIECE = 1 << 15
 
 
 class Keys:
-    """A labeller's table as hash codes. `code` hashes a column of ids, and `likely` and `sure` find the hits.
-
-    Each query has its own adjacent slots, so that all slots of one query stay in the CPU cache.
-    """
+    """A labeller's keys as hash codes. The slots of a query are adjacent, so that they stay in the CPU cache."""
 
     def __init__(self, truth: GroundTruth, matches: Matches) -> None:
         docs = pl.Series(matches.keys, dtype=pl.String)

@@ -1,7 +1,4 @@
-"""The carrier for a TREC file that is not loaded. Compiled code compares its lines, one part of the file at a time.
-
-All other operations read the lines as columns, and a careful reader reports invalid lines.
-"""
+"""The carrier for a TREC file that is not loaded. Compiled code compares its lines, one part of the file at a time."""
 
 from __future__ import annotations
 
@@ -128,10 +125,7 @@ class LineCarrier(LocalCarrier):
 
 
 class _Part(NamedTuple):
-    """The hits in one part of the file, with judged queries, their line counts, and ids of other queries.
-
-    In a pass over contiguous queries, a query that occurs twice is listed twice. A small file also has `blocks`.
-    """
+    """The hits in one part of the file, with its judged queries, their line counts, and the ids of other queries."""
 
     hits: Ints
     query: Ints
@@ -141,11 +135,7 @@ class _Part(NamedTuple):
 
 
 class _Scan:
-    """Labels lines in one pass if the lines of each query are contiguous, or in two if they are scattered.
-
-    `length` is the number of results per query; `extra` contains the ids of queries without ground truth, and `blocks`
-    the lines of each query of a small file, if no query is scattered.
-    """
+    """Labels lines in one pass if the lines of each query are contiguous, or in two if they are scattered."""
 
     def __init__(self, module: ModuleType, lines: Lines, index: bytes, queries: int, *, by_id: bool) -> None:
         self.module, self.lines, self.index, self.queries, self.by_id = module, lines, index, queries, by_id
@@ -161,10 +151,7 @@ class _Scan:
         return np.concatenate([part.hits for part in parts])
 
     def together(self) -> Ints | None:
-        """Return rows of query, key, rank, and first and last rank of equal scores, or None if a query is scattered.
-
-        Also return None if a query is so long that the file cannot be split into parts.
-        """
+        """Return query, key, rank and tied ranks of each hit, or None if a query is scattered or too long."""
         try:
             spans = list(pairwise(self.cuts()))
         except InvalidRowError:

@@ -86,10 +86,7 @@ class Batches:
 
 
 def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]], Any]) -> Iterator[pl.DataFrame]:
-    """Yield batches from a query in its own thread, at most one batch ahead. Raise any exception from the query.
-
-    The polars iterator ends silently if one of its threads panics.
-    """
+    """Yield batches from a query in its own thread, because the iterator of polars ends silently if a thread panics."""
     waiting: queue.Queue[pl.DataFrame | BaseException | None] = queue.Queue(maxsize=1)
     enough = threading.Event()
 
