@@ -1,8 +1,4 @@
-"""Defines the interface of labellers, which decide which results hit which alternatives.
-
-An engine passes in ground truth and results and gets back a table of matches. The helpers below create and read these
-tables.
-"""
+"""Defines the interface of labellers, which decide which results hit which alternatives."""
 
 from __future__ import annotations
 
@@ -128,9 +124,8 @@ class Results:
 class Matches:
     """Table of the targets that results hit, sorted by query. Result `keys[i]` of query `queries[i]` hits `targets[i]`.
 
-    Only the first occurrence of a key in a query counts, and only the labeller's `settle` method interprets targets.
-    For most labellers, `starts` splits `alternatives` into lists, and a target is the index of a list. If alternatives
-    are spans, `low` and `high` are the bounds of the part that the result covers.
+    Only the first occurrence of a key in a query counts. For most labellers, a target is the index of a list, and
+    `starts` splits `alternatives` into lists. `low` and `high` bound the part of a span that the result covers.
     """
 
     truth: GroundTruth

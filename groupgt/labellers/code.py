@@ -79,14 +79,7 @@ class Options:
 
 
 class Code(Reader):
-    """A result hits an alternative if your function says so. Exceptions and missing answers are errors.
-
-    >>> import groupgt
-    >>> same_colour = lambda pairs: [pair.result[0] == pair.alternative[0] for pair in pairs]
-    >>> labeller = {"use": "code", "with": {"target": same_colour}}
-    >>> groupgt.evaluate({"q": [["red"]]}, {"q": ["blue", "rose"]}, ["mrr"], labeller=labeller).means
-    {'mrr': 0.5}
-    """
+    """A result hits an alternative if your function says so. Exceptions and missing answers are errors."""
 
     name = "code"
     described = frozenset({"target", "threshold", "version"})

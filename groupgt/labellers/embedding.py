@@ -43,14 +43,7 @@ class Options:
 
 
 class Embedding(Reader):
-    """A result hits an alternative when the cosine of their vectors is at least `threshold`.
-
-    >>> import groupgt
-    >>> vectors = {"documents": {"c1": [1, 0], "c2": [3, 4]}, "alternatives": {"a": [4, 3]}}
-    >>> labeller = {"use": "embedding", "with": vectors}
-    >>> groupgt.evaluate({"q": [["a"]]}, {"q": ["c1", "c2"]}, ["mrr"], labeller=labeller).means  # 0.8 and 0.96
-    {'mrr': 1.0}
-    """
+    """A result hits an alternative when the cosine of their vectors is at least `threshold`."""
 
     name = "embedding"
     described = frozenset({"threshold", "model"})

@@ -17,15 +17,7 @@ class Options:
 
 
 class Named(Labeller):
-    """Matches names that are equal byte for byte, whether they are ids, spans or parents.
-
-    >>> truth = GroundTruth.of({"q": [["a", "b"], ["b"]]})
-    >>> import numpy as np
-    >>> zero = np.zeros(1, dtype=np.int64)
-    >>> matches = Named().match(truth, None)
-    >>> Named().settle(truth, matches, zero, zero + 1, matches.targets[[1]])[2].tolist()  # b: the 2nd and the 3rd
-    [1, 2]
-    """
+    """Matches names that are equal byte for byte, whether they are ids, spans or parents."""
 
     reads_results = False
 
@@ -45,12 +37,7 @@ class Named(Labeller):
 
 
 class Ids(Named):
-    """A result hits every alternative with the same id.
-
-    >>> import groupgt
-    >>> groupgt.evaluate({"q": [["a", "b"]]}, {"q": ["x", "b"]}, ["mrr"], labeller="id").means
-    {'mrr': 0.5}
-    """
+    """A result hits every alternative with the same id."""
 
     name = "id"
 

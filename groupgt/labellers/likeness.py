@@ -41,11 +41,7 @@ REFERENCE = "name its corpus as `reference`, or write {text: …}"
 class Normalization:
     """Text normalization with NFKC and case folding. Punctuation becomes blanks, and white space is collapsed.
 
-    Invisible characters are removed. Each character of a script without blanks between words is treated as a separate
-    word, so that line breaks do not change a sentence.
-
-    >>> Normalization()("The  ﬁnal\\nResult, (42%)!"), Normalization()("北京\\n是首都。")
-    ('the final result 42', '北 京 是 首 都')
+    Each character of a script without blanks is a word, so that line breaks do not change a sentence.
     """
 
     case_sensitive: bool = False

@@ -52,11 +52,6 @@ class Parents(Named):
     """A result hits the alternatives with the same parent id. Later chunks with the same parent are repeats.
 
     An id counts as its own parent if the pattern does not match it, or if it is only a parent in the mapping.
-
-    >>> import groupgt
-    >>> labeller = {"use": "parents", "with": {"pattern": "(.*)#[0-9]+"}}
-    >>> groupgt.evaluate({"q": [["a#1"], ["b#7"]]}, {"q": ["a#4", "a#5", "b#1"]}, ["recall@2"], labeller=labeller).means
-    {'recall@2': 0.5}
     """
 
     name = "parents"

@@ -69,17 +69,7 @@ class Options:
 
 
 class Spans(Labeller):
-    """A result hits an alternative if they overlap enough.
-
-    The overlap must be at least `min_overlap` as a fraction of the alternative, the result or the union.
-
-    >>> import groupgt
-    >>> truth = {"q": [[{"doc": "d", "start": 100, "end": 200}]]}
-    >>> chunks = {"c1": ("d", 0, 140), "c2": ("d", 140, 300)}
-    >>> labeller = {"use": "spans", "with": {"chunks": chunks}}
-    >>> groupgt.evaluate(truth, {"q": ["c1", "c2"]}, ["mrr"], labeller=labeller).means  # c1 covers 40 of 100, c2 60
-    {'mrr': 0.5}
-    """
+    """A result hits an alternative if they overlap enough."""
 
     name = "spans"
     described = frozenset({"min_overlap", "of", "joint", "unit"})
@@ -290,13 +280,7 @@ class Places(NamedTuple):
 def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
     """Yield pairs (left, right) of overlapping intervals in the same document, in blocks, each pair once.
 
-    Two intervals overlap if the right interval starts within the left one, or if the left interval starts after the
-    start of the right one and before its end. Since starts are sorted, each case is a range.
-
-    >>> one = lambda *values: np.array(values)
-    >>> [pair] = overlapping(Places(one(0), one(3), one(7)), Places(one(0, 0, 1), one(5, 7, 5), one(9, 8, 9)))
-    >>> [side.tolist() for side in pair]
-    [[0], [0]]
+    Either the right interval starts within the left one, or the left one starts later within the right one.
     """
     points = np.unique(np.concatenate((left.start, left.end, right.start, right.end)))
     # Documents are numbered without gaps, so that no code overflows.
@@ -317,15 +301,9 @@ def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
 
 
 def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints, Ints]:
-    """Find the first row at which the pieces so far cover `need[owner]` of their owner.
+    """Find the first row at which the pieces so far cover `need[owner]` of their owner. Return (row, owner).
 
-    Returns (row, owner) for each covered owner. The union of pieces is cut at every bound; each part belongs to the
-    first piece that covers it, and parts are added up in piece order.
-
-    >>> one = lambda *values: np.array(values)
-    >>> row, owner = first_covered(one(0, 0, 0), one(0, 2, 8), one(4, 5, 9), one(6))
-    >>> row.tolist(), owner.tolist()
-    ([2], [0])
+    The union of pieces is cut at every bound. Each part belongs to the first piece that covers it.
     """
     points = np.unique(np.concatenate((low, high)))
     size = len(points)

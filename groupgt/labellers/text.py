@@ -50,14 +50,7 @@ class Options:
 
 
 class Text(likeness.Reader):
-    """A result hits an alternative that it contains, resembles, or shares enough words with.
-
-    >>> import groupgt
-    >>> truth = {"q": [[{"text": "thirty days of leave"}]]}
-    >>> run = {"q": [{"id": "c1", "text": "You work."}, {"id": "c2", "text": "Thirty days\\nof leave, each year."}]}
-    >>> groupgt.evaluate(truth, run, ["mrr"], labeller="text").means
-    {'mrr': 0.5}
-    """
+    """A result hits an alternative that it contains, resembles, or shares enough words with."""
 
     name = "text"
     described = frozenset({"method", "threshold", "case_sensitive", "punctuation"})

@@ -63,12 +63,7 @@ class Corpus:
 
 
 class Queries(list[str]):
-    """A list of query texts with their `ids`, and the `columns` that a retriever receives with them.
-
-    >>> queries = Queries(["when?", "where?"], ["q1", "q2"], {"tenant": ["acme", "beta"]})
-    >>> queries.part(1, 2).ids, queries.part(1, 2).columns
-    (['q2'], {'tenant': ['beta']})
-    """
+    """A list of query texts with their `ids`, and the `columns` that a retriever receives with them."""
 
     def __init__(
         self, texts: Sequence[str], ids: Sequence[str], columns: Mapping[str, Sequence[Any]] | None = None
@@ -88,10 +83,7 @@ class Queries(list[str]):
         return Queries(self[start:end], self.ids[start:end], columns)
 
     def sending(self, names: Iterable[str], way: str = "") -> Queries:
-        """Return the queries with only these columns, such as `qid`, or raise `ConfigError` for an unknown name.
-
-        `way` describes the call that needs them, for the message.
-        """
+        """Return the queries with only these columns, or raise `ConfigError`, which names the `way` of the call."""
         columns = {"qid": self.ids} | {name: values for name, values in self.columns.items() if name not in ALWAYS}
         for name in names:
             if name not in columns:
@@ -110,11 +102,7 @@ def columns_of(queries: Sequence[str]) -> Mapping[str, Sequence[Any]]:
 
 
 def rows_of(queries: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the values that a retriever receives with each query, by column.
-
-    >>> rows_of(Queries(["when?", "where?"], ["q1", "q2"], {"tenant": ["acme", "beta"]}))
-    [{'tenant': 'acme'}, {'tenant': 'beta'}]
-    """
+    """Return the values that a retriever receives with each query, by column."""
     columns = columns_of(queries)
     return [{name: values[row] for name, values in columns.items()} for row in range(len(queries))]
 
@@ -223,8 +211,7 @@ def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[An
 class Answers:
     """The results of one system for every query, best first, with scores if all results have one.
 
-    `excluded` counts results that were removed because the ground truth excludes them. Results without ids have
-    `texts`, and their ids are only numbers. `costs` has the cost of each query that has one.
+    `excluded` counts results that the ground truth excludes. Results without ids have `texts` and numbers as ids.
     """
 
     ids: dict[str, list[str]]
@@ -271,11 +258,7 @@ Kind = RetrieverPlugin
 
 
 def as_list(value: Any) -> Any:
-    """Convert a tuple, an array, a series or an iterator to a list. Leave other values unchanged.
-
-    >>> as_list(np.array(["a", "b"])), as_list(("a", 0.5)), as_list("ab")
-    (['a', 'b'], ['a', 0.5], 'ab')
-    """
+    """Convert a tuple, an array, a series or an iterator to a list. Leave other values unchanged."""
     if isinstance(value, (list, tuple)):
         return list(value)
     for method in ("tolist", "to_list"):
@@ -290,11 +273,7 @@ def is_reply(value: Any) -> bool:
 
 
 def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
-    """Convert the objects in a ranking that was read from JSON to pairs. Other values are left for `checked`.
-
-    >>> as_pairs([{"doc": "a", "score": 0.5}, "b"], "doc", "score")
-    [('a', 0.5), 'b']
-    """
+    """Convert the objects in a ranking that was read from JSON to pairs. Other values are left for `checked`."""
     if is_reply(ranking):
         pairs = as_pairs(ranking["results"], id_field, score_field)
         return {"results": pairs, "cost": ranking["cost"]} if "cost" in ranking else pairs
@@ -317,11 +296,7 @@ ABSENT = object()
 
 
 def value_at(value: Any, path: str) -> Any:
-    """Return the value at a field or path of an object that was read from JSON, or `ABSENT`.
-
-    >>> value_at({"hit": {"id": "a"}}, "hit.id"), value_at({"hit.id": "b"}, "hit.id")
-    ('a', 'b')
-    """
+    """Return the value at a field or path of an object that was read from JSON, or `ABSENT`."""
     for key in [path] if isinstance(value, dict) and path in value else path.split("."):
         value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
     return value
@@ -366,13 +341,7 @@ def _is_text(result: Any) -> bool:
 def warn_of_doubts(
     name: str, answers: Answers, k: int, corpus_ids: Collection[str] | None = None, *, counted: bool = True
 ) -> None:
-    """Warn about systems that return too few results, and about ids that are not in the corpus.
-
-    The number of results is checked only if `counted` is True. It is False for built-in retrievers.
-
-    `corpus_ids` contains the ids of the corpus, if any. Raises `RetrieverError` if a system returns none of these ids,
-    because metric values of zero would hide the mistake.
-    """
+    """Warn if a system returns too few results (if `counted`) or ids that are not in the corpus."""
     if corpus_ids:
         check_ids(name, answers, corpus_ids)
     lengths = set(map(len, answers.ids.values()))
@@ -443,11 +412,7 @@ def best(
 ) -> Ranking:
     """Return the k best of `scores`, shape (n,), as (id, score) pairs. Ties are in index order.
 
-    `places` gives the index of each score in `ids`, ascending (default: 0, 1, …). If `above` is set, only higher scores
-    are returned.
-
-    >>> best(["a", "b", "c"], np.array([1.0, 2.0, 1.0]), 2)
-    [('b', 2.0), ('a', 1.0)]
+    `places` has the ascending index of each score in `ids` (default: 0, 1, …). Scores must be `above` a bound, if any.
     """
     chosen = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
     if len(chosen) > k:

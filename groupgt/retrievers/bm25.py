@@ -53,12 +53,7 @@ class Options(base.Options):
 
 
 class BM25:
-    """Indexes a corpus for BM25. bm25s computes only the scores, because its top-k is not stable across k.
-
-    >>> corpus = base.Corpus(["a", "b"], ["ferry times", "ferry fares and ferry rules"])
-    >>> [name for name, score in BM25(base.Setting(corpus), Options()).retrieve(["fares"], 10)[0]]
-    ['b']
-    """
+    """Indexes a corpus for BM25. bm25s computes only the scores, because its top-k is not stable across k."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         import bm25s

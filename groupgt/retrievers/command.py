@@ -67,11 +67,7 @@ class Options(base.Options):
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
-    """Return a text with values filled in by name. A null becomes empty text, and other values become JSON.
-
-    >>> filled("--top={k} {query} {x}", {"query": "what is {k}?", "k": 5})
-    '--top=5 what is {k}? {x}'
-    """
+    """Fill values into a text by name. A null becomes empty text, and other values become JSON."""
 
     def text_of(gap: re.Match[str]) -> str:
         value = values.get(gap[1], gap[0])
@@ -81,10 +77,7 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
 
 
 def program_of(command: Sequence[str], folder: Path) -> list[str]:
-    """Return a command with the path of its program, found on the PATH, or relative to the folder if it has a slash.
-
-    Raises `ConfigError` if there is none.
-    """
+    """Return a command with the path of its program, from the PATH or the folder, or raise `ConfigError`."""
     name, *arguments = command
     path = shutil.which(str(folder / name) if os.path.dirname(name) else name)
     if path is None:

@@ -1,7 +1,4 @@
-"""Provides results without retrieval, either read from files or fused from several systems.
-
-Systems are fused by reciprocal rank or by a convex combination of normalized scores.
-"""
+"""Provides results without retrieval, either read from files or fused from several systems."""
 
 from __future__ import annotations
 
@@ -146,10 +143,9 @@ class _Flat:
 
 
 def _fused(flat: _Flat, gains: Floats, missing: Floats, k: int) -> Answers:
-    """Sum gains by document, best first. Ties go to the earlier input, then to the better rank in it.
+    """Sum the gains of each document's first occurrence. Ties go to the earlier input, then to the better rank in it.
 
-    `missing`, shape (inputs, queries), is the gain from an input that did not return the document. Only the first
-    occurrence of a repeated id counts.
+    `missing`, shape (inputs, queries), is the gain from an input that did not return the document.
     """
     pair = flat.query * max(len(flat.names), 1) + flat.document
     keys, first, row = np.unique(pair, return_index=True, return_inverse=True)
@@ -177,24 +173,14 @@ def _weights(options: _Fusion, inputs: int) -> Floats:
 def reciprocal_rank(
     options: ReciprocalRank, inputs: Sequence[Answers], least: Sequence[float | None], k: int
 ) -> Answers:
-    """Combine rankings by reciprocal rank fusion.
-
-    >>> lists = [Answers({"q": ["a", "b"]}), Answers({"q": ["b", "c"]})]
-    >>> reciprocal_rank(ReciprocalRank(k=0), lists, [None, None], 10)
-    Answers(ids={'q': ['b', 'a', 'c']}, scores={'q': [1.5, 1.0, 0.5]})
-    """
+    """Combine rankings by reciprocal rank fusion."""
     flat = _Flat.of(inputs, options.depth or k)
     gains = _weights(options, len(inputs))[flat.source] / (options.k + flat.rank)
     return _fused(flat, gains, np.zeros((len(inputs), len(flat.qids))), k)
 
 
 def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | None], k: int) -> Answers:
-    """Combine rankings by a convex combination of normalized scores.
-
-    >>> lists = [Answers({"q": ["a", "b"]}, {"q": [9.0, 3.0]}), Answers({"q": ["b", "c"]}, {"q": [0.5, 0.25]})]
-    >>> convex(Convex(weights=[1, 3]), lists, [None, None], 10)
-    Answers(ids={'q': ['b', 'a', 'c']}, scores={'q': [0.75, 0.25, 0.0]})
-    """
+    """Combine rankings by a convex combination of normalized scores."""
     weights = _weights(options, len(inputs))
     weights /= weights.sum()
     flat = _Flat.of(inputs, options.depth or k)

@@ -164,11 +164,7 @@ class Http:
 
 
 def _retry_after(text: str) -> float:
-    """Parse a Retry-After header (a number or a date) and return the seconds to wait, or 0 if it is invalid.
-
-    >>> _retry_after("120"), _retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), _retry_after("soon")
-    (120.0, 0.0, 0.0)
-    """
+    """Parse a Retry-After header (a number or a date) and return the seconds to wait, or 0 if it is invalid."""
     text = text.strip()
     try:
         return float(text) if text.isdecimal() else max(0.0, parsedate_to_datetime(text).timestamp() - time.time())

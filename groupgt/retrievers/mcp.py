@@ -211,11 +211,7 @@ class Mcp(base.OneByOne):
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """Fill values into arguments of a tool. A value that is the entire argument keeps its type.
-
-    >>> _filled({"text": "{query}", "limits": ["{k}", "top {k}"]}, {"query": "when?", "k": 5})
-    {'text': 'when?', 'limits': [5, 'top 5']}
-    """
+    """Fill values into arguments of a tool. A value that is the entire argument keeps its type."""
     if isinstance(template, dict):
         return {key: _filled(value, values) for key, value in template.items()}
     if isinstance(template, list):

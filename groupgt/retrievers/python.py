@@ -35,11 +35,7 @@ def adapted(target: Any, id_field: str, send: Sequence[str] = ()) -> Called | No
         return None
 
     def ranking(query: str, k: int, **sent: Any) -> base.Ranking:
-        """Return (id, score) pairs if every result has a score, otherwise ids, truncated at k.
-
-        Haystack retrievers receive k. LangChain and LlamaIndex retrievers set their own number of results, which is not
-        changed. The host warns if it is smaller than k.
-        """
+        """Return at most k (id, score) pairs if every result has a score, otherwise ids. Only Haystack receives k."""
         documents = islice(search(target, query, k, **sent), k)
         results = [(_id(metadata, doc_id, id_field, framework), score) for metadata, doc_id, score in documents]
         return results if all(score is not None for _, score in results) else [name for name, _ in results]
@@ -146,11 +142,7 @@ def _single_parameter(function: Callable[..., Any]) -> str:
 
 
 def way_of(is_single: bool, sends: Sequence[str] = ()) -> str:
-    """Describe how a function is called.
-
-    >>> way_of(True, ["tenant"])
-    'f(query, k, tenant), one query at a time'
-    """
+    """Describe how a function is called."""
     first, each = ("query", "one query") if is_single else ("queries", "a list of queries")
     return f"f({', '.join([first, 'k', *sends])}), {each} at a time"
 
@@ -285,11 +277,7 @@ class _Runner:
 
 
 class Called:
-    """A retriever that calls a function. `spent` is the duration of each call in the last batch, in milliseconds.
-
-    `each` is True if each call has one query. `sends` names the columns passed to the function as keyword arguments.
-    Scores are distances if they are `ascending`.
-    """
+    """A retriever that calls a function with one query (`each`) or a list, and with the columns that it `sends`."""
 
     def __init__(
         self, function: Callable[..., Any], *, is_single: bool, run: _Runner | None = None, sends: Sequence[str] = ()
@@ -352,11 +340,7 @@ ONE_EACH = "if it answers one query at a time, set each: true"
 
 
 def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
-    """Convert a ranking to a list. {id: score} is sorted best first, and (ids, scores) becomes a list of pairs.
-
-    >>> ranking_of({"a": 0.9, "b": 0.1}), ranking_of({"a": 0.9, "b": 0.1}, ascending=True)
-    ([('a', 0.9), ('b', 0.1)], [('b', 0.1), ('a', 0.9)])
-    """
+    """Convert a ranking to a list. {id: score} is sorted best first, and (ids, scores) becomes a list of pairs."""
     if base.is_reply(answer):
         return {**answer, "results": ranking_of(answer["results"], ascending=ascending)}
     if isinstance(answer, dict):

@@ -35,10 +35,7 @@ class Options(base.Options):
 
 
 def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
-    """Return a fitted scikit-learn vectorizer and corpus vectors, or raise `RetrieverError` if there are no words.
-
-    Words are lowercased and may consist of a single letter. Rows have length 1.
-    """
+    """Return a fitted vectorizer and corpus vectors with length 1, or raise `RetrieverError` if there are no words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(
@@ -91,10 +88,7 @@ class LsaOptions(base.Options):
 
 
 class LSA:
-    """A retriever that ranks by cosine similarity in the reduced space, with ties in corpus order.
-
-    A query without any words from the corpus has no results.
-    """
+    """Ranks by cosine similarity in the reduced space. A query without words from the corpus has no results."""
 
     def __init__(self, setting: base.Setting, options: LsaOptions) -> None:
         from sklearn.decomposition import TruncatedSVD

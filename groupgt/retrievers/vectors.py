@@ -1,7 +1,4 @@
-"""Vector search, exact with NumPy or approximate with a usearch HNSW graph.
-
-Vectors come from files or from a sentence-transformers model.
-"""
+"""Vector search, exact with NumPy or approximate with a usearch HNSW graph."""
 
 from __future__ import annotations
 
@@ -53,9 +50,6 @@ def products(queries: NDArray[Any], documents: NDArray[Any]) -> NDArray[np.float
     """Return exact dot products of rounded rows, shape (queries, documents), rounded to single precision.
 
     Documents that differ by no more than the last bit of a double have equal scores.
-
-    >>> products(unit(np.array([[2.0, 0.0]])), unit(np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 0.0]]))).tolist()
-    [[1.0, 0.0, 0.0]]
     """
     left = np.ascontiguousarray(queries, dtype=np.float64)
     out = np.empty((len(left), len(documents)), dtype=np.float32)
@@ -151,11 +145,7 @@ class QueryVectors:
 
 
 class Dense:
-    """A retriever that compares a query with every document, without approximation. Ties are in corpus order.
-
-    `documents`, shape (n, d), and query vectors are scaled to length 1 for cosines. A query whose vector is all zeros
-    has no results.
-    """
+    """Compares a query with every document. Ties are in corpus order, and a query of zeros has no results."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.ids, self.options = setting.corpus.ids, options
@@ -185,10 +175,7 @@ class Dense:
 
 
 class Ann(Dense):
-    """Finds candidates in the graph, which is built and searched by a single thread for reproducibility.
-
-    Exact search then scores and sorts the candidates.
-    """
+    """Scores candidates from the graph exactly. A single thread builds and searches it, for reproducibility."""
 
     def __init__(self, setting: base.Setting, options: AnnOptions) -> None:
         from usearch.index import Index

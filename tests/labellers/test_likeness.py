@@ -108,6 +108,8 @@ def test_marks_stay_with_their_letters(marked: str) -> None:
 
 def test_as_it_is_the_case_is_folded_and_punctuation_dropped() -> None:
     assert Normalization() == Normalization(case_sensitive=False, punctuation=False)
+    assert Normalization()("The  ﬁnal\nResult, (42%)!") == "the final result 42"
+    assert Normalization()("北京\n是首都。") == "北 京 是 首 都"
 
 
 # ---- texts that are not known -------------------------------------------------------------------------------------

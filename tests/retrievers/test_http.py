@@ -370,8 +370,8 @@ def test_answers_that_are_no_http(answer: bytes, words: str) -> None:
     assert server.calls == 2
 
 
-@pytest.mark.parametrize("value", ["soon", "-5", "1.5", "Wed, 99 Foo 2026", ""])
-def test_a_malformed_retry_after_is_no_reason_to_fail(server: Server, value: str) -> None:
+@pytest.mark.parametrize("value", ["soon", "-5", "1.5", "Wed, 99 Foo 2026", "Wed, 21 Oct 2015 07:28:00 GMT", ""])
+def test_a_retry_after_that_is_malformed_or_past_is_no_reason_to_fail(server: Server, value: str) -> None:
     server.says(b"busy", 503, Retry_After=value)
     server.says([["a"], ["b"]])
     assert ask(server.url, retries=1, timeout=0.5) == [["a"], ["b"]]

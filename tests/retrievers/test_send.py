@@ -20,7 +20,7 @@ from groupgt.experiment.plan import plan
 from groupgt.options import options_from
 from groupgt.report.run import run_experiment
 from groupgt.retrievers import command, http, python
-from groupgt.retrievers.base import Corpus, Queries, Setting
+from groupgt.retrievers.base import Corpus, Queries, Setting, value_at
 
 pytestmark = pytest.mark.slow
 
@@ -286,3 +286,11 @@ def test_answers_of_a_function_are_cached_for_the_columns_that_it_may_take(tmp_p
     assert logged(tmp_path) == ["acme any", "beta any"]
     run_experiment(written(tmp_path, system, [{**row, "tenant": "beta"} for row in ROWS]), allow_code=True)
     assert logged(tmp_path) == ["beta any", "beta any"]
+
+
+def test_values_are_filled_in_once() -> None:
+    assert command.filled("--top={k} {query} {x}", {"query": "what is {k}?", "k": 5}) == "--top=5 what is {k}? {x}"
+
+
+def test_a_field_may_be_named_like_a_path() -> None:
+    assert [value_at(hit, "hit.id") for hit in ({"hit": {"id": "a"}}, {"hit.id": "b"})] == ["a", "b"]

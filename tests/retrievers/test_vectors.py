@@ -357,3 +357,8 @@ def test_more_than_there_is_and_questions_of_zeros(tmp_path: Path) -> None:
 def test_options_of_the_graph_are_checked() -> None:
     with pytest.raises(groupgt.ConfigError, match="connectivity: expected a whole number from 1 to 100,000, found 0"):
         options_from(vectors.AnnOptions, {"documents": "d.npy", "queries": "q.npy", "connectivity": 0})
+
+
+def test_a_row_of_zeros_has_no_likeness() -> None:
+    documents = unit(np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 0.0]]))
+    assert products(unit(np.array([[2.0, 0.0]])), documents).tolist() == [[1.0, 0.0, 0.0]]
