@@ -1,7 +1,6 @@
 """Folders in the BEIR and MTEB layout: queries, a corpus, and a `qrels/` folder with one file per split.
 
-Text qrels have a header line (`query-id corpus-id score`), the same three columns without a header line, or the four
-columns of TREC qrels. JSON Lines and parquet files use the three column names as keys.
+Text qrels have three columns, with or without a header line, or the four columns of TREC qrels.
 """
 
 from __future__ import annotations

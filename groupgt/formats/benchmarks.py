@@ -1,23 +1,14 @@
 """Readers for public benchmarks as published, including output files from third-party programs.
 
-- freshstack: `freshstack/queries-oct-2024`; each nugget lists documents judged as supporting it or not;
+- freshstack: `freshstack/queries-oct-2024`;
 - bright, bright-long, bright-pro: gold documents, as passages or as full pages, or grouped by weighted aspects;
-- multihop-rag, multihop-rag-documents: the MultiHop-RAG evidence lists, and the results that its scripts save alongside
-  them. Neither file has ids, so queries are identified by their texts;
-- hotpotqa (and 2WikiMultihopQA), musique: each supporting title is a group;
-- qampari, qampari-documents, ambigqa: sets of answers, each with optional aliases;
-- nuggetizer: nuggets, and the retrieved passages that support them. For each query and passage, `assign` writes how
-  well the passage supports each nugget; only this output names documents. `create` writes only nuggets, which are
-  read as texts. When `assign` is run on answers, its output does not name documents;
-- crux: ratings of how well each passage answers each sub-question of a query, one record per query and passage. Rating
-  files (`id`, `docid`) and judgment files (`example_id`, `pid`) can be read; in both, `rating` is a list with one
-  number per sub-question. A folder of such files is read as one file. These files are also used to evaluate LANCER;
+- multihop-rag, multihop-rag-documents: neither the data set nor saved results have ids, so texts identify queries;
+- nuggetizer: only the output of `assign` for retrieved passages names documents; nuggets of `create` are texts;
+- crux: ratings (`id`, `docid`) and judgments (`example_id`, `pid`), also used to evaluate LANCER, with one number in
+  `rating` per sub-question;
 - longmemeval: sessions with the answer, and the log of its retrieval; questions whose id ends with `_abs` have none;
-- locomo: turns with the evidence. Their ids are unique within a conversation, so groupgt puts the conversation's id
-  before them;
-- fanoutqa: the Wikipedia page of each part of a question, which may have parts itself;
+- locomo: turns are unique within a conversation, so groupgt puts the conversation's id before them;
 - double-bench: pages of a document, `doc_path/page`;
-- mtrag: the passages of a generation task, which are results;
 - ragelo: TREC subtopic qrels, with a placeholder for each criterion that no document addresses.
 """
 
@@ -77,11 +68,7 @@ def _read(
     columns: tuple[str, ...] = (),
     excludes: bool = False,
 ) -> GroundTruth:
-    """Read one query per record, or raise `DataError` with all errors.
-
-    `text`, `qid` and `columns` are keys. Several texts are joined, and a query without `qid` is identified by its text.
-    Columns are kept if present. If a record `excludes` results, it lists their ids.
-    """
+    """Read one query per record, with these keys. Several texts are joined, and a query without `qid` is its text."""
     queries = Queries()
     for record in queries.records(source):
         made = groups(queries, record)

@@ -28,11 +28,7 @@ class Column(NamedTuple):
     separator: str = ""
 
     def parts(self, cell: Any) -> Any:
-        """Split a text into parts and strip blanks. Any other cell stays unchanged.
-
-        >>> Column("expected", ";").parts("a; b;"), Column("expected").parts("a;b")
-        (['a', 'b'], 'a;b')
-        """
+        """Split a text into parts and strip blanks. Any other cell stays unchanged."""
         if not (self.separator and isinstance(cell, str)):
             return cell
         return [part for each in cell.split(self.separator) if (part := each.strip())]
@@ -45,11 +41,7 @@ def column_of(text: str) -> Column:
 
 
 def is_path(text: str) -> bool:
-    """Return whether a declared column that does not exist is a path. `name[;]` is a column to split, not a path.
-
-    >>> is_path("hits[].id"), is_path("gold ids"), is_path("gold[;]")
-    (True, False, False)
-    """
+    """Return whether a declared column that does not exist is a path. `name[;]` is a column to split, not a path."""
     return bool(_SIGNS.search(re.sub(rf"\[[{SEPARATORS}]\]$", "", text)))
 
 

@@ -1,7 +1,4 @@
-"""Reads tables of texts and locations: corpora and document lengths, queries, chunk spans, and parent ids.
-
-Query texts are read from TREC topics, TSV, JSON Lines, parquet, or a BEIR folder.
-"""
+"""Reads tables of texts and locations: corpora and document lengths, queries, chunk spans, and parent ids."""
 
 from __future__ import annotations
 
@@ -186,12 +183,7 @@ def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
 
 
 def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
-    """Read chunk spans from a JSONL, parquet or CSV file with `chunk_id, doc_id, start, end` in each row.
-
-    A corpus file may also contain spans, as `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start` and
-    `end`, or as `path` and `start_end_idx` in AutoRAG. Raise `DataError`; return None if `optional` is set and these
-    columns are missing.
-    """
+    """Read chunk spans from a table or a corpus. If they are `optional`, return None for a table without them."""
     source = _source_of(path)
     if source.is_parquet and (chunks := _columns(source)) is not None:
         return chunks
@@ -296,12 +288,7 @@ def read_parents(path: AnyPath, column: str) -> dict[str, str]:
 
 
 def read_queries(path: AnyPath) -> dict[str, str]:
-    """Read `{qid: text}`, or raise `DataError` with every error.
-
-    For TREC topics, the text is the title (`<title>` or `<query>`). A table needs an id (`qid`, `query_id`, `_id`,
-    `id`) and a text (`query`, `text`, `question`, `title`). TSV without a header line has an id and a text on each
-    line.
-    """
+    """Read `{qid: text}` from TREC topics, a table, TSV without a header line or a BEIR folder."""
     source = Source.at(queries_file(Path(path)))
     faults = Faults()
     located = ((where, _query(*cells)) for where, cells in _query_rows(source, faults))

@@ -173,10 +173,7 @@ def _wide_cells() -> Iterator[None]:
 def read_ground_truth(
     source: Source, policy: Policy, *, words: Callable[[], Iterable[str]] | None = None
 ) -> GroundTruth:
-    """Read one row per judgment (`qid, doc_id[, grade]`, optionally `group`) or per query (`qid, retrieval_gt`).
-
-    For a table of words, `words` returns its lines, with tabs between them.
-    """
+    """Read a row per judgment or query. For a table of `words`, its lines have tabs between them."""
     faults = Faults()
     text = _Text.of(source, keep=True)
     if words is not None:

@@ -1,7 +1,4 @@
-"""Detects the format of files from their contents, not their names, and reads them.
-
-Most files are TREC files; other formats are imported when a file needs them.
-"""
+"""Detects the format of files from their contents and reads them. Only TREC is imported before a file needs it."""
 
 from __future__ import annotations
 

@@ -22,11 +22,7 @@ def ending_of(path: str) -> str:
 
 
 def without_endings(name: str) -> str:
-    """Return a file name without its known endings.
-
-    >>> [without_endings(name) for name in ("input.bm25.gz", "bm25-k1=0.9-b=0.4", "bm25.v2.trec.gz", ".trec")]
-    ['input.bm25', 'bm25-k1=0.9-b=0.4', 'bm25.v2', '.trec']
-    """
+    """Return a file name without its known endings."""
     while True:
         stem, dot, ending = name.rpartition(".")
         if not stem or f"{dot}{ending}".lower() not in REMOVED_ENDINGS:
@@ -35,10 +31,6 @@ def without_endings(name: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """Return the name of a run that may span several files, which is the last part of its path without a pattern.
-
-    >>> name_of("runs/bm25/part-*.parquet"), name_of("s3://bucket/dense.parquet")
-    ('bm25', 'dense')
-    """
+    """Return the name of a run that may span several files, which is the last part of its path without a pattern."""
     parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if not glob.has_magic(part)]
     return without_endings(parts[-1] if parts else "results")

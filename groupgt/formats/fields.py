@@ -1,7 +1,4 @@
-"""Result fields besides id and score, shared by all formats, and error messages for invalid values in a row.
-
-Readers add the location.
-"""
+"""Result fields besides id and score, shared by all formats, and error messages for invalid values in a row."""
 
 from __future__ import annotations
 
@@ -110,11 +107,7 @@ def score_of(row: Mapping[str, Any]) -> float | None:
 
 
 def length_of(cell: Any) -> int | None:
-    """Parse a length, given as a non-negative whole number or as text, or return None for anything else.
-
-    >>> length_of(12), length_of("12"), length_of(12.0), length_of(1.5), length_of("-1")
-    (12, 12, 12, None, None)
-    """
+    """Parse a length, given as a non-negative whole number or as text, or return None for anything else."""
     if isinstance(cell, str):
         cell = int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= 16 else None
     elif isinstance(cell, float) and cell.is_integer():
@@ -170,11 +163,7 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
 
 
 def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a result besides its id and score: its `text`, its `parent`, and its `span` in a document.
-
-    >>> fields_of({"doc_id": "a", "start": "3", "end": "9", "contents": "…"})
-    {'text': '…', 'span': {'doc': 'a', 'start': 3, 'end': 9}}
-    """
+    """Return the fields of a result besides its id and score: `text`, `parent`, and `span` in a document."""
     fields: dict[str, Any] = {}
     for field, column in carried(tuple(row)):
         if field.nested and not field.is_unit:

@@ -1,7 +1,7 @@
 """Reads frames and objects from other libraries: ir_measures lists, ranx `Qrels` and `Run`, ir_datasets data sets.
 
-pandas frames are converted to polars column by column, with the usual rules for ids: pandas represents missing cells in
-many ways, and its columns may contain any object. The conversion to Arrow built into pandas requires pyarrow.
+pandas frames become polars column by column, because pandas needs pyarrow to convert them and stores missing cells in
+many ways.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
 """Reads data sets and answers from RAG frameworks. Their ground truth is flat: each reference is its own group.
 
-- ragas: the samples of an `EvaluationDataset` or a `Testset`, as JSON Lines, CSV or parquet; queries are identified by
-  `user_input`. References are `reference_context_ids` or, if no sample has them, the texts in `reference_contexts`, for
-  the `text` labeller. Results are `retrieved_context_ids` with the texts in `retrieved_contexts`; results without ids
-  can only be matched by their texts;
+- ragas: samples identified by `user_input`. References are `reference_context_ids` or, if no sample has them, texts;
 - ragas-texts: the same samples, but references are always texts;
-- deepeval: test cases and goldens: the texts in `context` are references, those in `retrieval_context` results;
-- llama-index: an `EmbeddingQAFinetuneDataset`;
-- trec-rag: answers as runs: the documents that an answer cites, in the order of their first citation. A record has
-  `references`, a list of ids, and `answer`, a list of sentences with `citations`, which are ids or indexes into
-  `references` from 0. Its query id is `topic_id` (or `narrative_id`, `qid`).
+- deepeval: the texts in `context` are references, those in `retrieval_context` results;
+- trec-rag: the documents that an answer cites, in the order of their first citation. `citations` are ids or indexes
+  into `references` from 0.
 """
 
 from __future__ import annotations

@@ -162,15 +162,10 @@ def truth_of(
     unsettled: list[str] | None = None,
     copied: list[str] | None = None,
 ) -> GroundTruth:
-    """Build ground truth from several annotators' acts, or raise `DataError` for unresolved disagreements.
+    """Build ground truth from the acts of each annotator, or raise `DataError` for unresolved disagreements.
 
-    Args:
-        acts: The actions of each annotator.
-        policy: How to handle invalid or ambiguous data.
-        base: Ground truth that provides further columns and everything that a full audit left unchanged.
-        spans: Whether to write marked words as spans instead of ids.
-        unsettled: A list that receives the queries on which annotators disagree. No annotator is chosen.
-        copied: A list that receives the queries that are the same as in `base`.
+    `base` provides further columns and everything that a full audit left unchanged. `unsettled` receives the queries on
+    which annotators disagree, and `copied` those that are the same as in `base`.
     """
     faults = Faults()
     settings = {by: settings_of(mine) for by, mine in acts.items()}

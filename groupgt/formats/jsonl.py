@@ -1,7 +1,4 @@
-"""Reads JSON Lines files with one query per line (ground truth or nested results) or one result per line.
-
-JSON objects keyed by query id, which ranx uses for runs and qrels, can also be read: `{"q1": {"d1": 0.9, …}, …}`.
-"""
+"""Reads JSON Lines files with one query or result per line, as one object, an array or several lines each."""
 
 from __future__ import annotations
 

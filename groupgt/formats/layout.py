@@ -1,7 +1,6 @@
 """Checks the bytes of a table before polars reads it, to make sure that separators form regular columns.
 
-polars is fast but lenient: it drops carriage returns and surplus cells, and accepts quotes anywhere. Irregular tables
-are passed to the Python readers, which report errors with line numbers.
+polars drops carriage returns and surplus cells, and accepts quotes anywhere, so Python reads irregular tables.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Reads and writes autojudge-base nugget banks (version 3), which list facts in good answers with their sources.
 
-A nugget is converted to groups of the documents named in its references:
-
 - OR, or no aggregator: any answer is enough, so the references of all answers are alternatives in one group;
 - AND, SUM: every answer counts, so each answer is a group;
 - sub-nuggets are treated like answers; a part of an OR that needs several groups is converted to sets of documents
   that are needed together, one set for each combination of alternatives;
-- NOT is an error: groups cannot require that a document not be retrieved;
-- a claim is a group that contains its references;
-- a nugget without references is an empty group (policy `empty_groups`); a bank without any references is an error.
+- NOT is an error: groups cannot require that a document not be retrieved.
 """
 
 from __future__ import annotations

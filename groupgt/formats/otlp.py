@@ -1,14 +1,10 @@
 """Reads the searches of an agent or pipeline, and their results, from OpenTelemetry traces as a run.
 
 - Traces are OTLP in JSON, spans as the Python SDK prints them, or a table of spans as Phoenix exports it.
-- Searches are retriever spans that follow the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
-  or GenAI (`gen_ai.operation.name` is `retrieval`), and spans of the tools that the user names with the path to the
-  ids in their results. A search inside another one is part of the same search.
-- A reranker's span (`RERANKER` in OpenInference) after searches takes the place of their results, as one call.
-- Each trace or session is a query; its searches are calls 1, 2, … in the order in which they started. A search
-  without documents is a call without results. Traces without a search are left out.
-- A query is identified by an attribute of any of its spans or by an entry in their `metadata`, otherwise by its text:
-  the input of the first span in the trace, or, if that span has none, of the first search.
+- Searches are retriever spans of OpenInference or GenAI, and spans of the tools that the user names. A search inside
+  another one is part of the same search.
+- A reranker's span after searches takes the place of their results, as one call.
+- Each trace or session with a search is a query, identified by an attribute or by its text.
 """
 
 from __future__ import annotations
@@ -326,14 +322,7 @@ def _first(row: Any, names: Iterable[str]) -> Any:
 
 
 def _documents_at(path: Sequence[str], cell: Any, beside: Mapping[str, Any] = {}) -> Iterator[Record]:
-    """Yield a document for each id at a path of keys, or raise `LookupError` with the value found instead.
-
-    Lists on the path are traversed, JSON texts are decoded, and null is skipped. `beside` is the object that
-    contains the id.
-
-    >>> [each["id"] for each in _documents_at(["hits", "id"], '{"hits": [{"id": "a"}, {"id": "b"}]}')]
-    ['a', 'b']
-    """
+    """Yield a document for each id at a path of keys, or raise `LookupError` with the value found instead."""
     cell = _decoded(cell)
     if isinstance(cell, list):
         for item in cell:

@@ -1,8 +1,4 @@
-"""Pairs results with ground truth queries by query text, if one side has no ids.
-
-Records are never paired by their place in a file. AutoRAG's node files, which have neither ids nor texts, are the
-exception; their reader compares the numbers of rows.
-"""
+"""Pairs results with ground truth queries by query text, never by their place in a file, if one side has no ids."""
 
 from __future__ import annotations
 

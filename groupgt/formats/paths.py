@@ -49,11 +49,7 @@ class Step(NamedTuple):
 
 
 class Path:
-    """A parsed path. Raises `ConfigError` if the text is not a path.
-
-    >>> Path("hits[].id").find(Row({"hits": [{"id": "a"}, {"id": "b"}]}, None, None, (), print))
-    [((('hits[]', 0),), 'a'), ((('hits[]', 1),), 'b')]
-    """
+    """A parsed path. Raises `ConfigError` if the text is not a path."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -164,12 +160,7 @@ def path_fault(text: str) -> str | None:
 
 
 def beside(places: Found, found: Found, what: str, fault: Callable[[str], None]) -> list[Any]:
-    """Return for each place the value in the same elements, or else at the same position, or None if absent.
-
-    >>> hits = ("hits[]", 0), ("hits[]", 1)
-    >>> beside([(hits[:1], "a"), (hits[1:], "b")], [(hits[1:], 0.5)], "score", print)
-    [None, 0.5]
-    """
+    """Return for each place the value in the same elements, or else at the same position, or None if absent."""
     values = dict(found)
     shared = [next((values[at[:n]] for n in range(len(at), -1, -1) if at[:n] in values), None) for at, _ in places]
     lists, others = ({at[0][0] for at, _ in each if at} for each in (places, found))

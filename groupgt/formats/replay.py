@@ -1,7 +1,4 @@
-"""Replays a journal's actions to get an annotator's judgments for every query.
-
-Replaying is a pure function of the acts: every prefix of a journal is a valid state, and undone acts have no effect.
-"""
+"""Replays a journal's actions to get an annotator's judgments for every query. Every prefix of a journal is valid."""
 
 from __future__ import annotations
 
@@ -148,15 +145,7 @@ def item_key(item: Mapping[str, Any]) -> str:
 
 
 def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
-    """Replay one annotator's actions and return the state of each query.
-
-    >>> acts = [{"seq": 1, "qid": "q", "act": "group", "group": 1, "doc": "a", "name": None},
-    ...         {"seq": 2, "qid": "q", "act": "not_relevant", "doc": "b"},
-    ...         {"seq": 3, "qid": "q", "act": "undo", "of": 2}]
-    >>> state = replayed(acts)["q"]
-    >>> state.grouped(), state.nonrelevant
-    ([['a']], [])
-    """
+    """Replay one annotator's actions, except those that were undone, and return the state of each query."""
     acts = list(acts)
     undone = {act["of"] for act in acts if act["act"] == "undo"}
     states: dict[str, QueryState] = {}

@@ -1,7 +1,4 @@
-"""Maps column names to roles for each kind of file, and writes the messages about missing roles.
-
-Every reader asks this module, so a name means the same in CSV, JSON, parquet and frames.
-"""
+"""Maps column names to roles for each kind of file in every format, and writes the messages about missing roles."""
 
 from __future__ import annotations
 
@@ -118,11 +115,7 @@ def _declared_in(names: Collection[str], declared: Declared) -> dict[str, str]:
 
 
 def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS) -> dict[str, str]:
-    """Return the column of each role that a file has: the declared column if it exists, or else one found by name.
-
-    >>> roles_in(["query_id", "docno", "relevance"], "truth")
-    {'qid': 'query_id', 'doc_id': 'docno', 'grade': 'relevance'}
-    """
+    """Return the column of each role that a file has: the declared column if it exists, or else one found by name."""
     declared = _declared_in(names, declared)
     roles = {role: name for role, name in declared.items() if role in NAMES[kind]}
     taken = set(declared.values())
@@ -208,15 +201,7 @@ def shown_names(names: Iterable[str]) -> str:
 
 
 def may_hold(role: str, name: str, cell: Any = None) -> bool:
-    """Return whether a column may fill a role, judging by its name and one of its cells.
-
-    Answers, titles, texts and booleans are not ids, scores or grades.
-
-    >>> may_hold("retrieval_gt", "gt_answer"), may_hold("retrieval_gt", "gt_evidence", ["a.md"])
-    (False, True)
-    >>> may_hold("doc_id", "passage", "The mill was built in 1903."), may_hold("score", "value", True)
-    (False, False)
-    """
+    """Return whether a column may fill a role, judging by its name and one of its cells."""
     if role in _IDS | _NUMBERS and str(cell).lower() in ("true", "false"):
         return False
     if role in _NUMBERS:
@@ -233,15 +218,7 @@ def may_hold(role: str, name: str, cell: Any = None) -> bool:
 
 
 def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kind: Kind = "truth") -> str:
-    """Explain what columns may contain, and how to name missing ones. Return an empty text if nothing is similar.
-
-    If a cell of each column is given, advice that its type rules out is omitted.
-
-    >>> hint(["qid", "chunk"], ["doc_id"], "run")
-    '; rename chunk to doc_id (or --columns doc_id=chunk)'
-    >>> hint(["question", "expected_output"], ["retrieval_gt"])
-    '; expected_output contains an answer, not the ids of relevant documents'
-    """
+    """Explain what columns (with a cell of each, if given) may contain, and how to name the missing ones."""
     wanted = list(missing)
     cells = names if isinstance(names, Mapping) else {}
     used = {name for role, name in roles_in(names, kind).items() if role not in wanted}

@@ -1,7 +1,6 @@
 """Opens files and pipes, decompresses them (detected by magic number), decodes them, and splits them into lines.
 
-How a file is read depends only on its size: small files are read in Python before polars is imported, large ones as
-polars columns, and huge ones are never held entirely in memory.
+Small files are read before polars is imported, large ones as columns, and huge ones are never entirely in memory.
 """
 
 from __future__ import annotations
@@ -49,10 +48,8 @@ _without_return = methodcaller("removesuffix", b"\r")
 class Source:
     """A file or folder that is opened when its content is first needed; a pipe is read only once.
 
-    If it is `streamed`, it is read as columns regardless of its size. `ceiling` is the maximum number of bytes of
-    content to keep in memory; 0 means no limit. `columns` names the columns that the user declared, by role, and
-    `tool_spans` the paths to the ids in the results of tools that search, by tool. `piped` is the content of standard
-    input, which `-` names.
+    `ceiling` is the maximum number of bytes of content to keep in memory (0: no limit). `columns` and `tool_spans` are
+    declared by the user, and `piped` is the content of standard input.
     """
 
     path: Path

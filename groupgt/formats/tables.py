@@ -1,7 +1,6 @@
 """Builds a `GroundTruth` from the columns that the readers of all formats return.
 
-Readers return a `Table`. `groupgt.formats.roles` maps names to roles. Values become arrays, which are then
-checked. Rows are checked one by one only if something is or may be invalid, to report where and why.
+Values become arrays. Rows are checked one by one only if something may be invalid.
 """
 
 from __future__ import annotations
@@ -324,11 +323,7 @@ class Judged:
 
 
 def grades_of(cells: Sequence[Any], *, text: bool) -> Floats:
-    """Return cells as numbers, with NaN for any other cell. If `text` is set, parse numbers from text.
-
-    >>> grades_of(["1", "0.5", "x"], text=True).tolist(), grades_of([1, True, 2.0], text=False).tolist()
-    ([1.0, 0.5, nan], [1.0, nan, 2.0])
-    """
+    """Return cells as numbers, with NaN for any other cell. If `text` is set, parse numbers from text."""
     if text:
         numbers = {cell: _or_nan(number_of(cell)) for cell in set(cells)}
         return np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells))

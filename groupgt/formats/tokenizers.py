@@ -21,11 +21,7 @@ Count = Callable[[Sequence[str]], Sequence[int]]
 def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None = None) -> Count:
     """Return a tokenizer: `whitespace`, `tiktoken:ENCODING`, `tokenizers:FILE_OR_NAME`, or `python:module:function`.
 
-    A Python function takes a list of texts and returns a token count for each text. It is user code and needs
-    `allow_code`; its module, like a tokenizer file, may be in `folder`. Raise `ConfigError`.
-
-    >>> tokenizer_named("whitespace")(["to be or", ""])
-    [3, 0]
+    A Python function needs `allow_code`. Its module, like a tokenizer file, may be in `folder`.
     """
     plugin, options = check_tokenizer(name, allow_code=allow_code)
     if missing := plugin.missing():

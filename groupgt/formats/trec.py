@@ -36,10 +36,7 @@ MARCO = "qid pid rank"
 
 
 def read_qrels(source: Source, policy: Policy, columns: str = "", *, named: bool = True) -> GroundTruth:
-    """Read qrels with these columns (default: `qid iter doc rel`, or `qid doc rel` if unambiguous).
-
-    If the user `named` no format, raise `DataError` if the second column may contain subtopics.
-    """
+    """Read qrels with these columns. Unless the format is `named`, a second column with several values is an error."""
     if not columns and _has_header(source):
         return _with_header(source, policy)
     rows = _rows(source, columns)

@@ -1,8 +1,6 @@
 """Applies the rules for ids, calls and texts to columns of polars, and reports invalid rows in a frame.
 
-A rule is a Python function. A quick test of the whole column lets nearly all values pass, and the rule itself decides
-on the distinct values that remain. Readers build columns with these expressions, and the streaming engine applies them
-to every batch.
+A quick test lets nearly all values pass, and a Python function decides on the distinct values that remain.
 """
 
 from __future__ import annotations

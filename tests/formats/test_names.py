@@ -9,7 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.detect import run_paths
-from groupgt.formats.endings import without_endings
+from groupgt.formats.endings import name_of, without_endings
 
 RESULT = "q Q0 a 1 1.0 t\n"
 TRUTH = {"q": [["a"]]}
@@ -109,3 +109,8 @@ def test_the_folder_of_an_autorag_node_is_its_results(tmp_path: Path) -> None:
 def test_an_ending_in_upper_case_at_a_url(tmp_path: Path) -> None:
     (tmp_path / "RUN.TSV").write_text("qid\tdoc_id\tscore\nq\ta\t1\nq\tb\t2\n")
     assert groupgt.evaluate({"q": [["a"]]}, (tmp_path / "RUN.TSV").as_uri(), ["mrr"])["mrr"] == 0.5
+
+
+def test_the_name_of_a_run_in_many_files() -> None:
+    assert name_of("runs/bm25/part-*.parquet") == "bm25"
+    assert name_of("s3://bucket/dense.parquet") == "dense"

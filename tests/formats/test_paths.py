@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import groupgt
 from groupgt.cli.main import main
 from groupgt.formats import paths
+from groupgt.formats.columns import is_path
 from groupgt.formats.paths import Row
 
 
@@ -266,3 +267,12 @@ def test_a_column_with_the_name_of_a_path_is_a_column(folder: Path) -> None:
     Path("flat.csv").write_text("case,hits[].doc.id,s\nq1,a,1\nq2,c,1\n")
     columns = {"qid": "case", "doc_id": "hits[].doc.id", "score": "s"}
     assert groupgt.evaluate(TRUTH, "flat.csv", ["recall"], run_columns=columns).means == {"recall": RECALL}
+
+
+def test_a_column_to_split_is_no_path() -> None:
+    assert [is_path(text) for text in ("hits[].id", "gold ids", "gold[;]")] == [True, False, False]
+
+
+def test_a_result_without_a_score_has_none() -> None:
+    first, second = (("hits[]", 0),), (("hits[]", 1),)
+    assert paths.beside([(first, "a"), (second, "b")], [(second, 0.5)], "score", pytest.fail) == [None, 0.5]

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.formats import validity as of_columns
-from groupgt.formats.fields import call_of
+from groupgt.formats.fields import call_of, length_of
+from groupgt.formats.tables import grades_of
 from groupgt.model import validity
 from groupgt.model.groups import stated_answerable
 
@@ -285,3 +286,12 @@ def test_a_row_without_a_rank_is_named() -> None:
 
 def test_every_spelling_of_true_and_false() -> None:
     assert [stated_answerable(cell) for cell in ("No", 0.0, True, "", float("nan"))] == [False, False, True, None, None]
+
+
+def test_lengths_are_whole_numbers_from_0() -> None:
+    assert [length_of(cell) for cell in (12, "12", 12.0, 1.5, "-1")] == [12, 12, 12, None, None]
+
+
+def test_grades_are_numbers_and_text_is_parsed_where_all_is_text() -> None:
+    assert repr(grades_of(["1", "0.5", "x"], text=True).tolist()) == "[1.0, 0.5, nan]"
+    assert repr(grades_of([1, True, 2.0], text=False).tolist()) == "[1.0, nan, 2.0]"

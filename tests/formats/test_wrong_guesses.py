@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import groupgt
+from groupgt.formats.roles import may_hold, roles_in
 from tests.bad_input import QRELS, TREC, TRUTH, Cli, fails, put
 
 Table = dict[str, list[Any]]
@@ -202,3 +203,15 @@ def test_query_texts_that_are_ids_remain_texts(tmp_path: Path, ending: str) -> N
     {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[ending](path)
     truth = groupgt.read_ground_truth(path, columns={"qid": "question"}, policy={"flat_gt": "and"})
     assert (truth.qids, truth.texts) == (["When?"], ["When?"])
+
+
+def test_columns_have_the_roles_that_their_names_say() -> None:
+    names = ["query_id", "docno", "relevance"]
+    assert roles_in(names, "truth") == {"qid": "query_id", "doc_id": "docno", "grade": "relevance"}
+
+
+def test_answers_texts_and_booleans_fill_no_role_of_ids_or_numbers() -> None:
+    assert may_hold("retrieval_gt", "gt_evidence", ["a.md"])
+    assert not may_hold("retrieval_gt", "gt_answer")
+    assert not may_hold("doc_id", "passage", "The mill was built in 1903.")
+    assert not may_hold("score", "value", True)
