@@ -55,11 +55,6 @@ def _source_of(path: AnyPath) -> Source:
     return Source.at(file)
 
 
-def read_corpus(path: Any) -> dict[str, str]:
-    """Read `{doc_id: text}` from a file, a frame or a BEIR folder. Put each `title` before its text."""
-    return _read(path)
-
-
 def read_lengths(
     path: AnyPath,
     tokenizer: str | Callable[[Sequence[str]], Sequence[int]] | None = None,
@@ -78,7 +73,7 @@ def read_lengths(
     """
     count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
     columns: dict[str, Record] = {}
-    texts = _read(path, columns)
+    texts = read_corpus(path, columns)
     if count is not None:
         columns.pop("tokens", None)
     faults: dict[str, tuple[str, ...]] = {}
@@ -90,8 +85,8 @@ def read_lengths(
     return Lengths(lengths, texts, count, str(path), faults)
 
 
-def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, str]:
-    """Read document texts. If `lengths` is set, store length columns in it; documents then need no text."""
+def read_corpus(path: Any, lengths: dict[str, Record] | None = None) -> dict[str, str]:
+    """Read `{doc_id: text}`, with each `title` before its text. Documents whose `lengths` are read need no text."""
     title = "corpus" if is_frame(path) else str(_source_of(path).path)
 
     def document(row: Record) -> tuple[str, str | None] | str:

@@ -253,10 +253,6 @@ class RetrieverPlugin(Plugin):
         return self.runs_code and "target" in options_of(self.options)
 
 
-# The name that third-party plug-ins use.
-Kind = RetrieverPlugin
-
-
 def as_list(value: Any) -> Any:
     """Convert a tuple, an array, a series or an iterator to a list. Leave other values unchanged."""
     if isinstance(value, (list, tuple)):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
+from groupgt.formats.validity import first_line
 from groupgt.options import Clash
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin, Seconds
@@ -99,7 +100,7 @@ class PgVector:
             if options.exact:
                 self.connection.execute("SET enable_indexscan = off")
         except (psycopg.Error, UnicodeError) as error:
-            raise RetrieverError(f"the database does not answer: {_first_line(error)}") from None
+            raise RetrieverError(f"the database does not answer: {first_line(error)}") from None
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """Return the k nearest rows for each query."""
@@ -121,7 +122,7 @@ class PgVector:
             rows: list[Any] = self.connection.execute(self.statement, {"vector": text, "k": k}).fetchall()
         except psycopg.Error as error:
             hint = " (CREATE EXTENSION vector)" if str(error).startswith('type "vector"') else ""
-            text = f"the table {self.options.table!r} cannot be searched: {_first_line(error)}{hint}"
+            text = f"the table {self.options.table!r} cannot be searched: {first_line(error)}{hint}"
             raise RetrieverError(text) from None
         # The cosine of a zero vector is NaN, which PostgreSQL sorts last.
         return [(name, self.most - distance) for name, distance in rows if not math.isnan(distance)]
@@ -139,10 +140,6 @@ def _check_dsn(dsn: str) -> None:
     if "@" in host:
         form = "postgresql://user:password@host/database, with special characters percent-encoded"
         raise RetrieverError(f"dsn: expected {form}, or key=value pairs")
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 PLUGIN = RetrieverPlugin(
