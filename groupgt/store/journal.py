@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ QUIET_S = 60.0
 
 
 class Journal:
-    """A file of JSON values, each with a checksum. Damaged lines are ignored. Without a path, nothing is stored."""
+    """A file of JSON lines. Lines that were cut off are ignored. Without a path, nothing is stored."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -40,7 +39,7 @@ class Journal:
             return 0.0
 
     def lines(self) -> Iterator[Any]:
-        """Yield the values appended so far by any process."""
+        """Yield the objects and lists appended so far by any process."""
         try:
             data = b"" if self.path is None else self.path.read_bytes()
         except FileNotFoundError:
@@ -48,19 +47,14 @@ class Journal:
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         for line in data.splitlines():
-            try:
-                text, check = line.decode().rsplit(" ", 1)
-                if int(check) == zlib.crc32(text.encode()):
-                    yield json.loads(text)
-            except ValueError:
-                continue
+            with suppress(ValueError):
+                yield json.loads(line)
 
     def append(self, *values: Any) -> None:
         """Append values, or raise `DataError` if they cannot be written."""
         if self.path is None:
             return
-        texts = [json.dumps(value, separators=(",", ":")) for value in values]
-        lines = "".join(f"{text} {zlib.crc32(text.encode())}\n" for text in texts).encode()
+        lines = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values).encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
