@@ -27,7 +27,7 @@ def normal_words(text: str) -> list[str]:
 
 
 def contents_of(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, str]) -> Contents:
-    """Return the best precision, recall and F1 of each result against the relevant alternatives. Repeats score 0."""
+    """Return the best precision, recall and F1 of each result. A repeat scores 0, unless the policy keeps repeats."""
     relevant = truth.is_relevant
     # Other alternatives need no text.
     others = dict.fromkeys((truth.ids[at] for at in np.flatnonzero(~relevant).tolist()), "")

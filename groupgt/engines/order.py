@@ -33,7 +33,7 @@ def check_direction(value: Any) -> None:
 
 
 def with_distances(run: Run) -> Run:
-    """Return a run with negated scores, because the lowest is the best. Lists keep their order."""
+    """Return a run with negated scores, because they are distances. Lists keep their order, and ranks are no scores."""
     if run.ascending:
         return run
     run = run.loaded

@@ -68,7 +68,7 @@ def _read(
     columns: tuple[str, ...] = (),
     excludes: bool = False,
 ) -> GroundTruth:
-    """Read one query per record, with these keys. Several texts are joined, and a query without `qid` is its text."""
+    """Read one query per record from these keys. Without `qid`, its text identifies a query."""
     queries = Queries()
     for record in queries.records(source):
         made = groups(queries, record)

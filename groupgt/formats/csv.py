@@ -173,7 +173,7 @@ def _wide_cells() -> Iterator[None]:
 def read_ground_truth(
     source: Source, policy: Policy, *, words: Callable[[], Iterable[str]] | None = None
 ) -> GroundTruth:
-    """Read a row per judgment or query. For a table of `words`, its lines have tabs between them."""
+    """Read a row per judgment or query. `words` returns the lines of a table of words, with tabs between them."""
     faults = Faults()
     text = _Text.of(source, keep=True)
     if words is not None:

@@ -1,4 +1,4 @@
-"""Reads JSON Lines files with one query or result per line, as one object, an array or several lines each."""
+"""Reads JSON Lines and arrays of JSON objects, with one query or one result per object."""
 
 from __future__ import annotations
 
