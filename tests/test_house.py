@@ -253,15 +253,11 @@ def test_doctests(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(plugins, "REGISTERED", {})  # an example registers a metric
 
-    # Examples that show what an extra brings.
-    extras = {"groupgt.curation.near": "rapidfuzz"}
     finder, runner = (
         doctest.DocTestFinder(exclude_empty=True),
         doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE),
     )
     for name in ["groupgt", *MODULES]:
-        if name in extras and importlib.util.find_spec(extras[name]) is None:
-            continue
         for test in finder.find(importlib.import_module(name)):
             runner.run(test)
     assert runner.failures == 0

@@ -75,11 +75,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class BarTable:
-    """A table with a bar after its first `before` columns. The first column is a name, and all others are numbers.
-
-    A bar of None leaves its place empty. `other` is the table for formats other than a terminal's, and `legend`
-    explains the signs. The axis includes 0 if `has_zero`.
-    """
+    """A table with a bar after its first `before` columns. The first column is a name, and all others are numbers."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -125,11 +121,7 @@ class BarTable:
 
 
 def labels(axis: Axis, width: int) -> dict[float, tuple[int, str]]:
-    """Return the column and the label of each tick on an axis of this many characters, 0 first. Labels never touch.
-
-    >>> labels(Axis(0.0, 1.0, (0.0, 0.1, 1.0), has_zero=False), 12)
-    {0.0: (0, '0'), 1.0: (9, '1.0')}
-    """
+    """Return the column and the label of each tick on an axis of this many characters, 0 first. Labels never touch."""
     line, placed = [" "] * width, {}
     for tick in sorted(axis.ticks, key=lambda tick: tick != 0):
         text = axis.text(tick)
@@ -170,11 +162,7 @@ def _place(axis: Axis, value: float, width: int) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """Values and their limits. Each row has the result, the measure, the bar, the value and the limit.
-
-    A bar consists of the shares of its width that the value and the limit fill, or is None without a value. `other` is
-    the table for other formats. If details are hidden, the last `folded` rows become one line.
-    """
+    """Rows of a result, a measure, a bar (the shares of its width that the value and the limit fill), and a value."""
 
     title: str
     rows: Sequence[tuple[str, str, tuple[float, float] | None, str]]

@@ -1,8 +1,4 @@
-"""Define columns of records. A dataclass declares the heading and format of each field once, for all outputs.
-
-JSON, CSV, frames and the page get their keys, headings and text from the type of a record. Fields whose
-column is None are internal. A dataclass without declarations exports all its fields as JSON.
-"""
+"""Define columns of records. A dataclass declares the heading and format of each field once, for all outputs."""
 
 from __future__ import annotations
 
@@ -17,29 +13,17 @@ Format = Literal["count", "value", "difference", "differences", "p", "effect", "
 
 
 def effect_text(size: float) -> str:
-    """Format an effect size, which is infinite if all differences are the same.
-
-    >>> effect_text(0.251), effect_text(-math.inf), effect_text(math.nan)
-    ('+0.25', '-∞', '–')
-    """
+    """Format an effect size, which is infinite if all differences are the same."""
     return f"{'-' if size < 0 else ''}∞" if math.isinf(size) else signed(size, 2)
 
 
 def level_text(confidence: float) -> str:
-    """Format the level of an interval.
-
-    >>> level_text(1 - 0.05 / 3)
-    '98.3% CI'
-    """
+    """Format the level of an interval, such as `98.3% CI`."""
     return f"{100 * confidence:.3g}% CI"
 
 
 def signed_span(ends: tuple[float, float]) -> str:
-    """Format the interval of a difference.
-
-    >>> signed_span((-0.25, 0.75)), signed_span((math.nan, math.nan))
-    ('-0.2500 to +0.7500', '–')
-    """
+    """Format the interval of a difference."""
     return "–" if math.isnan(ends[0]) else f"{signed(ends[0])} to {signed(ends[1])}"
 
 
@@ -98,12 +82,7 @@ def headings_of(kind: type[Any]) -> list[str]:
 
 
 def csv_headers(kind: type[Any]) -> list[str]:
-    """Return the headers of the CSV columns. An interval has two.
-
-    >>> from groupgt.comparison.contrast import Contrast
-    >>> csv_headers(Contrast)[:4]
-    ['delta', 'delta_low', 'delta_high', 'pairs']
-    """
+    """Return the headers of the CSV columns. An interval has two."""
     headers: list[str] = []
     for name in _in_csv(kind):
         start = name.removesuffix("_interval")
@@ -128,12 +107,7 @@ def _in_csv(kind: type[Any]) -> list[str]:
 
 
 def jsonable(value: Any) -> Any:
-    """Convert a dataclass, or a list of dataclasses, to plain Python. NaN and intervals of NaN become None.
-
-    >>> from groupgt.comparison.contrast import Row
-    >>> jsonable(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
-    True
-    """
+    """Convert dataclasses and lists of them to plain Python. NaN and intervals of NaN become None."""
     if is_dataclass(value):
         return {key: jsonable(getattr(value, name)) for key, name in keys_of(type(value)).items()}
     if isinstance(value, float) and math.isnan(value):

@@ -1,7 +1,4 @@
-"""Render text output in reading order: a verdict, tables, notes, and optional details.
-
-Commands, reports and files build a sequence of items, which `document` renders as text in any table format.
-"""
+"""Render items, such as a verdict, tables and notes, in reading order and in any table format."""
 
 from __future__ import annotations
 
@@ -94,17 +91,7 @@ Item = Grid | Bare | Detail
 
 
 def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
-    """Render items in a tabulate format, with paragraphs formatted to match.
-
-    `screen` limits the width of tables and lines. It applies only to the default format.
-
-    >>> print(document(["a & b", (["run", "map"], [["x", 0.5]])], "github"))
-    a & b
-    <BLANKLINE>
-    | run   |    map |
-    |-------|--------|
-    | x     | 0.5000 |
-    """
+    """Render items in a tabulate format. `screen` applies only to the default format."""
     # Details must be requested, and verdicts must not be empty.
     asked = [bare(item) for item in items if screen.details or not isinstance(item, Detail)]
     asks = style == tables.DEFAULT and not screen.details
@@ -246,11 +233,7 @@ def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
 
 
 def _typeset(table: str) -> str:
-    """Replace hyphens with minus signs in a LaTeX table, raise marks, and avoid characters missing from LaTeX fonts.
-
-    >>> _typeset(r"dense & -0.0312* & – & +∞")
-    'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'
-    """
+    """Replace hyphens with minus signs in a LaTeX table, raise marks, and avoid characters missing from LaTeX fonts."""
     table = re.sub(r"(?<![\w$])-(?=[0-9∞])", "$-$", table)
     for mark, raised in ((tables.MARK, "*"), (tables.BETTER, r"\uparrow"), (tables.WORSE, r"\downarrow")):
         table = re.sub(rf"(?<=[0-9]){re.escape(mark)}", lambda _: f"$^{{{raised}}}$", table)  # noqa: B023

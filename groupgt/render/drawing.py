@@ -1,7 +1,4 @@
-"""Define Vega-Lite figures with their data as tables. Jupyter displays them, and `save` writes them to files.
-
-`groupgt.render.figures` creates figures. The report page uses their templates.
-"""
+"""Define Vega-Lite figures with their data as tables. Jupyter displays them, and `save` writes them to files."""
 
 from __future__ import annotations
 

@@ -28,10 +28,7 @@ TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 @dataclass(frozen=True)
 class About:
-    """Facts shown in every figure: the metric, number of queries, convention and policy, and an optional note.
-
-    `level` names the interval, with its level.
-    """
+    """Facts shown in every figure. `level` names the interval, with its level."""
 
     metric: str
     queries: int
@@ -129,10 +126,7 @@ def share_axis(title: str) -> Layer:
 
 
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
-    """Draw lines for many systems. `named` ones are in color with names at the end. All others are grey, below them.
-
-    `with_labels` prepares the rows.
-    """
+    """Draw lines for many systems. `named` ones are in color with names at the end. All others are grey, below them."""
     count, names = len(named), list(named)
     color = {**colored("system", names, [f"$system{place}" for place in range(count)]), "legend": None}
     dash = nominal("system", scale={"domain": names, "range": list(map(list, DASHES[:count]))}, legend=None)
@@ -204,10 +198,7 @@ def tiles(shared: Layer, color: Layer, ink: Layer, size: int, tooltip: list[Laye
 def stacked_bars(
     y: Layer, x: Layer, field: str, colors: Mapping[str, str], key: Layer, tooltip: list[Layer], step: int
 ) -> Layer:
-    """Draw one bar per name, with parts by `field` in the `order` of the rows and their `count` as text.
-
-    `colors` contains the theme color for each part, and `key` is the legend.
-    """
+    """Draw one bar per name, with parts by `field` in the `order` of the rows and their `count` as text."""
     shared = {"y": {**y, "sort": None}, "x": numeric("count", stack="zero", **x), "order": numeric("order")}
     parts, names = list(colors), list(colors.values())
     fills, inks = (colored(field, parts, [f"${start}{name}" for name in names]) for start in ("", "on"))

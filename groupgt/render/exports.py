@@ -1,7 +1,4 @@
-"""Export data for other programs: JSON, CSV, JSON Lines, Parquet, and JUnit XML.
-
-Numbers keep full double precision, and NaN never occurs.
-"""
+"""Export data with full double precision and without NaN: JSON, CSV, JSON Lines, Parquet, and JUnit XML."""
 
 from __future__ import annotations
 
@@ -32,11 +29,7 @@ def json_text(value: Any) -> str:
 
 
 def nulls(value: Any) -> Any:
-    """Convert a structure to plain Python. Dataclasses become mappings, and NaN and infinities become None.
-
-    >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
-    {'a': [None, None, 1.0]}
-    """
+    """Convert a structure to plain Python. Dataclasses become mappings, and NaN and infinities become None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -55,11 +48,7 @@ class _Lines(list[str]):
 
 
 def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Format CSV with full double precision. Undefined values are empty cells, and spreadsheet formulas are escaped.
-
-    >>> csv_text(["qid", "map"], [["=1+1", 0.25], ["q2", None]]).splitlines()
-    ['qid,map', "'=1+1,0.25", 'q2,']
-    """
+    """Format CSV with full double precision. Undefined values are empty cells, and spreadsheet formulas are escaped."""
     lines = _Lines()
     # The writer quotes cells that contain part of its line end, such as a single carriage return.
     writer = csv.writer(lines, lineterminator="\r\n")
@@ -70,11 +59,7 @@ def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def as_written(text: str) -> str:
-    """Return the original text of a cell that `csv_text` escaped.
-
-    >>> as_written("'=1+1"), as_written("it's"), as_written("''-2")
-    ('=1+1', "it's", "'-2")
-    """
+    """Return the original text of a cell that `csv_text` escaped."""
     return text[1:] if text[:1] == "'" and _harmless(text[1:]) == text else text
 
 
@@ -118,23 +103,7 @@ def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFr
 
 
 def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], notes: Sequence[str] = ()) -> str:
-    """Format one JUnit suite from cases (class, name, kind, text). A case without text has passed.
-
-    The notes become the output of the suite.
-
-    >>> cases = [("handbook", "recall@5", "failure", "is 0.2"), ("handbook", "mrr", "system-out", "")]
-    >>> print(junit_text("gates", cases, ["Old index."]))
-    <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites>
-      <testsuite name="gates" tests="2" failures="1" errors="0" skipped="0">
-        <testcase classname="handbook" name="recall@5">
-          <failure message="is 0.2">is 0.2</failure>
-        </testcase>
-        <testcase classname="handbook" name="mrr"/>
-        <system-out>Old index.</system-out>
-      </testsuite>
-    </testsuites>
-    """
+    """Format cases (class, name, kind, text) as a JUnit suite. A case without text has passed."""
     # It also imports urllib, email and http.
     from xml.sax.saxutils import escape, quoteattr
 

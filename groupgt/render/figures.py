@@ -1,6 +1,4 @@
-"""Draw figures from plain tables, with one function per figure, without using evaluations.
-
-`tradeoffs` contains the figures for sweeps, latency and power.
+"""Draw figures from plain tables, with one function per figure.
 
 Each table is a list of dicts, whose keys are documented in the function that draws it. Strings that begin with `$` are
 colors defined in `themes.THEMES`.
@@ -238,10 +236,7 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
 
 
 def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
-    """Draw how many queries each system wins, ties and loses against the baseline.
-
-    Rows: `system`, `outcome` (better, same, worse), `count`.
-    """
+    """Draw wins, ties and losses, from rows of `system`, `outcome` (better, same, worse) and `count`."""
     kinds = {"better": "turn4", "same": "turn2", "worse": "turn0"}
     x, key = {"title": "queries", "scale": {"nice": False}}, {**draw.legend(f"than {baseline}"), "symbolType": "square"}
     tooltip = draw.tips(system="system", outcome="", count="queries")
@@ -258,10 +253,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
 
 
 def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (draw.LOWEST, draw.HIGHEST)) -> Figure:
-    """Draw the mean of each system in each slice.
-
-    Rows: `slice`, `system`, `value`, `queries`.
-    """
+    """Draw the mean of each system in each slice, from rows of `slice`, `system`, `value` and `queries`."""
     values = [f"{row['system']} where {row['slice']} {fixed(row['value'])}" for row in rows if row["value"] is not None]
     body = draw.heat_map("slice", "system", domain, counted=True)
     filled = [{**row, "text": fixed(row["value"], 2)} for row in rows]
@@ -271,10 +263,7 @@ def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (draw.LOWEST, dra
 
 
 def group_ranks(rows: Rows, about: About) -> Figure:
-    """Draw the rank at which each system covers each group.
-
-    Rows: `group`, `system`, `rank` (None if not covered).
-    """
+    """Draw the rank at which each system covers each group (or None), from rows of `group`, `system` and `rank`."""
     classes = [RANKS[-1 if row["rank"] is None else bisect_left(RANK_ENDS, row["rank"])] for row in rows]
     filled = [{**row, "met": met, "text": str(row["rank"] or "✕")} for row, met in zip(rows, classes)]
     shared = {"y": draw.down("group", sort=None), "x": draw.nominal("system", sort=None, title=None, axis=draw.SLANTED)}
@@ -319,10 +308,7 @@ def check_figure(name: str, also: Sequence[str] = ()) -> None:
 
 
 def figure_named(name: str, figures: Drawable, needs: str = "") -> Figure:
-    """Draw the figure with the given name. Raise `ConfigError` if the name is unknown.
-
-    `needs` explains the requirements of figures that are not available.
-    """
+    """Draw the figure with this name, or raise `ConfigError`. `needs` says what unavailable figures require."""
     if name in figures:
         return figures[name]()
     check_figure(name, list(figures))

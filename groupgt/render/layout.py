@@ -1,7 +1,4 @@
-"""Lay out text for a terminal. Tables are fitted to its width, paragraphs are wrapped, and colors are added.
-
-`render.document` uses this module for complete documents. It passes cells and text exactly as they are printed.
-"""
+"""Lay out text for a terminal. Tables are fitted to its width, paragraphs are wrapped, and colors are added."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 @dataclass(frozen=True)
 class Screen:
-    """The output device, with its width in columns (None for unlimited), and whether to show color and details.
-
-    If `is_ascii` is set, bars and badges use only ASCII characters.
-    """
+    """The output device. A width of None is unlimited, and `is_ascii` restricts bars and badges to ASCII."""
 
     width: int | None = None
     color: bool = False
@@ -39,11 +33,7 @@ PAPER = Screen()
 
 
 def columns_of(text: str) -> int:
-    """Return the width of text in terminal columns: two for wide characters, none for combining marks.
-
-    >>> columns_of("map"), columns_of("検索"), columns_of("e\\u0301")
-    (3, 4, 1)
-    """
+    """Return the width of text in terminal columns: two for wide characters, none for combining marks."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -54,11 +44,7 @@ def _columns(character: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """Shorten text to at most `width` columns.
-
-    >>> cut("Thirty days of leave", 12)
-    'Thirty days…'
-    """
+    """Shorten text to at most `width` columns."""
     if columns_of(text) <= width:
         return text
     taken = 0
@@ -70,11 +56,7 @@ def cut(text: str, width: int) -> str:
 
 
 def end_cut(text: str, width: int) -> str:
-    """Shorten an id to at most `width` columns from its beginning, because its end identifies it.
-
-    >>> end_cut("refunds/article-0260#chunk-01", 12)
-    '…60#chunk-01'
-    """
+    """Shorten an id to at most `width` columns from its beginning, because its end identifies it."""
     if columns_of(text) <= width:
         return text
     while columns_of(text) > width - 1:
@@ -83,25 +65,14 @@ def end_cut(text: str, width: int) -> str:
 
 
 def middle_cut(text: str, width: int) -> str:
-    """Shorten a name to at most `width` columns in its middle, because both ends identify it.
-
-    >>> middle_cut("hybrid+cohere-rerank-3.5", 12)
-    'hybri…nk-3.5'
-    """
+    """Shorten a name to at most `width` columns in its middle, because both ends identify it."""
     if columns_of(text) <= width:
         return text
     return cut(text, width - width // 2) + end_cut(text, width // 2 + 1)[1:]
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
-    """Wrap each line of text to at most `width` columns, with extra indentation for continuation lines.
-
-    >>> print(wrapped("one two three\\n  four five six", 11))
-    one two
-      three
-      four five
-        six
-    """
+    """Wrap each line of text to at most `width` columns, with extra indentation for continuation lines."""
     if width is None:
         return text
     return "\n".join("\n".join(_lines(line, width, indent)) for line in text.split("\n"))
@@ -122,12 +93,7 @@ def _lines(text: str, width: int, indent: str) -> Iterator[str]:
 
 
 def flowed(parts: Sequence[str], width: int | None) -> str:
-    """Join parts into lines of at most `width` columns, which break only between parts if they fit.
-
-    >>> print(flowed(["one two", "three", "four five"], 16))
-    one two  three
-      four five
-    """
+    """Join parts into lines of at most `width` columns, which break only between parts if they fit."""
     lines: list[str] = []
     for part in parts:
         if lines and (width is None or columns_of(f"{lines[-1]}{GAP}{part}") <= width):
@@ -159,11 +125,7 @@ class Table:
 
     @property
     def labels(self) -> list[str]:
-        """Headers that also name the group of a column.
-
-        >>> Table(["run", "free", "pro"], [], above=["", "map by tier", "map by tier"]).labels
-        ['run', 'map by tier: free', 'map by tier: pro']
-        """
+        """Headers that also name the group of a column, such as `map by tier: free`."""
         labels = [f"{title}: {header}" if title else header for title, header in zip(self.above, self.headers)]
         return labels or list(self.headers)
 
@@ -201,10 +163,7 @@ class Cells(Table):
         )
 
     def least(self, kept: int) -> list[int]:
-        """Return the minimum width of each column.
-
-        Numbers, prose in the first `kept` columns and columns that may be hidden are not cut, and names stay distinct.
-        """
+        """Return the minimum width of each column. Names stay distinct, and numbers are not cut."""
         least = []
         labels = self.labels
         for place, (header, width) in enumerate(zip(self.headers, self.widths())):
@@ -248,11 +207,7 @@ def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROO
 
 
 def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
-    """Split a table into parts of at most `width` columns. Also return the names of hidden columns.
-
-    If names and long text cannot be cut that far, columns in `shed` are hidden one by one. Only then is the
-    table split.
-    """
+    """Cut text, hide columns in `shed`, and then split a table to fit the width. Also return the hidden columns."""
     left_out: list[str] = []
     for name in cells.shed:
         if total(cells.least(cells.keep)) <= width:
@@ -302,11 +257,7 @@ def _divided(cells: Cells, width: int) -> Iterator[Cells]:
 
 
 def painted(text: str, color: str) -> str:
-    """Color text with terminal escape codes.
-
-    >>> painted("FAILED", "red")
-    '\\x1b[1;31mFAILED\\x1b[0m'
-    """
+    """Color text with terminal escape codes."""
     return f"\x1b[{CODES[color]}m{text}\x1b[0m" if text else text
 
 

@@ -112,11 +112,7 @@ ResultT = TypeVar("ResultT", bound=Result)
 
 
 class Teller(ABC, Generic[ResultT]):
-    """Format a `result` for output. `groupgt.report.tellers` maps each result type to its subclass.
-
-    Subclasses define blocks, rows with full double precision, the `fields` to export as plain Python, and the available
-    figures. Everything else is derived from these.
-    """
+    """Format a `result` for output. Subclasses define blocks, rows, fields and figures. The rest is derived."""
 
     fields: Sequence[str] = ()
     # Only for results that have one: a single figure, the HTML page, lines that describe what was measured, warnings

@@ -54,11 +54,7 @@ _ESCAPES = [
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """Format a value with a fixed number of decimals. A missing value becomes `–`.
-
-    >>> fixed(0.5), fixed(None), fixed(float("nan")), fixed(-0.00001)
-    ('0.5000', '–', '–', '0.0000')
-    """
+    """Format a value with a fixed number of decimals. A missing value becomes `–`."""
     if value is None or math.isnan(value):
         return "–"
     text = f"{value:.{digits}f}"
@@ -66,108 +62,64 @@ def fixed(value: float | None, digits: int = 4) -> str:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """Format a difference with its sign. A missing value becomes `–`.
-
-    >>> signed(0.5), signed(-0.25), signed(0.0), signed(float("nan"))
-    ('+0.5000', '-0.2500', '0.0000', '–')
-    """
+    """Format a difference with its sign. A missing value becomes `–`."""
     text = fixed(value, digits)
     return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text
 
 
 def minus(text: str) -> str:
-    """Replace the hyphens of negative numbers with minus signs.
-
-    >>> minus("bm25-2 fell: -0.034, 97.5% CI -0.091 to +0.023")
-    'bm25-2 fell: −0.034, 97.5% CI −0.091 to +0.023'
-    """
+    """Replace the hyphens of negative numbers with minus signs."""
     return re.sub(r"(?<![\w.-])-(?=[0-9])", "\u2212", text)
 
 
 def span(interval: tuple[float, float] | None) -> str:
-    """Format an interval for a table cell.
-
-    >>> span((0.25, 0.75)), span((float("nan"), float("nan")))
-    ('0.2500 to 0.7500', '–')
-    """
+    """Format an interval for a table cell."""
     if interval is None or math.isnan(interval[0]):
         return "–"
     return f"{fixed(interval[0])} to {fixed(interval[1])}"
 
 
 def small(value: float | None, digits: int = 4) -> str:
-    """Format a p-value with a fixed number of decimals, or as `<0.0001` if it is smaller.
-
-    >>> small(0.0312), small(0.00001), small(0.0), small(None)
-    ('0.0312', '<0.0001', '<0.0001', '–')
-    """
+    """Format a p-value with a fixed number of decimals, or as `<0.0001` if it is smaller."""
     least = 10.0**-digits
     return f"<{fixed(least, digits)}" if value is not None and value < least else fixed(value, digits)
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Format a count with its noun.
-
-    >>> counted(1, "query"), counted(1200, "query"), counted(2, "system"), counted(2, "query has", "queries have")
-    ('1 query', '1,200 queries', '2 systems', '2 queries have')
-    """
+    """Format a count with its noun."""
     plural = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
     return f"{count:,} {one if count == 1 else many or plural}"
 
 
 def count_text(count: float) -> str:
-    """Format a count that may be a mean over trials.
-
-    >>> count_text(50), count_text(49.8), count_text(1234.0)
-    ('50', '49.8', '1,234')
-    """
+    """Format a count that may be a mean over trials."""
     return f"{count:,.0f}" if abs(count - round(count)) < 0.05 else f"{count:,.1f}"
 
 
 def counts_text(counts: Iterable[float]) -> list[str]:
-    """Format counts shown side by side, all with a decimal if any is a mean over trials.
-
-    >>> counts_text([1, 2.3]), counts_text([1, 2])
-    (['1.0', '2.3'], ['1', '2'])
-    """
+    """Format counts shown side by side, all with a decimal if any is a mean over trials."""
     texts = list(map(count_text, counts))
     return [text if "." in text or not any("." in each for each in texts) else f"{text}.0" for text in texts]
 
 
 def range_text(counts: Collection[int]) -> str:
-    """Format counts that may differ.
-
-    >>> range_text([50, 50]), range_text([1234, 50])
-    ('50', '50 to 1,234')
-    """
+    """Format counts that may differ, such as `50 to 1,234`."""
     low, high = min(counts), max(counts)
     return f"{high:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def part_of(count: float, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:
-    """Format a part of a total as the subject of a sentence, with its verb.
-
-    >>> part_of(0, 1, "group"), part_of(1, 3, "group"), part_of(2, 3, "query", "needs", "need")
-    ('0 of 1 group is', '1 of 3 groups is', '2 of 3 queries need')
-    """
+    """Format a part of a total as the subject of a sentence, with its verb."""
     return f"{count_text(count)} of {counted(total, one)} {verb if 1 in (count, total) else verbs}"
 
 
 def shortlist(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:
-    """Join the first few texts and count the rest.
-
-    >>> shortlist("abcd", 2), shortlist("abcd", 2, ", and {} more"), shortlist("ab", 2), shortlist([])
-    ('a, b and 2 more', 'a, b, and 2 more', 'a, b', 'nothing')
-    """
+    """Join the first few texts and count the rest."""
     return ", ".join(texts[:most]) + (more.format(len(texts) - most) if len(texts) > most else "") or "nothing"
 
 
 def p_text(value: float, digits: int = 4) -> str:
-    """Format a p-value for use in a sentence.
-
-    >>> p_text(0.0312), p_text(0.00001)
-    ('p = 0.0312', 'p < 0.0001')
-    """
+    """Format a p-value for use in a sentence."""
     text = small(value, digits)
     return f"p {text[0]} {text[1:]}" if text.startswith("<") else f"p = {text}"
 
@@ -195,13 +147,7 @@ def check_style(style: str, *others: str) -> None:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:
-    """Render a table. Floats have four decimals and are right-aligned, and None becomes `–`.
-
-    >>> print(table(["run", "map"], [["a", 0.5]]))
-    run       map
-    -----  ------
-    a      0.5000
-    """
+    """Render a table. Floats have four decimals and are right-aligned, and None becomes `–`."""
     cells = cells_of(Table(headers, rows), style)
     if style == DEFAULT:
         return layout.rendered(cells)
@@ -238,11 +184,7 @@ def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
 
 
 def snippet(text: str, size: int) -> str:
-    """Return the beginning of a text on a single line.
-
-    >>> snippet("Thirty days\\nof leave", 20), snippet("Thirty days of leave", 12)
-    ('Thirty days of leave', 'Thirty days…')
-    """
+    """Return the beginning of a text on a single line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= size else flat[: size - 1] + "…"
 
@@ -259,11 +201,7 @@ def _cell(cell: Cell, style: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Escape text for Markdown, so that it is shown literally, never as HTML, a link or a mention.
-
-    >>> print(markdown("fix <b>, ask @ann, see https://a.b or [this](x)"))
-    fix &lt;b>, ask @&#8203;ann, see https&#58;//a.b or \\[this\\](x)
-    """
+    """Escape text for Markdown, so that it is shown literally, never as HTML, a link or a mention."""
     for pattern, replacement in _ESCAPES:
         text = re.sub(pattern, replacement, text)
     return text

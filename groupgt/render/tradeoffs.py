@@ -50,11 +50,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
 
 
 def _both(parameters: Sequence[str]) -> str:
-    """Join two option labels. A system that both share is named only once.
-
-    >>> _both(["k1 of bm25", "b of bm25"]), _both(["k1 of bm25", "k of rrf"])
-    ('k1 and b of bm25', 'k1 of bm25 and k of rrf')
-    """
+    """Join two option labels. A system that both share is named only once."""
     (first, _, one), (_, _, other) = (name.partition(" of ") for name in parameters)
     return f"{first} and {parameters[1]}" if one == other else f"{parameters[0]} and {parameters[1]}"
 
@@ -89,10 +85,7 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
 
 
 def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
-    """Draw the means of each system on one side against those on the other.
-
-    Rows: `system`, `x`, `y`. Names are placed to the right of their points, or to the left in the right half.
-    """
+    """Draw the means of each system on one side against those on the other, from rows of `system`, `x` and `y`."""
     values = [row["x"] for row in rows]
     middle = (min(values) + max(values)) / 2
     placed = [{**row, "side": "left" if row["x"] < middle else "right"} for row in rows]
@@ -109,10 +102,7 @@ def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
 
 
 def funnel(rows: Rows, about: About, first: str) -> Figure:
-    """Draw the groups that each stage of a pipeline covers, as one bar per stage.
-
-    Rows: `stage`, `fate` (covered, not covered), `count`, `order`.
-    """
+    """Draw the groups that each stage covers, from rows of `stage`, `fate` (covered or not), `count` and `order`."""
     x = {"title": "groups", "scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}}
     colors, tooltip = {"covered": "turn4", "not covered": "turn2"}, draw.tips(stage="stage", fate="", count="groups")
     body = draw.stacked_bars(draw.down("stage"), x, "fate", colors, draw.legend(""), tooltip, 28)
@@ -125,10 +115,7 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
 
 
 def thresholds(rows: Rows, about: About) -> Figure:
-    """Draw, for each score threshold, the share of unanswerable queries without results and the recall on the rest.
-
-    Rows: `system`, `threshold`, `figure` (one of the two shares), `share`.
-    """
+    """Draw two shares by score threshold, from rows of `system`, `threshold`, `figure` (its name) and `share`."""
     scale = {"domain": draw.distinct(rows, "figure"), "range": [[1, 0], [5, 3]]}
     encoding = {
         "x": draw.numeric("threshold", title="score threshold", scale={"zero": False}),
@@ -146,10 +133,7 @@ def thresholds(rows: Rows, about: About) -> Figure:
 
 
 def power(rows: Rows, about: About, target: float, queries: int, baseline: str) -> Figure:
-    """Draw the power to detect each system's difference from the baseline against the number of queries.
-
-    Rows: `system`, `difference`, `queries`, `power`. Dashed lines mark the `wanted` power and the available queries.
-    """
+    """Draw the power to detect each difference, from rows of `system`, `difference`, `queries` and `power`."""
     systems = draw.distinct(rows, "system")
     x, y = draw.logarithmic("queries", "queries"), {**draw.share_axis("power"), "field": "power"}
     dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}

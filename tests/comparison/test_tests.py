@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupgt.comparison.draws import halves, on_grid, resampled_counts
-from groupgt.comparison.tests import TESTS, corrected, p_values
+from groupgt.comparison.reach import fewest_differing
+from groupgt.comparison.tests import TESTS, alpha_at, corrected, p_values
 from tests.comparison.slowly import (
     NEEDS_SCIPY,
     NEEDS_STATSMODELS,
@@ -236,3 +237,9 @@ def test_nothing_is_corrected_where_nothing_is_known(correction: str) -> None:
     one = np.array([0.25, np.nan])
     assert corrected(correction, one)[0] == 0.25
     assert one[0] == 0.25
+
+
+def test_alpha_of_a_single_comparison() -> None:
+    alphas = [round(alpha_at(name, 0.05, 5, 1), 4) for name in ("none", "bonferroni", "holm", "bh")]
+    assert alphas == [0.05, 0.01, 0.0125, 0.01]
+    assert [fewest_differing(0.05), fewest_differing(0.05, comparisons=10)] == [6, 9]

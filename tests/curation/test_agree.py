@@ -13,6 +13,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
+from groupgt.curation.matching import group_pairs, matching
 from tests.snapshots import Snapshot
 
 
@@ -182,3 +183,13 @@ def best_pairs(first: list[set[str]], second: list[set[str]]) -> list[tuple[set[
     pairs = [(a, b) for a, b in zip(one, best) if a & b]
     pairs += [(a, set()) for a, b in zip(one, best) if a and not a & b]
     return pairs + [(set(), b) for a, b in zip(one, best) if b and not a & b]
+
+
+def test_groups_are_matched_by_shared_passages() -> None:
+    assert matching([{"a", "b"}, {"b"}], [{"b"}]) == [(0, 0), (1, None)]
+    truths = [groupgt.GroundTruth.of({"q": groups}) for groups in ([["a", "b"], ["c"]], [["c"], ["a"], ["d"]])]
+    assert [(pair.first, pair.second, pair.both) for pair in group_pairs(*truths)] == [
+        ("group 1", "group 2", 1),
+        (None, "group 3", 0),
+        ("group 2", "group 1", 1),
+    ]

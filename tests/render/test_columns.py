@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 
 import pytest
 
 import groupgt
-from groupgt.comparison.contrast import Contrast
-from groupgt.render.columns import columns_of, headings_of
+from groupgt.comparison.contrast import Contrast, Row
+from groupgt.render.columns import columns_of, csv_headers, headings_of, jsonable
 from groupgt.report.comparison import dataset_of
 
 TRUTH = {"q1": [["a"]], "q2": [["b"]], "q3": [["c"]]}
@@ -31,6 +32,8 @@ def test_every_output_has_every_field(table: groupgt.Comparison) -> None:
     assert headers == table.to_polars().columns
     assert in_csv - set(headers) == {"delta_interval"}
     assert {"delta_low", "delta_high"} <= set(headers)
+    assert csv_headers(Contrast)[:4] == ["delta", "delta_low", "delta_high", "pairs"]
+    assert jsonable(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
 
 
 def test_a_row_has_the_fields_of_its_contrast(table: groupgt.Comparison) -> None:

@@ -8,8 +8,9 @@ import re
 import pytest
 import tabulate
 
+from groupgt.render.bars import Axis, labels
 from groupgt.render.document import Detail, Verdict, document
-from groupgt.render.layout import Cells, Screen, columns_of, fitted, rendered, wrapped
+from groupgt.render.layout import Cells, Screen, columns_of, cut, end_cut, fitted, flowed, middle_cut, rendered, wrapped
 from groupgt.render.tables import Table, table
 
 
@@ -124,6 +125,27 @@ def test_groups_of_columns_have_a_title_and_are_hidden_together() -> None:
 def test_lines_are_broken_between_words() -> None:
     assert wrapped("one two three four", 9) == "one two\n  three\n  four"
     assert wrapped("one two three four", None) == "one two three four"
+    assert wrapped("one two three\n  four five six", 11) == "one two\n  three\n  four five\n    six"
+    assert flowed(["one two", "three", "four five"], 16) == "one two  three\n  four five"
+
+
+def test_texts_are_cut_where_they_are_not_told_apart() -> None:
+    assert [columns_of(text) for text in ("map", "検索", "e\u0301")] == [3, 4, 1]
+    assert cut("Thirty days of leave", 12) == "Thirty days…"
+    assert end_cut("refunds/article-0260#chunk-01", 12) == "…60#chunk-01"
+    assert middle_cut("hybrid+cohere-rerank-3.5", 12) == "hybri…nk-3.5"
+
+
+def test_labels_of_ticks_never_touch() -> None:
+    assert labels(Axis(0.0, 1.0, (0.0, 0.1, 1.0), has_zero=False), 12) == {0.0: (0, "0"), 1.0: (9, "1.0")}
+
+
+def test_paragraphs_and_tables_have_one_format() -> None:
+    text = document(["a & b", (["run", "map"], [["x", 0.5]])], "github")
+    assert text == "a & b\n\n| run   |    map |\n|-------|--------|\n| x     | 0.5000 |"
+    assert table(["run", "map"], [["a", 0.5]]) == "run       map\n-----  ------\na      0.5000"
+    numbers = document([(["run", "delta", "p", "effect"], [["dense", "-0.0312*", "–", "+∞"]])], "latex_booktabs")
+    assert "dense & $-$0.0312$^{*}$ & -- & +$\\infty$" in re.sub(" +", " ", numbers)
 
 
 SENTENCES = Verdict(

@@ -41,3 +41,5 @@ def test_scores_are_rounded_once() -> None:
     assert blocks.score_texts([9.99996, 1.0]) == ["10.000", "1.000"]
     assert blocks.score_texts([-0.0, 1e20]) == ["-0", "1e+20"]
     assert blocks.score_texts([]) == []
+    assert blocks.score_texts([123.4, 5.678]) == ["123.4", "5.7"]
+    assert blocks.score_texts([1e-7, 2e-8]) == ["1e-07", "2e-08"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def test_every_metric_has_a_name_of_its_own() -> None:
     names = {name_of(text) for text in texts}
     assert len(names) == len(set(texts))
     assert all(ALLOWED.fullmatch(name) for name in names)
+    assert [name_of(text) for text in ("rbp(p=0.95)@20", "dense: large")] == ["rbp/p_0.95/at_20", "dense--large"]
+    assert tracked([(["bm25"], {"recall@5": 0.5, "mrr": math.nan})]) == {"bm25/recall/at_5": 0.5}
 
 
 @pytest.mark.property

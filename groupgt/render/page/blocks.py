@@ -50,11 +50,7 @@ def short(value: float) -> float | int:
 
 
 def score_texts(scores: Sequence[float]) -> list[str]:
-    """Format the scores of a ranking with the same number of decimals, so that the largest score has four digits.
-
-    >>> score_texts([123.4, 5.678]), score_texts([1e-7, 2e-8]), score_texts([0.0, 0.0])
-    (['123.4', '5.7'], ['1e-07', '2e-08'], ['0', '0'])
-    """
+    """Format the scores of a ranking with the same number of decimals, so that the largest score has four digits."""
     largest = max(map(abs, scores), default=0.0)
     if not 0.001 <= largest < 1e15:
         return [f"{score:.4g}" for score in scores]

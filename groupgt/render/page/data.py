@@ -1,6 +1,4 @@
-"""Define the data model of the report page. Callers fill in plain tables, and `page.write` turns them into one file.
-
-The types that check the scripts are derived from these classes.
+"""Define the data model of the report page. The types that check the scripts are derived from these classes.
 
 Systems and metrics are identified by their index in `Dataset.systems` and `Dataset.metrics`. Groups are identified
 by their index within a query, from 0. None means undefined.
@@ -36,10 +34,7 @@ class Contrasts(TypedDict):
 
 
 class Drawing(TypedDict):
-    """A figure as a Vega-Lite template. Rows are included unless they depend on the user's choices on the page.
-
-    `still` is an SVG picture shown until the figure is drawn.
-    """
+    """A figure as a Vega-Lite template. Rows are included unless they depend on the user's choices on the page."""
 
     template: dict[str, Any]
     text: NotRequired[str]
@@ -106,10 +101,7 @@ class Detail(NamedTuple):
 
 
 class Metric(TypedDict):
-    """A metric with its name, label and description. `order` is the sort order that puts the best values first.
-
-    `best` are all systems with the best mean.
-    """
+    """A metric. `order` puts the best values first, and `best` are all systems with the best mean."""
 
     name: str
     label: str
@@ -220,11 +212,7 @@ class OutcomesOfSystem(TypedDict):
 
 
 class Outcomes(TypedDict):
-    """The answers of all systems that have them, together with their results.
-
-    `first` contains queries that are incomplete and wrong in all systems, with text and groups covered. `more` contains
-    the others.
-    """
+    """The answers of all systems that have them. All systems are incomplete and wrong in `first` and `more`."""
 
     sentences: list[Sentence]
     note: str
@@ -235,10 +223,7 @@ class Outcomes(TypedDict):
 
 
 class Decided(TypedDict):
-    """The decision, with the word on its badge, a sentence with names at odd positions, the evidence, and a note.
-
-    `system` is the system that the decision is about, or empty.
-    """
+    """The decision, with the word on its badge, a sentence with names at odd positions, the evidence, and a note."""
 
     badge: str
     system: str
@@ -305,11 +290,7 @@ class First(TypedDict):
 
 
 class Shown(TypedDict):
-    """A data set with its decision, all systems and comparisons.
-
-    `population` says what was evaluated, and `notes` comment on the decision. `subject` is the system that views show
-    first: the subject of the decision, or else the best.
-    """
+    """A data set with its decision, all systems and comparisons. `subject` is the system that views show first."""
 
     name: str
     decision: Decided
@@ -338,10 +319,7 @@ class Shown(TypedDict):
 
 
 class Dataset(Shown):
-    """A data set with all its queries.
-
-    `details` starts with the most informative queries and is iterated only once. `passages` maps ids to texts.
-    """
+    """A data set with all its queries. `details` has the most informative ones first and is iterated only once."""
 
     questions: Questions
     details: Iterable[Detail]

@@ -211,9 +211,5 @@ def _name(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape text and make control characters visible, including those for text direction.
-
-    >>> _escaped("a\\u202eb")
-    'a&lt;U+202E&gt;b'
-    """
+    """Escape text and make control characters visible, including those for text direction."""
     return html.escape(CONTROLS.sub(lambda match: f"<U+{ord(match[0]):04X}>", text))

@@ -1,7 +1,4 @@
-"""Third-party JavaScript included in every page: Vega, Vega-Lite and vega-embed, unmodified.
-
-`python -m tests.vendor` downloads the pinned versions with npm and verifies their checksums.
-"""
+"""Third-party JavaScript in every page, unmodified. `python -m tests.vendor` downloads the pinned versions."""
 
 from __future__ import annotations
 
