@@ -146,10 +146,7 @@ def decided(systems: Systems, decision: Decision) -> Iterator[Item]:
 def items(
     comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False, gates: Sequence[GateResult] = ()
 ) -> Iterator[Item]:
-    """Yield the table of systems, all differences, slices and query-level failures, followed by the test used.
-
-    Pairs and slices are shown if requested, unless `brief` is set. Everything else is a detail.
-    """
+    """Yield the table of systems, other tables (as details, unless they were requested), and the test used."""
     chosen = list(comparison.metrics if metrics is None else metrics)
     above: list[Item] = [standings.table(comparison.by(), gates)]
     means, has_others = contrasts.leaderboards(comparison.by()), len(comparison.by().metrics) > 1

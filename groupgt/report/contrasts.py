@@ -107,11 +107,7 @@ def verdict_by(label: str) -> str:
 
 
 def described(settings: Settings, basis: Basis = "") -> str:
-    """Describe the test, including resamples and seed if it is randomized.
-
-    >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
-    'paired bootstrap test, 2,000 resamples, seed 7'
-    """
+    """Describe the test, including resamples and seed if it is randomized."""
     if basis:
         return f"t test of differences {ESTIMATED[basis]}"
     return TESTS[settings.test].title + (resampling(settings) if settings.draws else "")
@@ -177,10 +173,7 @@ def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contra
 def beside_grid(
     beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
-    """Build a table of comparisons for one metric. `first` contains the leading cells of each row (default: the name).
-
-    `headers` name these cells, the number of queries, and the two means.
-    """
+    """Build a table of comparisons. `headers` name the `first` cells of each row, the queries, and the two means."""
     contrasts = beside.contrasts(metric)
     level = 100 * next((each.confidence for each in contrasts.values()), 1 - beside.settings.alpha)
     rows: list[list[Any]] = []
@@ -206,10 +199,7 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 
 
 def leaderboards(systems: Systems) -> Iterator[Table]:
-    """Yield tables with one row per system. Highlight the best mean, and mark differences from the baseline.
-
-    If there are many metrics, they are split by cutoff, and the table with the primary metric comes first.
-    """
+    """Yield tables with one row per system, split by cutoff if there are many metrics, the primary metric first."""
     for part in sorted(parts_of(systems.metrics), key=lambda part: systems.primary not in part):
         headers = ["run", *(systems.labels[text] for text in part)]
         yield Table(headers, [[name, *_means(systems, name, part)] for name in systems.names])

@@ -45,10 +45,7 @@ def _budgets(systems: Systems) -> list[Budget]:
 
 
 def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = ()) -> Figure:
-    """Draw metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a given unit.
-
-    Cutoffs of the given metrics are ignored. Raises `ConfigError` for a metric that has no cutoff.
-    """
+    """Draw metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a given unit."""
     shown = shown_systems(systems)
     cutoffs: Sequence[int | Budget] = depths_of(shown.values())
     if unit != "results":

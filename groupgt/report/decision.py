@@ -1,8 +1,4 @@
-"""Decide how systems on one ground truth compare, in the same words for all outputs.
-
-`decide` takes the systems and, from an experiment, its gates and failures. The first function in `ROWS` that applies
-returns the decision: a badge, a sentence, the evidence and, if a gate and a test seem to disagree, an explanation.
-"""
+"""Decide how systems compare, in the same words for all outputs. The first function in `ROWS` that applies decides."""
 
 from __future__ import annotations
 
@@ -42,11 +38,7 @@ SHAPES: dict[Badge, str] = {"Blocked": "■", "Worse": "▼", "Inconclusive": "�
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision on one data set. Every second part of `sentence` is the name of a system.
-
-    `evidence` lists the difference or the mean, its CI, the p-value and the number of queries. `note` explains an
-    apparent contradiction, or is empty. `system` is the system that the decision is about, if any.
-    """
+    """A decision on one data set, about `system`, if any. Every second part of `sentence` is the name of a system."""
 
     state: State
     sentence: list[str]
@@ -105,13 +97,7 @@ class Decision:
 def decide(
     systems: Systems | None, gates: Sequence[GateResult] = (), failed: Mapping[str, str] | None = None
 ) -> Decision:
-    """Return the decision on one data set. `systems` is None if all systems failed, and `failed` gives the reasons.
-
-    >>> import groupgt
-    >>> runs = {"good": {"q": ["a"]}, "bad": {"q": ["x"]}}
-    >>> decide(groupgt.compare({"q": [["a"]]}, runs, ["recall@1"])).text
-    'bad does not differ significantly from good in recall@1.'
-    """
+    """Return the decision on one data set. `systems` is None if all systems failed, and `failed` gives the reasons."""
     case = Case(systems, gates, failed or {})
     return next(decision for row in ROWS if (decision := row(case)) is not None)
 
@@ -440,10 +426,7 @@ def corrected_note(case: Case, name: str | None = None) -> str:
 
 
 def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:
-    """Yield significant differences within slices, largest losses first and largest gains last.
-
-    Each item is the system, `worse` or `better`, and the slice with the difference and its p-value.
-    """
+    """Yield systems that differ significantly in slices, for worse or better, and where. Losses come first."""
     if not systems.is_baseline_named or not systems.is_compared:
         return
     names, corrects = Names(systems.names), systems.settings.corrects

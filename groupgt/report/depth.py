@@ -1,7 +1,4 @@
-"""Report how deep to look in rankings: the smallest cutoffs that complete a share of queries, and score thresholds.
-
-Thresholds are the lowest scores at which unanswerable queries return nothing. They reduce the recall of other queries.
-"""
+"""Report how deep to look in rankings to complete a share of queries, and which score thresholds to set."""
 
 from __future__ import annotations
 
@@ -171,9 +168,5 @@ class ThresholdsTeller(Teller[Thresholds]):
 
 
 def _number(score: float) -> str:
-    """Format a score with enough digits to paste it into a metric.
-
-    >>> _number(0.35), _number(0.1 + 0.2)
-    ('0.35', '0.30000000000000004')
-    """
+    """Format a score with enough digits to paste it into a metric."""
     return f"{score!r}".removesuffix(".0")

@@ -77,10 +77,7 @@ def by_ranks(contrast: Contrast) -> str:
 
 
 def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", correction: str = "") -> str:
-    """Format a difference with its CI and p-value. `count` is the number of comparisons in its family.
-
-    A test of ranks shows the difference in ranks. `correction` replaces the correction in the settings.
-    """
+    """Format a difference with its CI and p-value. `count` is the number of comparisons in its family."""
     correction = correction or settings.corrects
     if reason := undefined(contrast, settings):
         return f"{signed(contrast.delta)}{of} ({reason})"

@@ -230,10 +230,7 @@ def _judged(evaluations: Sequence[Evaluated], primary: str | None) -> Iterator[s
 
 
 def evaluated_of(systems: Systems) -> str:
-    """Return how many queries were evaluated, such as `82 of 88 queries evaluated (6 unanswerable)`.
-
-    If metrics differ, it is `10 to 82 of 88 queries evaluated, depending on the metric`.
-    """
+    """Return how many queries were evaluated, such as `82 of 88 queries evaluated (6 unanswerable)`."""
     numbers = [systems.queries_over(text)[1] for text in systems.metrics]
     low, high = min(numbers), max(numbers)
     total = counted(len(systems.qids), "query")
@@ -451,10 +448,7 @@ def forest(systems: Systems) -> Figure:
 
 
 def about(systems: Systems, label: str = "", note: str = "", level: str = "") -> About:
-    """Return the notes shown in every figure of these systems. `label` defaults to that of the primary metric.
-
-    `level` names the intervals (default: those of means).
-    """
+    """Return the notes shown in every figure of these systems (default: on the primary metric, intervals of means)."""
     from groupgt.render.encodings import About
 
     policy, labeller = systems.policy, systems.labeller
@@ -468,9 +462,5 @@ def about(systems: Systems, label: str = "", note: str = "", level: str = "") ->
 
 
 def policy_text(policy: Policy) -> str:
-    """Describe a policy by its differences from the default.
-
-    >>> policy_text(Policy()), policy_text(Policy(missing="skip"))
-    ('default policy', 'policy missing=skip')
-    """
+    """Describe a policy by its differences from the default."""
     return f"policy {policy.changes}" if policy.changes else "default policy"

@@ -215,10 +215,7 @@ class MissesTeller(Teller[Misses]):
         return self._grid({} if self._is_of_one else self.result.texts)
 
     def _grid(self, texts: Mapping[str, str], most: int | None = None, alternatives: int | None = None) -> Grid:
-        """Return one row for each listed group, with the text of the first alternative if known.
-
-        `most` limits the groups of one query, and `alternatives` those of a group (default: all).
-        """
+        """Return a row for each listed group. `most` limits groups of a query, `alternatives` those of a group."""
         misses, rows = self.result, list[list[Any]]()
         for qid, of_query in groupby(self._groups, lambda group: group.qid):
             groups = list(of_query)
@@ -274,10 +271,7 @@ def _alternatives(group: PlacedGroup, texts: Mapping[str, str], most: int | None
 
 
 def place_of(group: PlacedGroup, results: int, k: int, *, brief: bool = False) -> str:
-    """Describe where the only run covers a group, and in how many trials, if there are several.
-
-    If `brief`, the group is listed among groups that are not covered.
-    """
+    """Describe where the only run covers a group. If `brief`, the group is listed among groups that are not covered."""
     (place,) = group.places.values()
     if not group.alternatives:
         return "cannot be covered"
@@ -312,11 +306,7 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
 
 
 def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
-    """Explain why no result can cover a group, given the ids that each alternative needs. It is empty if one can.
-
-    >>> _why_never_covered([], []), _why_never_covered([["a"], ["b", "c"]], {"a", "c"})
-    ('it has no relevant alternative', 'none of its alternatives is in the corpus')
-    """
+    """Explain why no result can cover a group, given the ids that each alternative needs. It is empty if one can."""
     if not alternatives:
         return "it has no relevant alternative"
     if not all(any(name in absent for name in members) for members in alternatives):

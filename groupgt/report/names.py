@@ -11,12 +11,7 @@ BETWEEN = re.compile(r",(?![^\[]*\])")
 
 
 class Names:
-    """The names of systems side by side. An option that all systems of a retriever share is only in `shared`.
-
-    >>> names = Names(["bm25[k1=0.9,b=0.4]", "bm25[k1=1.2,b=0.4]", "convex[weights=[0.5,0.5]]"])
-    >>> names["bm25[k1=0.9,b=0.4]"], names["convex[weights=[0.5,0.5]]"], names.shared
-    ('bm25 k1=0.9', 'convex weights=0.5,0.5', ['bm25 b=0.4'])
-    """
+    """The names of systems side by side. An option that all systems of a retriever share is only in `shared`."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._parts = {name: _parts(name) for name in names}

@@ -49,10 +49,7 @@ COUNTS = {
 
 @dataclass(frozen=True)
 class Added:
-    """What an experiment or result folders add to the systems of a data set; by default, nothing.
-
-    `about` describes systems by name, and `axis` is that of several data sets.
-    """
+    """What an experiment or result folders add to the systems of a data set. `axis` is that of several data sets."""
 
     decision: Decision | None = None
     population: str = ""

@@ -40,10 +40,7 @@ Signs = dict[tuple[str, str], dict[bool, list[str]]]
 
 
 def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
-    """Return a LaTeX table environment. `against` lists the systems to test against (default: the baseline).
-
-    Raises `ConfigError` for unknown system names.
-    """
+    """Return a LaTeX table environment. `against` lists the systems to test against (default: the baseline)."""
     named = list(dict.fromkeys(against)) or [systems.baseline]
     for name in named:
         if name not in systems.names:

@@ -31,11 +31,7 @@ ABOUT_ONE = ("gate failed", "gates failed", "loss", "losses", "gain", "gains")
 def first_queries(
     systems: Systems, decision: Decision, against: Against | None = None
 ) -> tuple[str, list[data.FirstQuery]]:
-    """Return why these queries come first, and up to three of them.
-
-    First come queries that the decision's system loses to the baseline (or else to the previous run), by the size of
-    the fall. Then come queries that no system completes, starting with those whose groups rank deepest.
-    """
+    """Return a reason and up to three queries: those the decision's system loses most, then those none completes."""
     failures = systems.failures
     if failures is None:
         return "", []

@@ -1,7 +1,4 @@
-"""The files of a result folder that present an outcome: tables, report.html, results.json, timings.json and CSV.
-
-`schema` describes results.json. `results.write` adds the measured data and writes the folder.
-"""
+"""The files of a result folder that present an outcome: tables, report.html, results.json, timings.json and CSV."""
 
 from __future__ import annotations
 

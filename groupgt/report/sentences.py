@@ -25,11 +25,7 @@ WHOLE = 0.05
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Collect values by key, in order of appearance.
-
-    >>> grouped([("odd", 1), ("even", 2), ("odd", 3)])
-    {'odd': [1, 3], 'even': [2]}
-    """
+    """Collect values by key, in order of appearance."""
     groups: dict[K, list[V]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -42,29 +38,17 @@ def unit_of(evaluations: Iterable[Evaluated | Failures]) -> str:
 
 
 def at_cutoff(cutoff: object) -> str:
-    """Format the cutoff at which queries are complete, for use in a sentence.
-
-    >>> at_cutoff(10), at_cutoff("2000tokens"), at_cutoff(None)
-    (' at 10', ' at 2000tokens', '')
-    """
+    """Format the cutoff at which queries are complete, for use in a sentence."""
     return "" if cutoff is None else f" at {cutoff:,}" if isinstance(cutoff, int) else f" at {cutoff}"
 
 
 def every(count: int, one: str) -> str:
-    """Return a phrase for all of `count` items.
-
-    >>> every(1, "gate"), every(2, "gate"), every(3, "gate")
-    ('The gate', 'Both gates', 'All 3 gates')
-    """
+    """Return a phrase for all of `count` items."""
     return f"The {one}" if count == 1 else f"Both {one}s" if count == 2 else f"All {count:,} {one}s"
 
 
 def enumerated(names: Sequence[str], then: str) -> list[str]:
-    """Return sentence parts that begin with a list of names. Long lists are shortened.
-
-    >>> "".join(enumerated(["a", "b", "c"], " win.")), "".join(enumerated(["a", "b", "c", "d", "e"], " win."))
-    ('a, b and c win.', 'a, b, c and 2 more win.')
-    """
+    """Return sentence parts that begin with a list of names. Long lists are shortened."""
     parts: list[str] = []
     for place, name in enumerate(names[:NAMED]):
         parts += ["" if not place else " and " if place == len(names) - 1 else ", ", name]
@@ -73,11 +57,7 @@ def enumerated(names: Sequence[str], then: str) -> list[str]:
 
 
 def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[str]:
-    """Append a name and text to sentence parts, so that every second part is still a name.
-
-    >>> appended(["", "a", " needs 3"], "; ", "b", " needs 4")
-    ['', 'a', ' needs 3; ', 'b', ' needs 4']
-    """
+    """Append a name and text to sentence parts, so that every second part is still a name."""
     return [*parts[:-1], parts[-1] + between, name, then]
 
 

@@ -1,7 +1,4 @@
-"""Build the table of systems: means, changes from the baseline with CIs, queries lost and gained, complete queries.
-
-`standings` returns the rows. The terminal, the summary and the page each draw them differently.
-"""
+"""Build the table of systems, which the terminal, the summary and the page each draw differently."""
 
 from __future__ import annotations
 
@@ -35,10 +32,7 @@ AXIS_CHARS = 22
 
 @dataclass(frozen=True)
 class Standing:
-    """One row. `contrast` is None for the baseline or if there is none, and `complete` is None if only values exist.
-
-    `queries` is the number of queries that can be complete for this system.
-    """
+    """One row. `contrast` is None for the baseline or if there is none, and `complete` is None if only values exist."""
 
     name: str
     mean: float | None
@@ -240,10 +234,7 @@ def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axi
 def page_table(
     systems: Systems, gates: Sequence[GateResult] = (), about: Mapping[str, str] | None = None, axis: Axis | None = None
 ) -> data.Standings:
-    """Return the table for the page. The page's scripts only position its contents.
-
-    `about` describes each system, and `axis` is that of several data sets.
-    """
+    """Return the table for the page, whose scripts only position its contents. `axis` is that of several data sets."""
     names, rows = Names(systems.names), standings(systems, gates)
     has_counts = can_complete(systems)
     cutoff = systems.metrics[systems.primary].cutoff

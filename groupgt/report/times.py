@@ -49,11 +49,7 @@ def blocks(outcome: Outcome) -> Iterator[Item]:
 
 
 def cost_text(value: float | None) -> str:
-    """Format a cost with three significant digits.
-
-    >>> cost_text(0.00123456), cost_text(None)
-    ('0.00123', '–')
-    """
+    """Format a cost with three significant digits."""
     return "–" if value is None else f"{value:.3g}"
 
 
@@ -109,11 +105,7 @@ def page_rows(outcome: Outcome, dataset: str) -> dict[str, data.TimesOfSystem]:
 
 
 def time_text(value: float | None) -> str:
-    """Format a time with about three digits.
-
-    >>> time_text(123.4), time_text(12.34), time_text(0.1234), time_text(None)
-    ('123', '12.3', '0.123', '–')
-    """
+    """Format a time with about three digits."""
     return fixed(value, 3 if value is None or value < 1 else 1 if value < 100 else 0)
 
 

@@ -24,13 +24,7 @@ REPLACED = (("@", "/at_"), ("(", "/"), ("[", "/"), (", ", "/"), (",", "/"), (")"
 
 
 def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float | None]]]) -> dict[str, float]:
-    """Collect the means of systems by name, leaving out undefined ones.
-
-    Raises `ConfigError` if two means would have the same name.
-
-    >>> tracked([(["bm25"], {"recall@5": 0.5, "mrr": math.nan})])
-    {'bm25/recall/at_5': 0.5}
-    """
+    """Collect the means of systems by name, leaving out undefined ones. Two means with one name are a `ConfigError`."""
     values: dict[str, float] = {}
     origin: dict[str, str] = {}
     for path, by_metric in means:
@@ -44,11 +38,7 @@ def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float | None]]]) -
 
 
 def name_of(text: str) -> str:
-    """Return the name of a metric, system or data set.
-
-    >>> name_of("rbp(p=0.95)@20"), name_of("dense: large")
-    ('rbp/p_0.95/at_20', 'dense--large')
-    """
+    """Return the name of a metric, system or data set."""
     for old, new in REPLACED:
         text = text.replace(old, new)
     return re.sub(r"[^\w./-]", "-", text, flags=re.ASCII)
