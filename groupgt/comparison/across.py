@@ -20,12 +20,7 @@ from groupgt.render.results import Result
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Beside:
-    """Systems paired with counterparts of the same name, with values for every metric.
-
-    `now` and `before` contain values for the same queries, keyed by name and metric, each of shape (Q,), with NaN for
-    queries that do not count. Systems missing from `before` are not compared. For systems whose trials are builds,
-    `builds_now` and `builds_before` contain the values of each build.
-    """
+    """Systems paired with counterparts of the same name. Systems missing from `before` are not compared."""
 
     metrics: Mapping[str, Metric]
     primary: str
@@ -39,10 +34,7 @@ class Beside:
     def contrasts(
         self, metric: str | None = None, among: Bools | None = None, only: str | None = None
     ) -> dict[str, Contrast]:
-        """Compare each system with its counterpart on one metric, over all or selected queries, as one family of tests.
-
-        With `only`, the family is a single system.
-        """
+        """Compare each system, or `only` one, with its counterpart on one metric, as one family of tests."""
         metric = self.primary if metric is None else metric
         key = metric, b"" if among is None else among.tobytes(), only
         if key not in self._computed:
@@ -73,11 +65,7 @@ def texts_of(truth: GroundTruth) -> dict[str, str]:
 
 
 def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
-    """Return the queries whose text differs between two data sets, ignoring texts that only one has.
-
-    >>> reworded(["q1", "q2"], {"q1": "Who?", "q2": "When?"}, {"q1": "Who?", "q2": "Where?"})
-    ['q2']
-    """
+    """Return the queries whose text differs between two data sets, ignoring texts that only one has."""
     return [qid for qid in qids if texts.get(qid, others.get(qid)) != others.get(qid, texts.get(qid))]
 
 
@@ -85,9 +73,7 @@ def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str,
 class Changes:
     """The queries in which two versions of a ground truth differ.
 
-    `reworded` lists queries whose text differs. `judged` lists other queries that differ in groups, alternatives,
-    grades, weights, or in being answerable. `added` and `gone` list queries that only the first or only the second
-    version has.
+    `judged` leaves out `reworded` queries. Only the second version has the queries in `gone`.
     """
 
     reworded: Sequence[str] = ()
@@ -134,11 +120,7 @@ class Measured:
 
 
 class Shared(NamedTuple):
-    """Queries that a data set shares with the baseline, and the number of unshared queries on each side.
-
-    `alone` counts queries found only in the data set, and `absent` counts queries found only in the baseline.
-    `reworded` lists queries that differ in text.
-    """
+    """Queries shared with the baseline, and how many are `alone` in the data set or `absent` from it."""
 
     qids: Sequence[str]
     alone: int
@@ -150,8 +132,7 @@ class Shared(NamedTuple):
 class Across(Beside, Result):
     """A comparison of each system's results on several data sets with its own results on the `baseline` data set.
 
-    `places` maps each name to its system and data set. `shared` maps each data set to the queries it shares with the
-    baseline. `sizes` contains the mean chunk length of each data set in characters, if known.
+    `places` maps each name to its system and data set. `sizes` contains mean chunk lengths in characters, if known.
     """
 
     baseline: str
@@ -172,10 +153,7 @@ class Across(Beside, Result):
 
 
 def shared_queries(datasets: Mapping[str, Measured], baseline: str) -> dict[str, Shared]:
-    """Return the queries that each other data set shares with the baseline, matched by id and text.
-
-    Raises `ConfigError` if the baseline is unknown, or if a data set shares fewer than two queries with it.
-    """
+    """Return the queries that each other data set shares with the baseline, matched by id and text."""
     if baseline not in datasets:
         near = near_names(baseline, datasets)
         raise ConfigError(f"baseline: expected one of the data sets {', '.join(datasets)}, found {baseline!r}{near}")
@@ -207,10 +185,7 @@ def across(
     primary: str | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Across:
-    """Compare each system's results on every data set with its results on the baseline, for all or selected metrics.
-
-    Raises the same errors as `shared_queries`, and `ConfigError` for an unknown metric.
-    """
+    """Compare each system's results on every data set with its results on the baseline, for all or selected metrics."""
     metrics, first = _chosen(metrics_of_file, requested, primary, convention)
     shared = shared_queries(datasets, baseline)
     now: dict[str, dict[str, Floats]] = {}

@@ -178,10 +178,7 @@ def comparison_of(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Comparison:
-    """Compare evaluations on the same ground truth, for all or selected metrics.
-
-    `primary` decides which system is best. If it is not among `metrics`, the first metric decides.
-    """
+    """Compare evaluations on the same ground truth. If `primary` is not among `metrics`, the first metric decides."""
     first = next(iter(evaluations.values()))
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
     decisive = None if primary is None else parse_metric(primary, first.convention)

@@ -1,7 +1,4 @@
-"""Compare systems with each other: means, deltas, confidence intervals, tests, wins and losses.
-
-`contrasts_of` tests families of comparisons, and `rows_of` builds table rows from the values of all systems.
-"""
+"""Compare systems with each other: means, deltas, confidence intervals, tests, wins and losses."""
 
 from __future__ import annotations
 
@@ -176,10 +173,7 @@ def rows_of(
 def mean_intervals(
     values: Values, metrics: Mapping[str, Metric], settings: Settings, in_trials: Values = NO_TRIALS
 ) -> dict[tuple[str, str], Interval]:
-    """Return the confidence interval for the mean of each system and metric.
-
-    The values in trials, shape (r, Q), show how much of the variance is chance, which is the least variance assumed.
-    """
+    """Return the confidence interval for each mean, assuming at least the variance over trials, shape (r, Q)."""
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] for name, text in keys]
     bounds = _bounds(values, metrics)
@@ -238,8 +232,7 @@ def contrasts_of(
 ) -> dict[tuple[K, K, str], Contrast]:
     """Compare pairs of systems on the given metrics, with the same random draws for all.
 
-    The comparisons on one metric form a family, and `how` decides all families. For systems whose trials are `builds`,
-    p-values and intervals also cover other builds.
+    `how` decides the family of comparisons on each metric. With `builds`, p-values and intervals cover other builds.
     """
     keys = [(first, second, text) for text in metrics for first, second in twos]
     if not keys:

@@ -1,7 +1,4 @@
-"""Draw coins and resamples, and add up values exactly. Results are bit-identical on every machine.
-
-Tests and confidence intervals use the same draws.
-"""
+"""Draw coins and resamples, and add up values exactly. Results are bit-identical on every machine."""
 
 from __future__ import annotations
 
@@ -70,10 +67,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Draw rows of n signs (±1.0), in blocks. If n is small, yield all patterns except those that flip none or all.
-
-    A pattern and its opposite have sums of the same size, so only one of the two is yielded.
-    """
+    """Draw rows of n signs (±1.0). If n is small, yield one of any two opposite patterns, but not the observed one."""
     if n >= ENOUGH:
         yield from (2 * coins - 1 for coins in halves(n, resamples, seed))
     else:
@@ -104,9 +98,6 @@ def on_grid(values: Floats) -> Floats:
 
     Any sum of n such values is then exact in any order. Sums that would be equal in exact arithmetic (three times 1/3,
     and 1) may differ by up to `slack_of`.
-
-    >>> on_grid(np.array([[0.1 + 0.2], [0.3]])).ravel().tolist() == [0.30000000000018190] * 2
-    True
     """
     if not values.size:
         return values

@@ -1,8 +1,4 @@
-"""Decide families of comparisons by p-values, before and after correction, and intervals that agree with them.
-
-The pairs of systems compared on one metric are a family. `decide` tests each pair by itself, or uses its estimate, and
-then corrects the p-values of each family. `groupgt.comparison.pairs` has the methods that decide a family together.
-"""
+"""Decide the family of comparisons on each metric, by p-values and intervals that agree with them."""
 
 from __future__ import annotations
 
@@ -25,9 +21,7 @@ from groupgt.model.hits import Bools, Floats
 class Families:
     """Columns of differences, shape (Q,) each, with the pairs of the first metric first, then those of the second …
 
-    A difference is NaN if its query does not count for both systems. For columns of more than one value per query, see
-    `estimates`. `bounds` has shape (C, 2), and `size` is the number of pairs in a family. `builds` are the differences
-    over other builds, by index.
+    A difference is NaN if its query does not count for both systems. `size` is the number of pairs in a family.
     """
 
     metrics: Sequence[str]
@@ -74,10 +68,7 @@ class Block(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """The decision about each column, with p before and after correction, and the alpha and ends of its interval.
-
-    `ranks` are those of Wilcoxon's test, NaN where it was not used.
-    """
+    """The decision about each column, with p before and after correction, and the alpha and ends of its interval."""
 
     raw: Floats
     p_values: Floats
@@ -121,10 +112,7 @@ def decide(families: Families) -> Decided:
 
 
 def decided_together(families: Families, raw: Floats, p_values: Floats) -> Decided:
-    """Return decisions with intervals from each pair's own test, at the alpha of Holm's correction.
-
-    A column has no interval if its draws cannot reach its alpha, unless all patterns of signs are counted.
-    """
+    """Return decisions with intervals from each pair's own test, at Holm's alpha, if its draws can reach this alpha."""
     settings, blocks = families.settings, []
     alphas = families.alphas(raw, p_values, "holm")
     is_reached = place_of(alphas, settings.resamples) > 0

@@ -1,8 +1,4 @@
-"""Compute the gap between wins and losses that a test detects if all differences have one size.
-
-Each function takes the number of queries, the numbers of queries that differ, and alpha. `TESTS` names them, and power
-is computed from them. They need SciPy.
-"""
+"""Compute the gap between wins and losses that a test detects if all differences have one size. Needs SciPy."""
 
 from __future__ import annotations
 
@@ -33,10 +29,7 @@ def least_by_signs(queries: int, differing: Ints, alpha: float) -> Ints:
 
 
 def least_by_ranks(queries: int, differing: Ints, alpha: float) -> Ints:
-    """Return the least gap that Wilcoxon's test detects if all ranks are tied.
-
-    For few differences, SciPy tries every pattern of signs. For more, it uses z = gap ÷ √m.
-    """
+    """Return the least gap that Wilcoxon's test detects if all ranks are tied: by signs, or z = gap ÷ √m for many."""
     by_z = _even_with(float(scipy_stats("power").norm.isf(alpha / 2)) * np.sqrt(differing), differing)
     return np.where(differing <= ALL_SIGNS, least_by_signs(queries, differing, alpha), by_z)
 

@@ -84,10 +84,7 @@ def _union(evaluations: Sequence[Evaluated], failures: Failures) -> tuple[float,
 
 
 def _union_sizes(evaluations: Sequence[Evaluated], cutoff: int | Budget | None) -> Floats:
-    """Count each query's distinct results within the cutoff across all systems, shape (Q,).
-
-    Return NaN if the results stay on a cluster or are too many to read again.
-    """
+    """Count each query's distinct results in all systems, shape (Q,), NaN if the results are not read again."""
     truth = evaluations[0].truth
     results_in_all = sum(int(evaluation.first.labelled.hits.length.sum()) for evaluation in evaluations)
     if results_in_all > MANY_RESULTS or any(evaluation.first.run.is_remote for evaluation in evaluations):

@@ -53,10 +53,6 @@ def intervals(
     `bounds` is one pair for all columns, or one pair per column. They may be infinite. `added` is added to the variance
     of each column and of its resamples (see `unseen`). No variance is below `least`, nor below that of `unvaried` where
     all values are equal. Fewer than two values give NaN. The same seed and n resample the same queries in every column.
-
-    >>> values = np.array([[0.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
-    >>> intervals(values, (0.0, 1.0), 0.95, 1000, 0).round(3).tolist()
-    [[0.256, 0.963], [0.145, 0.855]]
     """
     count, width = values.shape
     if count < 2 or not width:

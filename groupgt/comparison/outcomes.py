@@ -50,10 +50,7 @@ RESAMPLES, SEED = 10_000, 0
 
 @dataclass(frozen=True)
 class Share:
-    """A share with its confidence interval, or a difference of two shares.
-
-    A share is `part` ÷ `whole`, which are sums over queries.
-    """
+    """A share of `part` ÷ `whole`, summed over queries, or a difference of two shares, with its confidence interval."""
 
     value: float
     interval: tuple[float, float]
@@ -219,12 +216,7 @@ def _shares(score: Floats, complete: Floats, both: Floats, oracle: Floats | None
 
 
 def share_of(part: Floats, whole: Floats, level: Level) -> Share:
-    """Return Σ part ÷ Σ whole, where the whole is above 0.
-
-    >>> share = share_of(np.array([1.0] * 9 + [0.0]), np.ones(10), Level(0.95, np.ones(10, dtype=int)))
-    >>> share.value, [round(end, 4) for end in share.interval]  # Wilson's interval of 9 of 10
-    (0.9, [0.5958, 0.9821])
-    """
+    """Return Σ part ÷ Σ whole, where the whole is above 0."""
     top, total = summed(part), summed(whole)
     value, queries = min(top / total, 1.0), total**2 / summed(whole**2)
     variance = summed(_centred(part, whole) ** 2)
@@ -257,14 +249,7 @@ def difference_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats], l
 
 
 def gold_of(score: Floats, oracle: Floats, confidence: float) -> Share:
-    """Return accuracy with gold context minus accuracy, over the queries with both (an oracle may be NaN).
-
-    The interval comes from a randomization test, as for two systems.
-
-    >>> share = gold_of(np.array([1.0] * 12 + [0.0] * 8), np.array([1.0] * 18 + [0.0] * 2), 0.95)
-    >>> share.value, share.part, share.whole  # 18 of 20 instead of 12 of 20
-    (0.3, 6.0, 20.0)
-    """
+    """Return the gain in accuracy from gold context over queries with both, with a randomization test's interval."""
     both, alpha = ~np.isnan(oracle), np.array([1 - confidence])
     differences = (oracle - score)[both][:, np.newaxis]
     inference = infer("randomization", differences, RESAMPLES, SEED, float(alpha[0]))

@@ -167,15 +167,7 @@ class Pairwise:
 
 
 def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwise: Pairwise | None = None) -> Floats:
-    """Return p-values of the step-down maximum, shape (C,).
-
-    With many pairs, `pairwise` contains the same differences by system.
-
-    >>> better = np.array([0.5, 0.25, 0.5, 0.25, 0.5, 0.75])
-    >>> p_values = step_down([better, better[::-1] - 0.4], np.array([0.03125, 0.625]), Settings())
-    >>> p_values.tolist()  # 1 and 20 of the 32 pairs of opposite patterns are as far
-    [0.03125, 0.625]
-    """
+    """Return p-values of the step-down maximum, shape (C,). `pairwise` contains the same differences by system."""
     differences = np.stack(columns, axis=1)
     if pairwise is None:
         exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
@@ -214,10 +206,7 @@ def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwi
 
 
 def by_range(values: Floats, columns: Sequence[Floats], raw: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Return p-values of the studentized range, shape (C,), and the ends of the intervals, shape (C, 2).
-
-    `values`, shape (n, S), are the values of all systems. p is undefined if the t test is (`raw` is NaN).
-    """
+    """Return p-values of the studentized range, shape (C,), and the intervals, (C, 2), from all values, (n, S)."""
     stats = scipy_stats("the studentized range")
     count, width = values.shape
     means = np.array([mean_of(column) for column in columns])

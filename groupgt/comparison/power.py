@@ -93,10 +93,7 @@ def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -
 
 @dataclass(frozen=True)
 class Differences:
-    """The differences between two systems, as the `share` of queries that differ and their mean `size`.
-
-    `alike` is True if all nonzero differences have this size. `spread` is the standard deviation, zeros included.
-    """
+    """The `share` of queries on which two systems differ, and the mean `size` and the `spread` of the differences."""
 
     share: float
     size: float
@@ -109,10 +106,7 @@ class Differences:
         return cls(contrast.differ / contrast.pairs, contrast.size, contrast.alike, contrast.spread)
 
     def power(self, difference: float, queries: int, alpha: float, test: str) -> float:
-        """Return the probability that a test at alpha detects a true difference.
-
-        If the difference is too large for the share of differing queries, a larger share is assumed.
-        """
+        """Return the probability that a test at alpha detects a difference, assuming that enough queries differ."""
         mean = abs(difference) / self.size
         share = min(max(self.share, mean), 1.0)
         if not self.alike:
@@ -215,10 +209,7 @@ def power_of(
     by: str = "",
     value: str = "",
 ) -> list[Power]:
-    """Compute the power for each system. `difference` defaults to the observed difference.
-
-    If p-values are corrected, alpha is divided by the number of comparisons per metric. Raises `ConfigError`.
-    """
+    """Compute the power for each system to detect `difference` (default: the observed one), or raise `ConfigError`."""
     faults = Faults()
     if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power < 1:
         faults.add("power", f"expected a number above 0 and below 1, found {display(power)}")
@@ -299,11 +290,7 @@ class PowerAnalysis(ResultRows[Power]):
 
 @dataclass(frozen=True)
 class AuditWidth:
-    """Half the interval width for one system and metric at several numbers of audited queries.
-
-    `of_mean` is the half-width for the corrected mean, `of_delta` the half-width for the corrected difference from the
-    baseline (empty for the baseline itself).
-    """
+    """Half the interval width by number of audited queries. `of_delta` is empty for the baseline itself."""
 
     system: str
     metric: str

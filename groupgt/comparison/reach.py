@@ -17,11 +17,7 @@ K = TypeVar("K")
 
 
 def least_p(contrast: Contrast, settings: Settings) -> float:
-    """Return the smallest p-value that the test can give if this many queries differ, or NaN if p is undefined.
-
-    If all m differing queries change in one direction, p is 2 ÷ 2^m over all sign patterns, and 1 ÷ (1 + resamples)
-    over random ones.
-    """
+    """Return the least p-value possible: 2 ÷ 2^m if m queries differ in one direction, or 1 ÷ (1 + resamples)."""
     if math.isnan(contrast.raw_p_value):
         return math.nan
     if counts_signs(contrast, settings):
@@ -36,10 +32,7 @@ def counts_signs(contrast: Contrast, settings: Settings) -> bool:
 
 
 def out_of_reach(contrasts: Mapping[K, Contrast], settings: Settings, correction: str = "") -> dict[K, float]:
-    """Return the comparisons of a family that cannot be significant, with the smallest corrected p-values possible.
-
-    `correction` replaces the one in the settings. Comparisons without differing queries are left out.
-    """
+    """Return the comparisons of a family that cannot be significant, with the smallest corrected p-values possible."""
     least = np.array([least_p(each, settings) for each in contrasts.values()])
     correction = correction or settings.corrects
     # Methods that decide all pairs together reach the smallest p-value of a single pair.
@@ -50,11 +43,7 @@ def out_of_reach(contrasts: Mapping[K, Contrast], settings: Settings, correction
 
 
 def fewest_differing(alpha: float, comparisons: float = 1) -> int:
-    """Return how many queries must differ, all in one direction, for a test of signs to reach alpha.
-
-    >>> fewest_differing(0.05), fewest_differing(0.05, comparisons=10)
-    (6, 9)
-    """
+    """Return how many queries must differ, all in one direction, for a test of signs to reach alpha."""
     return max(1, math.ceil(1 + math.log2(max(comparisons, 1) / alpha) - SLACK))
 
 

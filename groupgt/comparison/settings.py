@@ -1,8 +1,4 @@
-"""Define the settings for comparing systems in a single class. Tables print them in their footer.
-
-Each field declares its type, range, description and default. The options of `groupgt compare`, the `compare` section
-of experiment files, their JSON Schemas, and the errors for invalid values are all derived from these fields.
-"""
+"""Define the settings of a comparison. Options, schemas, errors and footers are derived from these fields."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Define the central table of systems × queries × metrics on one ground truth, with comparisons between systems.
-
-Comparisons, figures and the page all use this table. Expensive results are computed once, when first needed.
-"""
+"""Define the table of systems × queries × metrics that comparisons, figures and the page use."""
 
 from __future__ import annotations
 
@@ -493,9 +490,5 @@ def interval(ends: Interval) -> Interval | None:
 
 
 def finite(value: float) -> float | None:
-    """Return the number, or None if it is not finite.
-
-    >>> finite(0.5), finite(math.nan), finite(math.inf)
-    (0.5, None, None)
-    """
+    """Return the number, or None if it is not finite."""
     return value if math.isfinite(value) else None

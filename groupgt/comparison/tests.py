@@ -1,7 +1,4 @@
-"""Paired significance tests over queries that count for both systems, and corrections for multiple comparisons.
-
-An entry in `TESTS` defines everything that the rest of the package needs to know about a test.
-"""
+"""Paired significance tests over queries that count for both systems, and corrections for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -53,11 +50,7 @@ class Inference:
 
 
 def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
-    """Return the p-value of each column, computed by a test from `TESTS`.
-
-    >>> p_values("randomization", np.array([[0.1], [0.2], [0.3], [0.0]]), 10_000, 0).tolist()
-    [0.25]
-    """
+    """Return the p-value of each column, computed by a test from `TESTS`."""
     return infer(test, differences, resamples, seed).p_values
 
 
@@ -268,11 +261,7 @@ TESTS: Mapping[str, PairedTest] = {
 
 
 def corrected(correction: str, values: Floats) -> Floats:
-    """Correct p-values for multiple comparisons. NaN values are not counted and stay NaN.
-
-    >>> corrected("holm", np.array([0.01, 0.04, np.nan, 0.03])).tolist()
-    [0.03, 0.06, nan, 0.06]
-    """
+    """Correct p-values for multiple comparisons. NaN values are not counted and stay NaN."""
     result = np.array(values, dtype=np.float64)
     is_defined = ~np.isnan(result)
     result[is_defined] = CORRECTIONS[correction](result[is_defined])
@@ -312,9 +301,6 @@ def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> 
 
     For m comparisons with R rejections, it is alpha for `none`, alpha ÷ m for `bonferroni`, alpha ÷ (m − R) for `holm`
     (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A raw p is rejected if and only if it is at most this value.
-
-    >>> [round(alpha_at(name, 0.05, 5, 1), 4) for name in ("none", "bonferroni", "holm", "bh")]
-    [0.05, 0.01, 0.0125, 0.01]
     """
     if correction == "none" or comparisons < 1:
         return alpha

@@ -38,10 +38,6 @@ def noise_of_difference(
     """Return how much the means of two sides may differ through noise alone, or None without trials.
 
     Each side is a pair of its values, shape (r, n), and whether its trials are builds.
-
-    >>> two, one = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0]])
-    >>> noise_of_difference([(two, False), (one, False)], bounded=False)
-    2.6348259320698357
     """
     counting = np.all([~np.isnan(values).all(axis=0) for values, _ in sides], axis=0)
     spreads = [Spread.of(values[:, counting], bounded=bounded, is_build=is_build) for values, is_build in sides]

@@ -182,10 +182,7 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class _Judgments:
-    """Labels from one labeller or annotator for the results of a run.
-
-    `query`, `rank` and `group` describe each hit of a relevant alternative. `length` is the length of each ranking.
-    """
+    """Labels from one labeller or annotator for the results of a run: each hit, and the length of each ranking."""
 
     truth: GroundTruth
     labeller: Labeller

@@ -136,11 +136,7 @@ def checked(
     file: Any = None,
     title: str = "",
 ) -> Check:
-    """Check loaded ground truth and runs, and report the errors in all of them together.
-
-    With a `threshold`, also search for near-duplicates. `file` is the path of the ground truth. Warnings about the
-    corpus begin with `title`.
-    """
+    """Check loaded ground truth and runs together. With a `threshold`, also search for near-duplicates."""
     findings, texts = {name: check_truth(truth)}, request.passages
     faults, read = Faults(), dict[str, Run]()
     with faults.merging():
@@ -214,10 +210,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
 
 
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
-    """Report sizes and mismatches: queries on only one side, repeats, ties, and queries without hits.
-
-    Repeats are counted among all results, even if the run is streamed from a file.
-    """
+    """Report sizes and mismatches: queries on only one side, repeats, ties, and queries without hits."""
     labeller, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = labeller.read(truth)
     run = renamed(truth, request.run_of(results, truth), labeller, plain)

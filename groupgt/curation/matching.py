@@ -27,12 +27,7 @@ class GroupPair:
 def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
     """Find the best matching of groups for every query that both annotators judged, most disagreement first.
 
-    Each pair counts the query's judged passages that are in both groups, only in the first, only in the second, or in
-    neither. The matching maximizes the number of shared passages. Groups without shared passages are not matched.
-
-    >>> truths = [GroundTruth.of({"q": groups}) for groups in ([["a", "b"], ["c"]], [["c"], ["a"], ["d"]])]
-    >>> [(pair.first, pair.second, pair.both) for pair in group_pairs(*truths)]
-    [('group 1', 'group 2', 1), (None, 'group 3', 0), ('group 2', 'group 1', 1)]
+    The matching maximizes the number of shared passages. Groups without shared passages are not matched.
     """
     pairs: list[GroupPair] = []
     for qid in (qid for qid in first.qids if qid in second.index):
@@ -60,11 +55,7 @@ def judged_ids(truth: GroundTruth, qid: str) -> list[str]:
 
 
 def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tuple[int | None, int | None]]:
-    """Pair sets to maximize the number of shared elements. Sets without a counterpart are paired with None.
-
-    >>> matching([{"a", "b"}, {"b"}], [{"b"}])
-    [(0, 0), (1, None)]
-    """
+    """Pair sets to maximize the number of shared elements. Sets without a counterpart are paired with None."""
     sizes = [len(one & two) for one in first for two in second]
     shared = np.array(sizes, dtype=np.int64).reshape(len(first), len(second))
     chosen = _assigned(shared)

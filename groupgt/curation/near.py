@@ -33,12 +33,7 @@ class Candidate:
 def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float = 0.9) -> list[Candidate]:
     """Find unjudged passages with a similarity of at least `threshold` to a relevant alternative.
 
-    The similarity is RapidFuzz's ratio of normalized texts: 1 − (insertions and deletions) ÷ (both lengths). Candidates
-    are sorted by query and group, most similar first. Raises `ConfigError` if RapidFuzz is not installed.
-
-    >>> corpus = {"a": "Thirty days of leave a year.", "b": "thirty days of leave, a year", "c": "No leave."}
-    >>> [candidate.candidate for candidate in near_duplicates(GroundTruth.of({"q": [["a"]]}), corpus)]
-    ['b']
+    The similarity is RapidFuzz's ratio of normalized texts: 1 − (insertions and deletions) ÷ (both lengths).
     """
     if not 0 < threshold <= 1:
         raise ConfigError(f"threshold: expected a number above 0, at most 1, found {threshold!r}")
@@ -96,10 +91,7 @@ class Passages:
         self.normalized = list(map(Normalization(), corpus.values()))
 
     def similar_to(self, texts: Sequence[str], threshold: float) -> dict[str, list[tuple[str, float]]]:
-        """Return the passages that are at least this similar to each text, with their scores, best first.
-
-        Raises `ConfigError` if RapidFuzz is not installed.
-        """
+        """Return the passages that are at least this similar to each text, with their scores, best first."""
         try:
             from rapidfuzz import fuzz, process
         except ImportError:

@@ -39,11 +39,7 @@ def check_of(row: Mapping[str, Any]) -> str:
 
 
 def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
-    """Add the accepted candidates from a reviewed file to the ground truth, and count marked and unmarked rows.
-
-    A candidate joins the group of the alternative that it resembles, with the same grade. Raises `DataError` for
-    invalid marks, and for rows that do not (or no longer) match the ground truth.
-    """
+    """Add the accepted candidates of a reviewed file to the ground truth, and count marked and unmarked rows."""
     faults = Faults()
     # The names to add to each group, with their grades.
     additions: dict[int, dict[str, float]] = {}

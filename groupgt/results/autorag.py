@@ -65,10 +65,7 @@ class Project:
 
 
 def experiment_text(contents: Project, beside: Path) -> str:
-    """Generate an experiment file, to be saved as `beside`, that measures every table stored in an AutoRAG project.
-
-    Warns if some values cannot match the stored ones.
-    """
+    """Generate an experiment file, to be saved as `beside`, that measures every table stored in an AutoRAG project."""
     concerns = _concerns(contents)
     for concern in concerns:
         warnings.warn(concern, GroupgtWarning, stacklevel=2)

@@ -1,8 +1,4 @@
-"""Find, check and read a result folder of `groupgt run`, and measure its results again.
-
-`groupgt report` and `plot` read values from result folders; `misses`, `explain`, `compare`, `depth`, `power` and
-`evaluate` accept one in place of ground truth and runs. `write` writes result folders; `merge` combines several.
-"""
+"""Find, check and read a result folder of `groupgt run`, and measure its results again."""
 
 from __future__ import annotations
 
@@ -43,10 +39,7 @@ AGAIN = "run the experiment again with this version"
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Metric values for one system. `values[text]` has shape (Q,) and is NaN for queries that are not evaluated.
-
-    `origin` is the result folder and the system's name in that folder.
-    """
+    """Metric values for one system, shape (Q,) each. `origin` is its folder and its name in that folder."""
 
     name: str
     qids: Sequence[str]
@@ -56,11 +49,7 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class ResultFolder:
-    """A result folder with its manifest, metric values, ground truth and runs.
-
-    `dataset` and `chosen` are the data set and systems to measure again. Files stored elsewhere (a corpus or labeller
-    files) are used only if unchanged; they are next to the experiment file, in `home` or at the recorded path.
-    """
+    """A result folder. `dataset` and `chosen` are measured again, with files in `home` or at their recorded paths."""
 
     path: Path
     manifest: Manifest
@@ -77,10 +66,7 @@ class ResultFolder:
 
     @classmethod
     def opened(cls, path: Path, dataset: str | None = None, systems: Sequence[str] = ()) -> ResultFolder:
-        """Open one data set, with all or selected systems, in the newest result folder at a path.
-
-        Raises `DataError` or `ConfigError`.
-        """
+        """Open one data set, with all or selected systems, in the newest result folder at a path."""
         folder = folders_of([path])[-1]
         manifest = Manifest.at(folder)
         datasets = list(manifest.counts)
@@ -141,10 +127,7 @@ class ResultFolder:
         return None if self.across else self.compare.get("baseline")
 
     def baseline_among(self, systems: Sequence[str]) -> str | None:
-        """Return the run's baseline, or None if it is not among the systems that were asked for.
-
-        Raises `ConfigError` if all systems were asked for, but the baseline failed.
-        """
+        """Return the run's baseline, or None if it was not asked for. Raise `ConfigError` if it failed."""
         name, there = self.baseline, list(self.manifest.counts[self.dataset])
         if name is None or name in (systems or there):
             return name
@@ -254,10 +237,7 @@ class ResultFolder:
         return path
 
     def run_of(self, system: str) -> Any:
-        """Return the path of a system's results, or a run whose trials are marked as builds if they were declared so.
-
-        Earlier versions wrote builds as trials. Raises `DataError` if the results were not saved.
-        """
+        """Return the path of a system's results, or a run with builds, which earlier versions wrote as trials."""
         path = self.path_of(system)
         if not self.is_of_builds(system) or TRIAL not in (column_names(path) or ()):
             return path
@@ -302,10 +282,7 @@ class ResultFolder:
         return None if written is None else self._unchanged(written)
 
     def labeller(self, *, allow_code: bool) -> Labeller:
-        """Return the labeller of the run, or raise `DataError` if one of its files is missing or has changed.
-
-        Only verdicts that are not in the cache are computed again.
-        """
+        """Return the labeller of the run, or raise `DataError` if one of its files is missing or has changed."""
         spec = self.config["evaluate"].get("labeller") or {"use": "id"}
         options = {
             name: value.replace("{dataset}", self.dataset) if isinstance(value, str) else value
@@ -347,10 +324,7 @@ class ResultFolder:
 
 
 def folders_of(paths: Sequence[Path]) -> list[Path]:
-    """Find result folders: each path may be a result folder or an experiment's folder (all runs, oldest first).
-
-    A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path leads to none.
-    """
+    """Find the result folders at paths, in experiments' folders (oldest run first), or named by a `latest` file."""
     faults = Faults()
     folders: list[Path] = []
     for path in paths:

@@ -48,10 +48,7 @@ def merged(
 ) -> dict[str, Comparison]:
     """Return one comparison per data set over the systems in all folders, using the given metrics or all common ones.
 
-    Systems are compared on all of these metrics, or only on those in `compared`. Results are measured again; if that is
-    not possible, the comparison has the stored values, and its population says what is missing. A system with other
-    values in another folder is marked with the folder name. Raises `DataError` if ground truth, convention, labeller or
-    policy differ, since values are then not comparable.
+    Results are measured again if possible. A system with other values in another folder is marked with the folder name.
     """
     _check(folders)
     comparisons: dict[str, Comparison] = {}
@@ -183,11 +180,7 @@ def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
 
 
 def _apart(policy: str, other: str) -> tuple[str, str]:
-    """Return the fields in which two policies differ.
-
-    >>> _apart("missing=zero, ties=id", "missing=skip, ties=id")
-    ('missing=zero', 'missing=skip')
-    """
+    """Return the fields in which two policies differ."""
     mine, theirs = policy.split(", "), other.split(", ")
     one, two = ([each for each in mine if each not in theirs], [each for each in theirs if each not in mine])
     return ", ".join(one), ", ".join(two)
@@ -261,10 +254,7 @@ def why_stored(table: Comparison) -> str:
 def _measured_again(
     table: Comparison, metrics: Sequence[str], holders: Sequence[ResultFolder], scored: Mapping[str, Scored]
 ) -> Comparison:
-    """Measure the systems of a comparison again by some metrics, which adds rankings, groups, trials and corrections.
-
-    If this is not possible, or if any value has changed, return the comparison with a reason.
-    """
+    """Measure a comparison's systems again, which adds rankings, groups and trials, or add why that is impossible."""
     folders = {folder.path: folder for folder in holders}
     first = holders[0]
     runs = {name: (folders[each.origin[0]], each.origin[1]) for name, each in scored.items()}
@@ -337,10 +327,7 @@ def across_in(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Across:
-    """Compare the data sets in a result folder with a baseline data set (default: the first).
-
-    Uses the given metrics (default: all). Raises `ConfigError` or `DataError`.
-    """
+    """Compare the data sets in a result folder with a baseline data set (default: the first)."""
     if len(folder.systems) < 2:
         raise ConfigError(f"{folder.path}: expected several data sets, found only {', '.join(folder.systems)}")
     names = list(dict.fromkeys(name for by_system in folder.systems.values() for name in by_system))
@@ -373,11 +360,7 @@ CHANGE = ("change", "p", "note")
 
 
 def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
-    """Return one table per data set, with each run's best system and its change, oldest run first.
-
-    The metric defaults to the primary one. A change is tested (without correcting p) if the previous run used the same
-    ground truth and policy; otherwise a note explains the difference. Raises `ConfigError` if no run has the metric.
-    """
+    """Return one table per data set, with each run's best system and its tested change, oldest run first."""
     for folder in folders:
         if not has_stamp(folder.path):
             what = "expected the original folder name, which begins with its time"

@@ -95,10 +95,7 @@ def per_query_grid(outcome: Outcome) -> Grid:
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
-    """Return writers for all results and ground truth, so that `folder` can measure them again.
-
-    Streamed results, results with more than ids and scores, and qrels are saved only if `all_of_them` is set.
-    """
+    """Return writers for ground truth and plain results, or for all results and qrels if `all_of_them` is set."""
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
         for system, evaluation in by_system.items():
@@ -118,11 +115,7 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
 
 
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """Return a writer for a run, in TREC format if possible and in JSON Lines otherwise.
-
-    TREC format cannot store unusual ids or search call numbers, and would sort a list by its scores. Results without
-    any scores get scores from their ranks.
-    """
+    """Return a writer for a run, in TREC format if it can store all of it, and in JSON Lines otherwise."""
     evaluation = outcome.evaluations[dataset][system]
     read = partial(rankings_to_write, evaluation.results.by_original_ids, evaluation.policy)
 
