@@ -173,7 +173,7 @@ class ResultFolder:
             _, metrics = self.policy, self.metrics
         except GroupgtError as error:
             raise DataError(f"{self.path / LAST}: {error}") from None
-        title, columns = read_columns(self.path, metrics)
+        title, columns = read_columns(self.path, list(metrics))
         rows: dict[tuple[str, str], list[int]] = {}
         for row, key in enumerate(zip(columns["dataset"], columns["run"])):
             rows.setdefault(key, []).append(row)
@@ -329,15 +329,7 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
     folders: list[Path] = []
     for path in paths:
         if path.name == LATEST and path.is_file():
-            try:
-                name = path.read_text(encoding="utf-8").strip()
-                what = repr(name)
-            except (OSError, UnicodeDecodeError) as error:
-                name, what = "", str(error)
-            if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
-                faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
-                name = "."
-            path = path.parent / name
+            path = path.parent / path.read_text(encoding="utf-8", errors="replace").strip()
         if (path / LAST).is_file():
             folders.append(path)
             continue

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from groupgt.errors import DataError, display
-from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.own import restore
 from groupgt.options import read_section
 from groupgt.store.stamped import LAST
@@ -47,7 +46,7 @@ class Manifest:
         except (OSError, ValueError) as error:
             raise DataError(f"{file}: cannot be read: {error}") from None
         manifest, faults = read_section(Manifest, written, display)
-        if not faults and manifest._is_sound:
+        if not faults and manifest._is_complete:
             for name, facts in manifest.own_metrics.items():
                 restore(name, facts)
             return cast(Manifest, manifest)
@@ -55,21 +54,7 @@ class Manifest:
         raise DataError(f"{file}: {what}, found something else; run the experiment again")
 
     @property
-    def _is_sound(self) -> bool:
-        """Return whether the parts in use are consistent and the configuration is valid."""
-        config, evaluate, compare = self.config, self.config.get("evaluate"), self.config.get("compare")
-        primary, compared = (evaluate or {}).get("primary"), (compare or {}).get("metrics", [])
-        return (
-            isinstance(config.get("name"), str)
-            and type(config.get("seed")) is int
-            and self.convention in CONVENTIONS
-            and isinstance(evaluate, dict)
-            and (primary is None or isinstance(primary, str))
-            and (compare is None or isinstance(compare.get("baseline"), str))
-            and isinstance(compared, list)
-            and all(isinstance(text, str) for text in compared)
-            and bool(self.metrics)
-            and bool(self.ground_truth)
-            and set(self.counts) == set(self.ground_truth)
-            and all("queries" in counts for by_system in self.counts.values() for counts in by_system.values())
-        )
+    def _is_complete(self) -> bool:
+        """Return whether the manifest has metrics, a data set, and the parts of the configuration that are read."""
+        has_contents = bool(self.metrics and self.ground_truth) and set(self.counts) == set(self.ground_truth)
+        return has_contents and {"name", "seed", "evaluate"} <= set(self.config)

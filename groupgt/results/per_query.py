@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from groupgt.evaluation.result import BY_LABELS
 from groupgt.formats import csv
 from groupgt.formats.parquet import read_table
 from groupgt.formats.source import Source
-from groupgt.metrics.language import Metric
 from groupgt.model.validity import number_of
 from groupgt.render.exports import as_written
 
@@ -21,32 +20,17 @@ from groupgt.render.exports import as_written
 TEXT_COLUMNS = ("dataset", "run", "qid")
 
 
-def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
+def read_columns(folder: Path, metrics: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """Return the file name and its columns, with metric values as numbers, or raise `DataError`."""
     for ending, read in ((".parquet", _of_parquet), (".csv", _of_csv)):
         file = folder / f"per_query{ending}"
         if file.is_file():
-            columns = read(Source.at(file), list(metrics))
-            break
-    else:
-        expected = "expected per_query.csv or per_query.parquet, found neither"
-        raise DataError(f"{folder}: {expected}; add csv or parquet to output.formats of the experiment")
-    title, faults = str(file), Faults()
-    # Values that no evaluation can have written.
-    for name in TEXT_COLUMNS:
-        if None in columns[name]:
-            faults.add(title, f"expected text in every row of the {name!r} column, found null")
-    for name, metric in metrics.items():
-        values = columns[name][~np.isnan(columns[name])]
-        # Three metrics of the literature can exceed 1 slightly, so only much larger values count as damage.
-        wrong = values[~np.isfinite(values) | (values < 0) | (values > (2 if metric.definition.bounded else np.inf))]
-        if len(wrong):
-            faults.add(title, f"expected values of {name}, found {wrong[0]:g}")
-    faults.stop()
-    return title, columns
+            return str(file), read(Source.at(file), metrics)
+    expected = "expected per_query.csv or per_query.parquet, found neither"
+    raise DataError(f"{folder}: {expected}; add csv or parquet to output.formats of the experiment")
 
 
-def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
+def _of_csv(source: Source, metrics: Sequence[str]) -> dict[str, Any]:
     faults = Faults()
     cells: dict[str, list[Any]] = {name: [] for name in (*TEXT_COLUMNS, *metrics)}
     header = {as_written(name).removesuffix(BY_LABELS): name for name in csv.header_of(source)}
@@ -63,14 +47,10 @@ def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
     return {name: np.array(values) if name in metrics else values for name, values in cells.items()}
 
 
-def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
+def _of_parquet(source: Source, metrics: Sequence[str]) -> dict[str, Any]:
     frame = read_table(source).rename(lambda name: name.removesuffix(BY_LABELS))
     names = [*TEXT_COLUMNS, *metrics]
     if missing := [name for name in names if name not in frame.columns]:
         raise DataError(f"{source.path}: expected the columns {', '.join(missing)}, found {', '.join(frame.columns)}")
-    for name in names:
-        kind, expected = frame.schema[name], "numbers" if name in metrics else "text"
-        if not (kind.is_float() if name in metrics else str(kind) == "String"):
-            raise DataError(f"{source.path}: expected {expected} in the {name!r} column, found {kind}")
     texts = {name: frame[name].to_list() for name in TEXT_COLUMNS}
     return {**texts, **{name: frame[name].fill_null(float("nan")).to_numpy() for name in metrics}}

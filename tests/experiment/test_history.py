@@ -258,10 +258,6 @@ def cut(path: Path, *rows: int) -> None:
             ),
             "found 'other'",
         ),
-        (
-            lambda path: (path / "per_query.csv").write_text((path / "per_query.csv").read_text().replace("0.5", "77")),
-            "expected values of recall.coverage@2, found 77",
-        ),
     ],
 )
 def test_values_that_no_run_wrote(folder: Path, damage, words: str) -> None:
@@ -283,17 +279,6 @@ def test_values_that_no_run_wrote(folder: Path, damage, words: str) -> None:
         {"ground_truth": {"own": None}},
         {"policy": None},
         {"counts": {}},
-        {"config": {"name": "small", "seed": 0, "convention": "coverage", "evaluate": {}, "compare": {"baseline": 5}}},
-        {"config": {"name": "small", "seed": 0, "convention": "coverage", "evaluate": {"primary": ["x"]}}},
-        {
-            "config": {
-                "name": "small",
-                "seed": 0,
-                "convention": "coverage",
-                "evaluate": {},
-                "compare": {"baseline": "one", "metrics": True},
-            }
-        },
     ],
     ids=str,
 )
@@ -333,11 +318,10 @@ def test_a_metric_that_no_run_has(folder: Path, snapshot: Snapshot) -> None:
             ask()
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"../../..", b".hidden"])
-def test_a_pointer_that_points_nowhere(folder: Path, content: bytes, snapshot: Snapshot) -> None:
+def test_a_pointer_that_points_nowhere(folder: Path) -> None:
     run(folder)
-    (folder / "out" / "small" / "latest").write_bytes(content)
-    with snapshot.raises(groupgt.DataError):
+    (folder / "out" / "small" / "latest").write_text("removed\n")
+    with pytest.raises(groupgt.DataError, match=r"small.removed: expected a result folder .*, found no such folder"):
         folders_of([folder / "out" / "small" / "latest"])
 
 
