@@ -32,10 +32,8 @@ from groupgt.evaluation.trials import Spread, mean_squares, values_in_trials
 from groupgt.model.hits import Floats
 
 
-def noise_of_difference(
-    sides: Sequence[tuple[Floats, bool]], level: float = 0.95, *, bounded: bool = True
-) -> float | None:
-    """Return how much the means of two sides may differ through noise alone, or None without trials.
+def noise_of_difference(sides: Sequence[tuple[Floats, bool]], *, bounded: bool = True) -> float | None:
+    """Return how much two means differ at most through noise in 95% of cases, or None without trials.
 
     Each side is a pair of its values, shape (r, n), and whether its trials are builds.
     """
@@ -47,7 +45,7 @@ def noise_of_difference(
     variance = sum(measured[0].of_run if spread is None else spread.of_mean for spread in spreads)
     decisive = [spread for spread in measured if spread.is_build] or measured
     degrees = sum(spread.degrees for spread in decisive)
-    noise = student_quantile(level, degrees) * math.sqrt(variance) / int(counting.sum())
+    noise = student_quantile(0.95, degrees) * math.sqrt(variance) / int(counting.sum())
     return min(noise, 1.0) if bounded else noise
 
 
