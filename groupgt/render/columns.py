@@ -22,9 +22,9 @@ def level_text(confidence: float) -> str:
     return f"{100 * confidence:.3g}% CI"
 
 
-def signed_span(ends: tuple[float, float]) -> str:
+def signed_span(ends: tuple[float, float], digits: int = 4) -> str:
     """Format the interval of a difference."""
-    return "–" if math.isnan(ends[0]) else f"{signed(ends[0])} to {signed(ends[1])}"
+    return "–" if math.isnan(ends[0]) else f"{signed(ends[0], digits)} to {signed(ends[1], digits)}"
 
 
 FORMATS: dict[Format, Callable[[Any], str]] = {

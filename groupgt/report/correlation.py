@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from groupgt.render.drawing import Figure
 from groupgt.render.encodings import About
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
-from groupgt.render.tables import MARK, Grid, Table, counted, fixed, part_of, signed, small
+from groupgt.render.tables import MARK, Grid, Table, counted, fixed, part_of, signed, small, span
 from groupgt.report.sentences import sentence_of
 
 COLUMNS = ("system", "first", "first_rank", "second", "second_rank")
@@ -31,7 +30,7 @@ class CorrelationTeller(Teller[Correlation]):
         first, second = result.labels
         names = {"tau": "Kendall's tau-b", "tau_ap": f"tau_AP, reference {first}"}
         names |= {"tau_ap_reversed": f"tau_AP, reference {second}"}
-        rows = [[name, getattr(result, key), _range(result.ranges[key])] for key, name in names.items()]
+        rows = [[name, getattr(result, key), span(result.ranges[key])] for key, name in names.items()]
         items: list[Item] = [Verdict([self._sentence()]), (["coefficient", "value", "95% of resampled queries"], rows)]
         if result.swaps:
             headers = ["better", "worse", f"delta {first}", f"p {first}", f"delta {second}", f"p {second}"]
@@ -116,10 +115,6 @@ def _ranks(higher_is_better: bool, means: np.ndarray[Any, Any]) -> list[int]:
     """Return the rank of each system, the same for tied ones."""
     values = means if higher_is_better else -means
     return [1 + int((values > value).sum()) for value in values]
-
-
-def _range(ends: tuple[float, float]) -> str:
-    return "–" if math.isnan(ends[0]) else f"{fixed(ends[0])} to {fixed(ends[1])}"
 
 
 def _swap(swap: Swap) -> list[Any]:

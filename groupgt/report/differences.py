@@ -14,7 +14,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
 from groupgt.evaluation.trials import p_of_f, values_in_trials
-from groupgt.render.columns import level_text
+from groupgt.render.columns import level_text, signed_span
 from groupgt.render.page import data
 from groupgt.render.tables import counted, p_text, shortlist, signed
 from groupgt.report.contrasts import more_resamples
@@ -81,8 +81,8 @@ def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", c
     correction = correction or settings.corrects
     if reason := undefined(contrast, settings):
         return f"{signed(contrast.delta)}{of} ({reason})"
-    low, high = contrast.delta_interval
-    between = "" if math.isnan(low) else f"{level_text(contrast.confidence)} {signed(low)} to {signed(high)}; "
+    ends = contrast.delta_interval
+    between = "" if math.isnan(ends[0]) else f"{level_text(contrast.confidence)} {signed_span(ends)}; "
     size = signed(contrast.delta)
     if contrast.ranks is not None:
         size = f"{signed(contrast.ranks, 2)} of all signed ranks"

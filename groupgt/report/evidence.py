@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from groupgt.comparison.contrast import Contrast, Interval, comparisons
+from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import GateResult
-from groupgt.render.columns import level_text
+from groupgt.render.columns import level_text, signed_span
 from groupgt.render.tables import counted, fixed, p_text, signed
 from groupgt.report.gates import kind, subject_of
 from groupgt.report.names import Names
@@ -120,20 +120,11 @@ def evidence(tested: Tested, lead: str = "") -> list[str]:
 
 
 def _interval(tested: Tested) -> list[str]:
-    low, high = tested.contrast.delta_interval
-    if math.isnan(low):
+    ends = tested.contrast.delta_interval
+    if math.isnan(ends[0]):
         return []
     over = f", adjusted for {tested.comparisons:,} comparisons" if tested.is_adjusted else ""
-    return [f"{level_text(tested.contrast.confidence)} {between((low, high))}{over}"]
-
-
-def between(ends: Interval) -> str:
-    """Return the ends of an interval of a difference, both with their signs.
-
-    >>> between((-0.0351, 0.1094))
-    '-0.035 to +0.109'
-    """
-    return f"{signed(ends[0], DIGITS)} to {signed(ends[1], DIGITS)}"
+    return [f"{level_text(tested.contrast.confidence)} {signed_span(ends, DIGITS)}{over}"]
 
 
 def mean_evidence(systems: Systems, name: str) -> list[str]:

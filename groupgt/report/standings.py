@@ -15,7 +15,7 @@ from groupgt.render.columns import level_text, signed_span
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
 from groupgt.render.tables import BETTER, WORSE, Table, count_text, counted, counts_text, fixed, minus, signed, small
-from groupgt.report.evidence import CORRECTIONS, DIGITS, between
+from groupgt.report.evidence import CORRECTIONS, DIGITS
 from groupgt.report.names import Names
 from groupgt.report.sentences import at_cutoff
 
@@ -210,7 +210,9 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
         contrast = row.contrast
         if contrast is not None:
             delta = f"{signed(contrast.delta, DIGITS)}{row.mark}"
-            ends = "" if math.isnan(contrast.delta_interval[0]) else f" ({between(contrast.delta_interval)})"
+            ends = (
+                "" if math.isnan(contrast.delta_interval[0]) else f" ({signed_span(contrast.delta_interval, DIGITS)})"
+            )
             change = minus(f"{delta}{ends}")
             line += [Strong(change) if row.mark else change, small(contrast.p_value, DIGITS)]
         elif has_changes:
@@ -334,7 +336,7 @@ def _label(name: str, row: Standing) -> str:
     if contrast is None:
         return f"{name}: {'baseline' if row.kind == 'baseline' else f'mean {fixed(row.mean, DIGITS)}'}"
     ends = contrast.delta_interval
-    of = "" if math.isnan(ends[0]) else f", {level_text(contrast.confidence)} {between(ends)}"
+    of = "" if math.isnan(ends[0]) else f", {level_text(contrast.confidence)} {signed_span(ends, DIGITS)}"
     words = f"significantly {row.kind}" if row.mark else "not significant"
     return f"{name}: {signed(contrast.delta, DIGITS)}{of}, {words}"
 

@@ -38,6 +38,7 @@ def test_intervals() -> None:
     nothing = (math.nan, math.nan)
     assert [tables.span(each) for each in ((0.25, 0.75), nothing, None)] == ["0.2500 to 0.7500", "–", "–"]
     assert [signed_span(each) for each in ((-0.25, 0.75), nothing)] == ["-0.2500 to +0.7500", "–"]
+    assert signed_span((-0.0351, 0.1094), 3) == "-0.035 to +0.109"
     assert level_text(1 - 0.05 / 3) == "98.3% CI"
 
 
