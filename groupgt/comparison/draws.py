@@ -107,8 +107,7 @@ def on_grid(values: Floats) -> Floats:
 
 def slack_of(values: Floats) -> Floats:
     """Return the maximum rounding error of each column's sum, shape (C,)."""
-    slack: Floats = len(values) * step_of(values)
-    return slack
+    return len(values) * step_of(values)
 
 
 def step_of(values: Floats) -> Floats:
@@ -130,8 +129,7 @@ def in_errors(away: Floats | Ints, error: Floats, noise: Floats | float) -> Floa
     """Return |away| ÷ the standard error. It is infinite for a difference beyond the noise if the error is 0."""
     size = np.abs(away)
     infinite = np.where(size > np.sqrt(noise), np.inf, 0.0)
-    t: Floats = np.divide(size, error, out=infinite, where=error > 0)
-    return t
+    return np.divide(size, error, out=infinite, where=error > 0)
 
 
 def scipy_stats(what: str) -> ModuleType:

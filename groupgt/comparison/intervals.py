@@ -80,15 +80,13 @@ def intervals(
 
 def _largest(mean: Floats, ends: Ends) -> Floats:
     """Return the largest possible variance for this mean, (mean − low)(high − mean), or infinity without bounds."""
-    largest: Floats = (mean - ends[0]) * (ends[1] - mean)
-    return largest
+    return (mean - ends[0]) * (ends[1] - mean)
 
 
 def _share(mean: Floats, variance: Floats, ends: Ends) -> Floats:
     """Return φ, the variance as a share of its largest possible value, or 1 if that value is 0."""
     largest = _largest(mean, ends)
-    share: Floats = np.divide(variance, largest, out=np.ones_like(variance), where=largest > 0)
-    return share
+    return np.divide(variance, largest, out=np.ones_like(variance), where=largest > 0)
 
 
 def _quantiles(

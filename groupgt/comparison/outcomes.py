@@ -228,8 +228,7 @@ def share_of(part: Floats, whole: Floats, level: Level) -> Share:
 
 def _centred(part: Floats, whole: Floats) -> Floats:
     """Return z, the contribution of each query to the error of a share."""
-    z: Floats = (part - summed(part) / summed(whole) * whole) / summed(whole)
-    return z
+    return (part - summed(part) / summed(whole) * whole) / summed(whole)
 
 
 def difference_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats], level: Level) -> Share:
