@@ -39,7 +39,7 @@ MEANINGS = {BETTER: "significantly better", WORSE: "significantly worse", MARK: 
 INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
 # Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
 SHED = ("differ", "effect", "queries")
-KINDS = {"better": BETTER, "worse": WORSE}
+MARK_OF = {"better": BETTER, "worse": WORSE}
 
 
 def marks_in(items: Iterable[Item]) -> list[str]:
@@ -208,7 +208,7 @@ def leaderboards(systems: Systems) -> Iterator[Table]:
 def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]:
     for text in metrics:
         mean = systems.means[name][text]
-        mark = KINDS.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
+        mark = MARK_OF.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
         is_best = len(systems.names) > 1 and systems.is_best(name, text)
         yield Strong(fixed(mean) + mark) if is_best else fixed(mean) + mark
 

@@ -448,10 +448,7 @@ def first_line(text: str) -> str:
 
 
 def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[Decision, list[str]]:
-    """Return one decision over several data sets, based on the worst, and the data sets whose sentence it repeats.
-
-    It has no evidence, because each data set has its own and no test covers all of them.
-    """
+    """Return one decision over several data sets, based on the worst, and the data sets whose sentence it repeats."""
     dataset, worst = next(iter(made.items()))
     failures = [gate for gate in gates if not gate.passed]
     sentence, repeated = worst.sentence, list(made)
@@ -463,6 +460,7 @@ def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[
     elif any(each.sentence != worst.sentence for each in made.values()):
         start, *rest = worst.sentence
         sentence, repeated = ["On ", dataset, f", {start[:1].lower()}{start[1:]}", *rest], [dataset]
+    # Each data set has its own evidence, and no test covers all of them.
     return replace(worst, sentence=sentence, evidence=[], note=""), repeated
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from groupgt.comparison.draws import SLACK
 from groupgt.errors import ConfigError, Faults, MetricError, display, first_of, printable
 from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.result import Evaluated
@@ -15,8 +16,6 @@ from groupgt.model.validity import finite_number
 from groupgt.render.tables import ALTERNATIVES, counted, fixed, snippet
 from groupgt.report.misses import GROUPS, place_of
 
-# A mean that is short only by rounding does not fall short.
-SLACK = 1e-12
 # Maximum number of queries shown with what they miss, and of further ones shown only by id.
 IN_FULL, BY_ID = 10, 20
 LONGEST_QUERY = 60

@@ -14,14 +14,14 @@ from groupgt.render.bars import Axis, Bar, BarTable, labels
 from groupgt.render.columns import level_text, signed_span
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import BETTER, WORSE, Table, count_text, counted, counts_text, fixed, minus, signed, small
+from groupgt.render.tables import BETTER, Table, count_text, counted, counts_text, fixed, minus, signed, small
+from groupgt.report.contrasts import MARK_OF
 from groupgt.report.evidence import CORRECTIONS, DIGITS
 from groupgt.report.names import Names
 from groupgt.report.sentences import at_cutoff
 
-MARKS = {"better": BETTER, "worse": WORSE}
 # Signs of bars, by how a system stands against the baseline.
-SIGNS = {**MARKS, "baseline": "◆"}
+SIGNS = {**MARK_OF, "baseline": "◆"}
 # Systems that a summary shows without unfolding.
 BEST = 3
 # Other metrics beside the primary one on the page.
@@ -60,7 +60,7 @@ class Standing:
     @property
     def mark(self) -> str:
         """The sign of a significant difference. It is empty for others."""
-        return MARKS.get(self.kind, "")
+        return MARK_OF.get(self.kind, "")
 
     @property
     def bar(self) -> Bar | None:
@@ -168,7 +168,7 @@ def table(systems: Systems, gates: Sequence[GateResult] = ()) -> BarTable:
 def _legend(systems: Systems, rows: Sequence[Standing], bars: Sequence[Bar | None]) -> Iterator[str]:
     """Yield the meaning of each sign that the rows show."""
     kinds = {row.kind for row in rows}
-    yield from (f"{SIGNS[kind]} significantly {kind}" for kind in MARKS if kind in kinds)
+    yield from (f"{SIGNS[kind]} significantly {kind}" for kind in MARK_OF if kind in kinds)
     if "not significant" in kinds:
         yield "○ not significant"
     if any(bar is not None and bar.low is not None for bar in bars):
@@ -277,7 +277,7 @@ def _share(axis: Axis, value: float) -> float:
 
 def _page_legend(rows: Sequence[Standing]) -> list[tuple[str, str]]:
     kinds = {row.kind for row in rows} | {"limit" for row in rows if row.limit is not None}
-    meanings = {kind: f"significantly {kind}" for kind in MARKS}
+    meanings = {kind: f"significantly {kind}" for kind in MARK_OF}
     meanings |= {"not significant": "not significant", "limit": "gate limit"}
     return [(kind, meaning) for kind, meaning in meanings.items() if kind in kinds]
 
@@ -311,7 +311,7 @@ def _page_row(
         mean = systems.means[row.name][text]
         cells[f"other{place}"], sort[f"other{place}"] = fixed(mean, DIGITS), mean
         if systems.is_baseline_named and text in systems.labels:
-            marks[f"other{place}"] = MARKS.get(systems.kind(row.name, text), "")
+            marks[f"other{place}"] = MARK_OF.get(systems.kind(row.name, text), "")
     ends = [] if bar is None or bar.value is None else [bar.value, bar.low, bar.high]
     return {
         "name": row.name,
