@@ -22,8 +22,7 @@ MOST_SLICES = 200
 class Slice:
     """The table rows for one slice, which has all queries with the same value in column `by`.
 
-    `queries` is the number of queries in the slice with a value for any system. p-values are corrected over all systems
-    and all values of the column, separately for each metric.
+    p-values are corrected over all systems and all values of the column, separately for each metric.
     """
 
     by: str

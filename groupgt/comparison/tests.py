@@ -230,10 +230,8 @@ def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0)
 class PairedTest:
     """A paired test: a function of (differences, resamples, seed, alpha) that returns an `Inference`, and its title.
 
-    `draws` is True if it uses random numbers, `is_exact` if p is computed from all sign patterns if few queries differ,
-    `undefined_if_equal` if p is undefined when all queries differ by the same amount. `least_gaps` returns the least
-    gap between wins and losses that it detects if all differences have one size; `gaps_of_few` lists the gaps if up to
-    `FEW_DIFFERENCES` queries differ, for a test that may miss a larger gap than one it detects.
+    `least_gaps` returns the least gap between wins and losses that it detects if all differences have one size, and
+    `gaps_of_few` all gaps if few queries differ, for a test that may miss a larger gap than one it detects.
     """
 
     function: Callable[[Floats, int, int, float], Inference]

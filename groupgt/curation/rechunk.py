@@ -41,8 +41,7 @@ MOST_OF_IT = 0.9
 class Carried:
     """The mapping of one alternative. `share` is the fraction of the alternative in the new chunk.
 
-    `number` is the index of its group among all groups. For a `lost` alternative, `new` is the chunk that contains the
-    largest part of it, if any does.
+    `number` is the index of its group. If it is `lost`, `new` is the chunk that contains the largest part of it.
     """
 
     qid: str

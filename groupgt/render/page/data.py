@@ -11,12 +11,9 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 
 class Sentence(TypedDict):
-    """A sentence whose `parts` alternate between plain text and names, starting with text. `kind` selects its icon.
+    """A sentence whose `parts` alternate between plain text and names, starting with text. `kind` selects its icon."""
 
-    Kinds: best, gain, loss, same, gate, failed, doubt, note.
-    """
-
-    kind: str
+    kind: str  # best, gain, loss, same, gate, failed, doubt or note
     parts: list[str]
 
 
@@ -139,10 +136,9 @@ class SliceMeans(TypedDict):
 class Gate(TypedDict):
     """A gate with its result (passed, FAILED or skipped) and why, and its row in the list of gates.
 
-    `order` sorts the list by `kind`, failures first. `measure` and `rest` describe the measure; `note` says why it has
-    no value, or why it is allowed. `shares` are the percentages of a bar that the value and the limit take (None
-    without a value). If `over`, the part beyond the limit is drawn separately. `shown` contains the address parameters
-    that list the queries of the gate, worst first.
+    `order` sorts the list by `kind`, failures first. `shares` are the percentages of a bar that the value and the limit
+    take. If `over`, the part beyond the limit is drawn separately. `shown` contains the address parameters that list
+    the queries of the gate, worst first.
     """
 
     number: int
@@ -196,7 +192,7 @@ class OutcomesOfSystem(TypedDict):
     """The answers of a system together with its results.
 
     `cells` are complete and correct, complete and wrong, incomplete and correct, incomplete and wrong. A bar has
-    a label, value, low and high in percent, and the value as text. `shares` has headers and rows.
+    a label, value, low and high in percent, and the value as text.
     """
 
     system: str
@@ -258,8 +254,7 @@ class StandingRow(TypedDict):
 class Standings(TypedDict):
     """The table of systems: its title with the name of the baseline, columns by key, and a description of intervals.
 
-    A tick is a position on the axis of bars, from 0 to 100, its label, and whether it means no change. `legend`
-    contains kinds of rows with their meaning.
+    A tick is a position on the axis of bars, from 0 to 100, its label, and whether it means no change.
     """
 
     title: str
