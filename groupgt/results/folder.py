@@ -107,9 +107,9 @@ class ResultFolder:
         return Policy.of(self.manifest.policy)
 
     @property
-    def labeller_name(self) -> str:
-        """The name of the labeller of the run."""
-        return str((self.config["evaluate"].get("labeller") or {}).get("use", "id"))
+    def labeller_spec(self) -> dict[str, Any]:
+        """The labeller of the run, as in its configuration."""
+        return self.config["evaluate"].get("labeller") or {"use": "id"}
 
     @property
     def primary(self) -> str | None:
@@ -283,7 +283,7 @@ class ResultFolder:
 
     def labeller(self, *, allow_code: bool) -> Labeller:
         """Return the labeller of the run, or raise `DataError` if one of its files is missing or has changed."""
-        spec = self.config["evaluate"].get("labeller") or {"use": "id"}
+        spec = self.labeller_spec
         options = {
             name: value.replace("{dataset}", self.dataset) if isinstance(value, str) else value
             for name, value in spec.get("with", {}).items()

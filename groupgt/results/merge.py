@@ -84,7 +84,7 @@ def merged(
             {system.name: system.values for system in systems},
             primary or next(iter(common)),
             policy=first.policy,
-            labeller="" if first.labeller_name == "id" else first.labeller_name,
+            labeller="" if first.labeller_spec["use"] == "id" else first.labeller_spec["use"],
             baseline=chosen,
             settings=settings,
             population=footer,
@@ -188,7 +188,7 @@ def _apart(policy: str, other: str) -> tuple[str, str]:
 
 def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str, tuple[str, str]]]:
     """Return a description of a folder's labeller without its files, and each file's name and digest by option."""
-    spec = folder.config["evaluate"].get("labeller") or {"use": "id"}
+    spec = folder.labeller_spec
     options, files = dict(spec.get("with") or {}), {}
     with suppress(GroupgtError):  # of a plug-in that is not installed
         for name in paths_of(find("labeller", spec["use"]).options, options):
@@ -254,7 +254,7 @@ def why_stored(table: Comparison) -> str:
 def _measured_again(
     table: Comparison, metrics: Sequence[str], holders: Sequence[ResultFolder], scored: Mapping[str, Scored]
 ) -> Comparison:
-    """Measure a comparison's systems again, which adds rankings, groups and trials, or add why that is impossible."""
+    """Measure a comparison's systems again to add rankings, groups and trials. If that fails, add the reason."""
     folders = {folder.path: folder for folder in holders}
     first = holders[0]
     runs = {name: (folders[each.origin[0]], each.origin[1]) for name, each in scored.items()}
