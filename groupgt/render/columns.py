@@ -76,11 +76,6 @@ def texts_of(record: Any) -> list[str]:
     return [column.text(getattr(record, name)) for name, column in columns_of(type(record)).items()]
 
 
-def headings_of(kind: type[Any]) -> list[str]:
-    """Return the headings of all fields, in the order of `columns_of`."""
-    return [column.heading for column in columns_of(kind).values()]
-
-
 def csv_headers(kind: type[Any]) -> list[str]:
     """Return the headers of the CSV columns. An interval has two."""
     headers: list[str] = []

@@ -14,7 +14,6 @@ from groupgt.evaluation.facts import autorag_differs, autorag_metrics, queries_b
 from groupgt.evaluation.result import Evaluated
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.metrics.language import Metric
-from groupgt.model.hits import Bools
 from groupgt.model.policy import Policy
 from groupgt.model.run import Traces
 from groupgt.model.sample import SAMPLE, sample_fault
@@ -132,11 +131,11 @@ def slice_tables(evaluations: Sequence[Evaluated]) -> Iterator[Table]:
         of_runs = []
         for evaluation in evaluations:
             headers = [column, "queries", *map(evaluation.label_of, evaluation.metrics)]
-            rows: list[list[Any]] = [
-                [part["value"], tables.range_text(_numbers(evaluation, mask)), *part["means"].values()]
-                for (by, _, mask), part in zip(evaluation.slicer, evaluation.slices)
-                if by == column
-            ]
+            rows: list[list[Any]] = []
+            for (by, _, mask), part in zip(evaluation.slicer, evaluation.slices):
+                if by == column:
+                    counts = [evaluation.counted(text, mask) for text in evaluation.metrics]
+                    rows.append([part["value"], tables.range_text(counts), *part["means"].values()])
             if len(evaluation.metrics) > tables.WIDEST:
                 headers, rows = transposed([f"by {column}", *headers[1:]], rows)
             of_runs.append(rows)
@@ -145,11 +144,6 @@ def slice_tables(evaluations: Sequence[Evaluated]) -> Iterator[Table]:
             of_rows = zip(*of_runs)
             rows = [[row[0], run.name, *row[1:]] for of_row in of_rows for run, row in zip(evaluations, of_row)]
         yield Table(headers, rows, keep=min(len(evaluations), 2))
-
-
-def _numbers(evaluation: Evaluated, mask: Bools) -> list[int]:
-    """Return the number of queries in the mean of each metric over a slice."""
-    return [evaluation.counted(text, mask) for text in evaluation.metrics]
 
 
 def transposed(headers: list[str], rows: list[list[Any]]) -> Grid:

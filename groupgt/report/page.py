@@ -20,7 +20,7 @@ from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints
 from groupgt.render import figures
 from groupgt.render.bars import Axis
-from groupgt.render.columns import columns_of, headings_of, texts_of
+from groupgt.render.columns import columns_of, texts_of
 from groupgt.render.drawing import Figure, drawing, template
 from groupgt.render.page import data
 from groupgt.render.tables import fixed, span
@@ -115,7 +115,7 @@ def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Data
         "gates": list(added.gates),
         "contrasts": {
             "names": list(columns_of(Contrast)),
-            "heads": headings_of(Contrast),
+            "heads": [column.heading for column in columns_of(Contrast).values()],
             "rows": list(_contrasts(systems)) if is_compared else [],
         },
         "slices": [

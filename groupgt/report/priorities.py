@@ -31,7 +31,7 @@ ABOUT_ONE = ("gate failed", "gates failed", "loss", "losses", "gain", "gains")
 def first_queries(
     systems: Systems, decision: Decision, against: Against | None = None
 ) -> tuple[str, list[data.FirstQuery]]:
-    """Return a reason and up to three queries: those the decision's system loses most, then those none completes."""
+    """Return a reason and up to three queries: those the system loses most, then those that no system completes."""
     failures = systems.failures
     if failures is None:
         return "", []

@@ -208,7 +208,7 @@ class OutcomesOfSystem(TypedDict):
 
 
 class Outcomes(TypedDict):
-    """The answers of all systems that have them. All systems are incomplete and wrong in `first` and `more`."""
+    """The answers of all systems. Queries in `first` and `more` are incomplete and wrong in all of them."""
 
     sentences: list[Sentence]
     note: str
