@@ -375,7 +375,7 @@ class Systems:
     def headroom(self) -> list[Headroom]:
         """Scores that a perfect choice among the systems, or a union of their results, would reach for each metric.
 
-        It is None with trials, because their union grows with every trial.
+        It is empty with trials, because their union grows with every trial.
         """
         if self.failures is None or self.basis or any(each.trials for each in self.every):
             return []
