@@ -45,18 +45,18 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @click.option(
     "--across",
     type=click.Choice(["datasets"]),
-    help="With a result folder as TRUTH, compare each system's results on every data set with those on --baseline.",
+    help="Compare each system's results on every data set with those on --baseline. TRUTH must be a result folder.",
 )
 @setting_options()
 @out.file_option(
     "--annotator",
     "annotators",
     multiple=True,
-    help="Another annotator's ground truth for the same queries; repeatable. Differences are then averaged over "
+    help="Add another annotator's ground truth for the same queries; repeatable. groupgt averages differences over "
     "annotators, and intervals and p-values account for their disagreement.",
 )
 @out.PER_QUERY
-@out.table_option("--failures", help="Write the groups that each run covers: .csv, .jsonl or .parquet.")
+@out.table_option("--failures", help="Write the groups that each run covers (.csv, .jsonl or .parquet).")
 @out.written_option("--html", "page", help="Write an HTML report as one self-contained page.")
 @out.written_option("--summary", help="Write a Markdown summary with the verdict and the changes, for a pull request.")
 @SORT
@@ -65,12 +65,12 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
     type=click.IntRange(1, 12),
     metavar="N",
     default=3,
-    help="Digits after the decimal point, with --format latex_booktabs.",
+    help="Set the number of decimals for --format latex_booktabs.",
 )
 @out.repeatable_option(
     "--against",
     metavar="NAME",
-    help="With --format latex_booktabs, mark values that differ significantly from this run with a superscript; "
+    help="With --format latex_booktabs, use superscripts to mark values that differ significantly from this run; "
     "repeatable (default: the baseline).",
 )
 @out.format_option

@@ -89,7 +89,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     type=click.IntRange(min=1),
     metavar="N",
     default=20,
-    help="Number of queries to list; with several runs, number of groups.",
+    help="List this many queries or, with several runs, this many groups.",
 )
 @out.default_option(
     "-k",
@@ -97,7 +97,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     type=click.IntRange(min=1),
     metavar="N",
     default=10,
-    help="Cutoff: a group is covered if it has a hit in the top k.",
+    help="Count a group as covered if it has a hit in the top k.",
 )
 @out.format_option
 @out.details_option
@@ -120,7 +120,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     "--unit",
     type=click.Choice(["results", *UNITS, SCORE]),
     default="results",
-    help="Unit of the cutoff. `score` finds score thresholds at which unanswerable queries return no results.",
+    help="Measure depth in this unit. `score` finds score thresholds at which unanswerable queries return no results.",
 )
 @out.default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @out.format_option
@@ -152,7 +152,7 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
 
 
 @command("stages")
-@out.table_option("--groups", help="Write one row per group with its stages: .csv, .jsonl or .parquet.")
+@out.table_option("--groups", help="Write one row per group with its stages (.csv, .jsonl or .parquet).")
 @out.format_option
 @input_options(TRUTH, BY, LABELLER, TOOLS)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
@@ -172,8 +172,8 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 
 
 @command("outcomes")
-@click.option("--oracle", type=out.FILE, help="Judged answers to the same queries, generated from gold context.")
-@out.default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff for completeness.")
+@click.option("--oracle", type=out.FILE, help="Read judged answers to the same queries from gold context.")
+@out.default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Measure completeness in the top k.")
 @out.default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @out.format_option
 @out.details_option

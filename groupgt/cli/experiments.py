@@ -27,11 +27,11 @@ from groupgt.runtime import TRACEBACK
 @click.argument("config", type=out.FILE)
 @click.option("--dry-run", is_flag=True, help="Check the file and print the plan without retrieving anything.")
 @out.repeatable_option(
-    "--set", "changes", metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
+    "--set", "changes", metavar="KEY=VALUE", help="Override one value, such as evaluate.k=[5]; repeatable."
 )
 @out.repeatable_option("--only", metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable.")
 @click.option(
-    "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
+    "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Run N retrieval processes in parallel."
 )
 @click.option("--refresh", is_flag=True, help="Ignore the cache: retrieve, label and build everything again.")
 @click.option(
@@ -40,8 +40,8 @@ from groupgt.runtime import TRACEBACK
 @click.option(
     "--resume",
     is_flag=True,
-    help="Continue the newest run that was killed or failed, if it had the same options, queries and corpora. groupgt "
-    "does not notice changes to code and services.",
+    help="Continue the newest run that was killed or failed, if it had the same options, queries and corpora. "
+    "groupgt does not detect changes to code or services.",
 )
 @click.option(
     "--allow-code",
@@ -56,10 +56,10 @@ from groupgt.runtime import TRACEBACK
 @click.option(
     "--allow-no-previous",
     is_flag=True,
-    help="Allow --against without an earlier run, for example in a first run. Gates against it are skipped.",
+    help="Allow --against when there is no earlier run yet. groupgt skips the gates that need one.",
 )
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
-@out.output_option("Folder for results (default: the one named in CONFIG).", type=out.FILE)
+@out.output_option("Write results to this folder (default: the one named in CONFIG).", type=out.FILE)
 @out.file_option("--junit", help="Write the gate results as JUnit XML.")
 @out.file_option(
     "--summary",
@@ -110,7 +110,7 @@ def run_command(
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignores further interrupts
         bar.ended()
         what = "interrupted; finished retrievals are cached"
-        out.say(f"{what}. To continue with answers of code and services, add --resume")
+        out.say(f"{what}. Add --resume to continue with stored answers")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
     out.write_file(summary_path, lambda path: write_text(path, summary(outcome) + "\n"))
@@ -139,7 +139,7 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
     previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
     out.show_rows(made.headers, made.rows, style)
     if style not in ("json", "csv") and any(row[made.headers.index("calls")] for row in made.rows):
-        out.show("calls: batches of queries (or of pairs, for a labeller), and queries run one by one for timing")
+        out.show("calls count batches of queries (for a labeller, of pairs) and queries run one by one for timing")
     for text in made.unchecked:
         out.say(f"not checked without --allow-code: {text}")
     if made.left is not None:
@@ -175,9 +175,9 @@ def _show_outcome(outcome: Any, style: str) -> None:
     "--metric",
     "-m",
     metavar="METRIC",
-    help="The metric to show (default: all metrics; in a history, the primary metric).",
+    help="Show only this metric (default: all or, with --history, the primary one).",
 )
-@click.option("--baseline", metavar="NAME", help="The system to compare with.")
+@click.option("--baseline", metavar="NAME", help="Compare with this system.")
 @out.written_option("--html", "page", help="Write an HTML report of the comparison as one self-contained page.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @SORT

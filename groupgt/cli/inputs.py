@@ -233,7 +233,7 @@ class Inputs:
         """The labeller set by --labeller and --with."""
         if self.reopened is not None and not typed("labeller"):
             if self.labeller_options:
-                raise ConfigError("--with: the result folder sets the labeller; name another with --labeller")
+                raise ConfigError("--with: the result folder already sets the labeller; choose another with --labeller")
             return self.reopened.labeller(allow_code=self.allow_code)
         return self.labeller_of(self.value("labeller"), self.labeller_options)
 

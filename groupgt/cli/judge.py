@@ -38,9 +38,9 @@ from groupgt.store.files import write_atomically, write_text
 @command("judge")
 @click.argument("queries", type=FILE, required=False)
 @file_option("--corpus", help="The passages to judge: a JSONL, parquet or CSV file, or a BEIR folder.")
-@file_option("--runs", multiple=True, help="Runs to pool; repeatable.")
-@written_option("--out", required=True, help="Ground truth file to write from the journals (.jsonl).")
-@file_option("--journal", help="Folder of journals, one per annotator (default: OUT with .journal).")
+@file_option("--runs", multiple=True, help="Pool the results of this run; repeatable.")
+@written_option("--out", required=True, help="Write the judgments to this ground truth file (.jsonl).")
+@file_option("--journal", help="Keep the journals, one per annotator, in this folder (default: OUT with .journal).")
 @click.option("--by", help="Your name in the journal (default: your login name).")
 @click.option(
     "--pool",
@@ -61,10 +61,10 @@ from groupgt.store.files import write_atomically, write_text
     type=click.Choice(["pool", "rrf", "comparison"]),
     help="Order of the queries (default: as in the file).",
 )
-@file_option("--audit", help="Ground truth to check for missing alternatives and unneeded groups.")
-@file_option("--prior", help="Prior judgments to start from, such as a model's.")
+@file_option("--audit", help="Check this ground truth for missing alternatives and unneeded groups.")
+@file_option("--prior", help="Start from these prior judgments, such as a model's.")
 @click.option("--blind", is_flag=True, help="Hide prior judgments until you have made your own.")
-@file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals with differences to resolve.")
+@file_option("--adjudicate", nargs=2, metavar="A B", help="Resolve the differences between two journals.")
 @click.option("--spans", is_flag=True, help="Write marked words as spans instead of passage ids.")
 @click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
 @default_option("--port", type=click.IntRange(0, 65535), metavar="N", default=0, help="Port; 0 picks a free one.")

@@ -61,7 +61,7 @@ NAMES = default_option(
     "--names",
     type=click.Choice(["file", "tag"]),
     default="file",
-    help="How to name runs without NAME=: after the file, or after the tag in the sixth column of a TREC run.",
+    help="Name runs given without NAME= after their file, or after the tag in the sixth column of a TREC run.",
 )
 TRIALS = click.option(
     "--trials", "in_trials", is_flag=True, help="Treat runs with the same NAME as trials of one system."
@@ -76,12 +76,10 @@ FOLDER = together(
         "--system",
         "systems",
         metavar="NAME",
-        help="With a result folder of groupgt run (or its `latest` file) as TRUTH, a system to use, such as "
-        "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
+        help="Use only this system, such as 'bm25[k1=0.9,b=0.4]'; repeatable (default: all). TRUTH must be a result "
+        "folder of groupgt run, or its `latest` file.",
     ),
-    click.option(
-        "--dataset", "dataset_name", metavar="NAME", help="With a result folder as TRUTH, the data set to use."
-    ),
+    click.option("--dataset", "dataset_name", metavar="NAME", help="Use this data set of the result folder TRUTH."),
 )
 RUNS = together(_runs(metavar="RUNS...", nargs=-1), _READING, NAMES, TRIALS, FOLDER)
 ANY_RUNS = together(_runs(metavar="[RUNS]...", nargs=-1), _READING, NAMES)
@@ -95,7 +93,7 @@ LABELLER = options_in(
         "--with",
         "labeller_options",
         metavar="OPTION=VALUE",
-        help="A labeller option, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
+        help="Set a labeller option, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
     ),
     "corpus",
     repeatable_option(
@@ -108,7 +106,7 @@ LABELLER = options_in(
 )
 BUDGETS = click.option("--tokenizer", metavar="NAME", help=f"Tokenizer: {', '.join(forms())}.")
 METRIC = repeatable_option(
-    "-m", "--metric", "metric_texts", metavar="METRIC", help="Metrics, such as recall@5 or ndcg,mrr; repeatable."
+    "-m", "--metric", "metric_texts", metavar="METRIC", help="Compute metrics such as recall@5 or ndcg,mrr; repeatable."
 )
 METRICS = together(METRIC, options_in(declared.CutoffOptions))
 ONE_CONVENTION = option_of(_convention)
@@ -116,8 +114,8 @@ SEVERAL_CONVENTIONS = option_of(
     _convention,
     type=str,
     metavar="C[,C]",
-    help=f"How metrics treat groups: {', '.join(CONVENTIONS)}, or several side by side; auto depends on the shape of "
-    "TRUTH.",
+    help=f"How metrics treat groups: {', '.join(CONVENTIONS)}, or several side by side. With auto, the shape of TRUTH "
+    "decides.",
 )
 BY = options_in(declared.SliceOptions)
 AUDIT = options_in(declared.AuditOptions)

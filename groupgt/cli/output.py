@@ -252,7 +252,7 @@ file_option = partial(click.option, type=FILE)
 repeatable_option = partial(click.option, multiple=True)
 written_option = partial(click.option, type=WRITTEN)
 table_option = partial(click.option, type=_Table(path_type=Path))
-PER_QUERY = table_option("--per-query", help="Write per-query values: .csv, .jsonl, .parquet or .otel.jsonl (events).")
+PER_QUERY = table_option("--per-query", help="Write per-query values (.csv, .jsonl, .parquet) or events (.otel.jsonl).")
 
 
 class _Output(click.Option):

@@ -49,7 +49,7 @@ OF_EXPERIMENT = {"truth_path", "allow_code", "exit_zero", "junit", "style", "wid
 @click.option(
     "--write",
     type=out.WRITTEN,
-    help="With --near-duplicates, write them for review, as .csv or .jsonl; `convert --accept` adds those marked yes.",
+    help="Write near-duplicates for review, as .csv or .jsonl. `convert --accept` adds the ones that you mark yes.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the check fails.")
 @out.written_option("--junit", help="Write JUnit XML with a failure for each problem that makes the check fail.")
@@ -113,8 +113,8 @@ def _show_check(result: Result, checks: Mapping[str, Check], name: str, junit: P
 
 @command("rechunk")
 @out.file_option("--from", "old", help="Table or corpus of the chunks that TRUTH refers to.")
-@out.file_option("--to", "new", help="New chunks; omit them to get spans in documents instead.")
-@out.output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
+@out.file_option("--to", "new", help="New chunks. Without them, groupgt maps to spans in documents.")
+@out.output_option("Write to this .jsonl, .parquet, .csv or .tsv file. Omit it for a dry run.")
 @click.option(
     "--method",
     type=click.Choice(WAYS),
@@ -128,7 +128,7 @@ def _show_check(result: Result, checks: Mapping[str, Check], name: str, junit: P
 )
 @out.default_option("--unit", type=click.Choice(UNITS), default="chars", help="Unit of start and end.")
 @click.option("--drop-lost", is_flag=True, help="Drop queries that would lose an entire group.")
-@out.table_option("--report", help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
+@out.table_option("--report", help="Write the outcome for every alternative (.csv, .jsonl or .parquet).")
 @out.format_option
 @input_options(TRUTH)
 def rechunk_command(
@@ -169,10 +169,10 @@ def rechunk_command(
 
 
 @command("agree")
-@out.file_option("--annotator", help="A second ground truth for the same queries.")
-@click.option("--other", metavar="NAME", help="A second labeller for the same results.")
-@out.default_option("--worst", type=click.IntRange(min=0), metavar="N", default=20, help="Number of groups to list.")
-@out.table_option("--groups", help="Write the counts for each group: .csv, .jsonl or .parquet.")
+@out.file_option("--annotator", help="Compare with this ground truth for the same queries.")
+@click.option("--other", metavar="NAME", help="Compare with this labeller on the same results.")
+@out.default_option("--worst", type=click.IntRange(min=0), metavar="N", default=20, help="List this many groups.")
+@out.table_option("--groups", help="Write the counts for each group (.csv, .jsonl or .parquet).")
 @out.format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)
 def agree_command(
@@ -215,8 +215,8 @@ def agree_command(
 )
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
-@out.file_option("--truth", help="Ground truth that provides query ids, for results without qid and for traces.")
-@out.file_option("--accept", help="File from `check --write`; near-duplicates marked yes are added to their groups.")
+@out.file_option("--truth", help="Take query ids from this ground truth, for traces and results without qid.")
+@out.file_option("--accept", help="Add the near-duplicates marked yes in this file from `check --write`.")
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )

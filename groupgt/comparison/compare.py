@@ -204,7 +204,7 @@ def comparison_of(
     )
 
 
-ALPHA = "Significance level; a difference is significant if its p-value does not exceed it."
+ALPHA = "Call a difference significant if its p-value is at most alpha."
 
 
 @takes_options(RequestOptions, Settings, alpha=ALPHA)
@@ -226,7 +226,7 @@ def compare(
     annotators: Annotated[
         Sequence[Any],
         Doc(
-            "Ground truth from additional annotators for the same queries; differences are then averaged over "
+            "Ground truth from additional annotators for the same queries. groupgt averages differences over "
             "annotators, and intervals and p-values account for their disagreement."
         ),
     ] = (),
@@ -257,7 +257,7 @@ def compare(
     RequestOptions,
     Settings,
     alpha=ALPHA,
-    correction="Unless set to `none`, alpha is divided by the number of comparisons.",
+    correction="Divide alpha by the number of comparisons, unless set to `none`.",
 )
 def power(
     truth: Truth,

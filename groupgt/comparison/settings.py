@@ -23,8 +23,8 @@ class Settings:
     correction: Annotated[
         CorrectionName | None,
         Doc(
-            "Correction of p-values over the systems compared in one metric (default: holm; all pairs: step-down "
-            "maximum, or studentized range with the t test)."
+            "Correct p-values for the number of systems compared in one metric (default: holm; for all pairs, "
+            "step-down maximum, or studentized range with the t test)."
         ),
     ] = None
     alpha: Annotated[float, Gt(0), Lt(1), Doc("Significance level.")] = 0.05

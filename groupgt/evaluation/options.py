@@ -72,10 +72,10 @@ class QueryOptions(TypedDict, total=False):
         Mapping[str, Any],
         Default(NO_COLUMNS),
         Doc(
-            'Use only queries with this value (or one of a list of values) in the column, such as `{"split": "test"}`.'
+            'Filter queries by column value, such as `{"split": "test"}`. A list keeps queries with any of its values.'
         ),
         Shell(
-            "Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
+            "Filter queries by their value in a column of TRUTH, such as split=test; repeatable.",
             metavar="COLUMN=VALUE",
             form="texts",
             read=values_by_key("COLUMN=VALUE, such as split=test"),
@@ -85,8 +85,8 @@ class QueryOptions(TypedDict, total=False):
     limit: Annotated[
         Annotated[int, Minimum(1)] | None,
         Default(None),
-        Doc("Use only the first N queries of the ground truth, after `where` (default: all)."),
-        Shell("Use only the first N queries of TRUTH, after --where (default: all).", metavar="N"),
+        Doc("Use only the first N queries that `where` selects (default: all)."),
+        Shell("Use only the first N queries that --where selects (default: all).", metavar="N"),
         InFile(),
     ]
 
@@ -97,7 +97,7 @@ class TruthOptions(QueryOptions, total=False):
     policy: Annotated[
         Policy | str | Sequence[str] | dict[str, Any] | None,
         Default(None),
-        Doc("How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`."),
+        Doc("How to handle invalid or ambiguous data: a `Policy`, text (`trec,missing=zero`) or `{field: value}`."),
         Shell(
             "How to handle invalid or ambiguous data, such as missing=skip, or a preset (autorag, trec); repeatable.",
             metavar="FIELD=VALUE",
@@ -116,8 +116,8 @@ class TruthOptions(QueryOptions, total=False):
         Default(NO_COLUMNS),
         Doc('Column names of the ground truth by role, such as `{"retrieval_gt": "expected"}`.'),
         Shell(
-            "Name columns by role, such as doc_id=chunk, or by path, such as doc_id=hits[].id, in every file that has "
-            "them; repeatable.",
+            "Name the column for a role (doc_id=chunk), or its path (doc_id=hits[].id), in every file that has it; "
+            "repeatable.",
             flag="--columns",
             metavar="ROLE=NAME",
             form="texts",
@@ -157,10 +157,10 @@ class RunOptions(TypedDict, total=False):
     tool_spans: Annotated[
         Mapping[str, str],
         Default(NO_COLUMNS),
-        Doc('For traces: search tools, each with the path to the ids in its result, such as `{"search": "hits.id"}`.'),
+        Doc('Search tools in traces, each with the path to the ids in its result, such as `{"search": "hits.id"}`.'),
         Shell(
-            "In traces, count the spans of this tool as searches; PATH leads to the ids in its result, such as "
-            "search=hits.id; repeatable.",
+            "Count spans of this tool as searches in traces, such as search=hits.id; repeatable. PATH leads to the "
+            "ids in its result.",
             flag="--tool-span",
             metavar="NAME=PATH",
             form="texts",
@@ -195,10 +195,10 @@ class LabellerOptions(TypedDict, total=False):
     corpus: Annotated[
         Any,
         Default(None),
-        Doc("A path, a frame or `{id: text}`, for budgets and for any texts that the labeller's options do not name."),
+        Doc("A path, a frame or `{id: text}`, for budgets and for labellers whose options name no text."),
         Shell(
-            "The corpus (JSONL, parquet or CSV). Its text is shown next to ids and compared by labellers. Budgets such "
-            "as recall@2000tokens need its text, or its tokens and chars columns.",
+            "The corpus (JSONL, parquet or CSV). groupgt shows its text next to ids, and labellers compare it. "
+            "Budgets such as recall@2000tokens need its text, or its tokens and chars columns.",
             form="file",
         ),
     ]
@@ -272,10 +272,10 @@ class AuditOptions(TypedDict, total=False):
     audit: Annotated[
         Any,
         Default(None),
-        Doc("An annotator's judgments of a random sample of the queries, to correct means and differences."),
+        Doc("Correct means and differences with an annotator's judgments of a random sample of the queries."),
         Shell(
-            "An annotator's judgments of a random sample of the queries. They correct the means and differences "
-            "computed from TRUTH. (The --audit option of groupgt judge takes the suspected ground truth instead.)",
+            "Correct means and differences with an annotator's judgments of a random sample of the queries. (In "
+            "groupgt judge, --audit takes the ground truth to check instead.)",
             form="file",
         ),
         InFile(hint=str | None),
@@ -300,10 +300,10 @@ class ConventionOptions(TypedDict, total=False):
         ConventionChoice,
         Default(AUTO),
         Doc(
-            "How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (depends on the shape of the ground "
-            "truth)."
+            "How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (the shape of the ground truth "
+            "decides)."
         ),
-        Shell("How metrics treat groups; auto depends on the shape of TRUTH."),
+        Shell("How metrics treat groups. With auto, the shape of TRUTH decides."),
     ]
 
 

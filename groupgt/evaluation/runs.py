@@ -156,7 +156,7 @@ def evaluate_runs(
 def misses(
     truth: Truth,
     run: Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.")],
-    k: Annotated[int, Doc("The cutoff; a group is covered if it has a hit in the top k.")] = 10,
+    k: Annotated[int, Doc("The cutoff. A group is covered if it has a hit in the top k.")] = 10,
     worst: Annotated[int, Doc("Number of queries to list or, for several runs, number of groups.")] = 20,
     **options: Unpack[OneRunOptions],
 ) -> Misses:

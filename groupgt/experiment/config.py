@@ -68,10 +68,10 @@ class Dataset:
 
     ground_truth: Annotated[str, Doc("Queries with their grouped ground truth.")]
     queries: Annotated[
-        str | None, Doc("Query texts, if the ground truth has none: TREC topics, TSV, JSONL or BEIR.")
+        str | None, Doc("Query texts (TREC topics, TSV, JSONL or BEIR), if the ground truth has none.")
     ] = None
     corpus: Annotated[str | None, Doc("The passages that retrievers search.")] = None
-    fetch: Annotated[str | None, Doc("How to obtain missing files; shown in the error.")] = None
+    fetch: Annotated[str | None, Doc("Advice on obtaining missing files, shown in the error.")] = None
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -122,35 +122,37 @@ class SystemConfig:
     version: Annotated[
         str,
         Doc(
-            "Version of your code or of the service. With a version, its answers are cached between runs. Without one, "
-            "it is queried on every run."
+            "Version of your code or of the service. With a version, groupgt caches answers between runs. Without "
+            "one, it asks again on every run."
         ),
     ] = ""
-    scores: Annotated[Direction, Doc("descending if higher scores are better, ascending if scores are distances.")] = (
-        "descending"
-    )
+    scores: Annotated[
+        Direction, Doc("Use descending if higher scores are better, ascending if scores are distances.")
+    ] = "descending"
     inputs: Annotated[Texts, Doc("The systems that a fusion combines, by name or pattern.")] = field(
         default_factory=list
     )
-    only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
-    trials: Annotated[TrialsConfig, Short("n", int), Doc("Number of times to query it, if its results vary.")] = field(
-        default_factory=TrialsConfig
+    only: Annotated[Texts, Doc("The data sets to run on (default: all).")] = field(default_factory=list)
+    trials: Annotated[TrialsConfig, Short("n", int), Doc("Number of times to query a system whose results vary.")] = (
+        field(default_factory=TrialsConfig)
     )
     stages: Annotated[
         dict[str, str],
         Doc(
-            "The stages of its pipeline by name, in order, such as {reranked: reranked.trec@10}. A stage is a file or "
-            "a system of this experiment. The report shows at which stage each group is lost. The system itself is the "
-            "first stage, unless the stages include it."
+            "The system's pipeline stages by name, in order, such as {reranked: reranked.trec@10}. A stage is a "
+            "file or a system of this experiment. The report shows at which stage each group is lost. The system "
+            "itself is the first stage, unless the stages include it."
         ),
     ] = field(default_factory=dict)
     answers: Annotated[
         AnswersConfig | None,
         Short("file"),
-        Doc("Judged answers from its results. The report shows how often they are correct when retrieval is complete."),
+        Doc(
+            "Judged answers from system results. The report shows how often they are correct if retrieval is complete."
+        ),
     ] = None
     on_error: Annotated[
-        Literal["fail", "skip"], Doc("fail: stop the run. skip: report the system as failed, but never score it as 0.")
+        Literal["fail", "skip"], Doc("Stop the run (fail), or report the system as failed, without a score (skip).")
     ] = "fail"
 
     def serves(self, dataset: str) -> bool:
@@ -175,8 +177,8 @@ class LabellerConfig:
     version: Annotated[
         str,
         Doc(
-            "Version of your labeller code. With a version, verdicts are cached between runs. Without one, they are "
-            "recomputed."
+            "Version of your labeller code. With a version, groupgt caches verdicts between runs. Without one, it "
+            "recomputes them."
         ),
     ] = ""
 
@@ -215,7 +217,7 @@ class Evaluate:
     policy: Annotated[
         dict[str, Any],
         Short("preset"),
-        Doc("How invalid or ambiguous data are handled: a preset, or fields with their choices."),
+        Doc("How to handle invalid or ambiguous data: a preset, or a choice for each field."),
     ] = field(default_factory=dict)
     tokenizer: Annotated[
         str | None,
@@ -227,7 +229,7 @@ class Evaluate:
         Annotated[int, Ge(0), Le(10**6)] | None,
         Doc(
             "Number of queries rerun one by one to measure latency; 0 for none (default: 30 for cheap retrievers in "
-            "this process, none for others)."
+            "groupgt's own process, 0 for others)."
         ),
     ] = None
 
@@ -272,7 +274,7 @@ class Gate:
     """A quality gate with one of min, max, max_drop and min_gain."""
 
     system: Annotated[str, Doc("A system, or a pattern.")]
-    metric: Annotated[str, Doc("A metric that is evaluated, a latency or a cost.")]
+    metric: Annotated[str, Doc("An evaluated metric, a latency or a cost.")]
     dataset: Annotated[str, Doc("A data set, or a pattern.")] = "*"
     slice: Annotated[dict[str, Scalar], Doc("Columns and their values, such as {type: multi}.")] = field(
         default_factory=dict
@@ -284,16 +286,16 @@ class Gate:
     against: Annotated[
         Literal["baseline", "previous"],
         Doc(
-            "The reference for drop and gain: the baseline, or the same system in the previous run "
-            "(`groupgt run --against`). Without a previous result, the gate is skipped."
+            "Compare with the baseline, or with the same system in the previous run (`groupgt run --against`). Without "
+            "a previous result, groupgt skips the gate."
         ),
     ] = "baseline"
     unless: Annotated[
         Literal["not_significant", "within_noise"] | None,
         Doc(
-            "With not_significant, a drop passes unless compare.test finds it significant (without correction). With "
-            "within_noise, a drop passes unless it is larger than differences between trials of the same system on "
-            "these queries."
+            "With not_significant, a drop passes unless compare.test finds it significant (without correction). "
+            "With within_noise, a drop passes unless it exceeds the noise between trials of one system on the same "
+            "queries."
         ),
     ] = None
     must: Annotated[
@@ -341,8 +343,8 @@ class Report:
         Any,
         Rule("a size such as 25MB, or a number of bytes", is_size, {"type": ["integer", "string"]}, size_of),
         Doc(
-            "Maximum size of the file, such as 5MB. To fit, groupgt omits the text of results without a hit, then the "
-            "ends of long texts, then the least informative queries. The page shows how much is omitted."
+            "Maximum size of the file, such as 5MB. To fit, groupgt omits the text of results without a hit, then "
+            "the ends of long texts, then the least informative queries. The page says what is missing."
         ),
     ] = MAX_SIZE
 
@@ -361,13 +363,13 @@ class Config:
     plugins: Annotated[
         Texts,
         Doc(
-            "Modules next to the file that register metrics, labellers or retrievers. They are imported first and need "
-            "--allow-code."
+            "Modules next to the file that register metrics, labellers or retrievers. groupgt imports them first "
+            "and requires --allow-code."
         ),
     ] = field(default_factory=list)
     seed: Annotated[int, Ge(0), Lt(2**32), Doc("Random seed; the same seed gives identical results.")] = 0
     convention: Annotated[
-        ConventionChoice, Doc("How metrics treat groups; auto depends on the shape of the ground truth.")
+        ConventionChoice, Doc("How metrics treat groups. With auto, the shape of the ground truth decides.")
     ] = "auto"
     datasets: Annotated[dict[Name, Dataset], MinLen(1), Doc("The data sets by name.")]
     systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], MinLen(1), Doc("The systems by name.")]

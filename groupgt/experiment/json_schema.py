@@ -27,7 +27,7 @@ def schema_text() -> str:
         _add_options(kind, definitions, section, "with" if kind == "retriever" else f"{kind} with")
     evaluate = definitions["Evaluate"]["properties"]
     evaluate["tokenizer"] |= _tokenizers()
-    presets = {"enum": list(PRESETS), "description": "A preset, whose fields may be overridden."}
+    presets = {"enum": list(PRESETS), "description": "A preset. You can override its fields."}
     fields = schema_of(Policy)["properties"]
     for field in fields.values():
         field.pop("default", None)  # depends on the preset

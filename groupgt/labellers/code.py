@@ -69,8 +69,8 @@ class Options:
             "change the prompt, the model or the code."
         ),
     ] = ""
-    corpus: Annotated[Table, Doc("Texts for results that come without text.")] = ""
-    reference: Annotated[Table, Doc("Texts for alternatives that are ids.")] = ""
+    corpus: Annotated[Table, Doc("Passage text for results that have none.")] = ""
+    reference: Annotated[Table, Doc("Passage text for alternatives that are ids.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """Yield an error if there is no function."""

@@ -30,10 +30,10 @@ class Options:
     documents: Annotated[Table, Doc("Vectors of results.")] = ""
     alternatives: Annotated[Table, Doc("Vectors of alternatives, by their id or text.")] = ""
     model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
-    corpus: Annotated[Table, Doc("Texts for results that come without text, for the model.")] = ""
-    reference: Annotated[Table, Doc("Texts for alternatives that are ids, for the model.")] = ""
-    document_prefix: Annotated[str, Doc("Text to put before each result for the model.")] = ""
-    alternative_prefix: Annotated[str, Doc("Text to put before each alternative for the model.")] = ""
+    corpus: Annotated[Table, Doc("Passage text that the model embeds for results without text.")] = ""
+    reference: Annotated[Table, Doc("Passage text that the model embeds for alternatives that are ids.")] = ""
+    document_prefix: Annotated[str, Doc("Prefix added to each result before the model embeds it.")] = ""
+    alternative_prefix: Annotated[str, Doc("Prefix added to each alternative before the model embeds it.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """Yield an error if vectors are missing and there is no model."""

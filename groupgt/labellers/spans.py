@@ -40,12 +40,12 @@ class Options:
     of: Annotated[
         Literal["alternative", "result", "union"],
         Doc(
-            "The overlap is divided by the length of the alternative, of the result, or of their union "
-            "(intersection over union)."
+            "Divide the overlap by the length of the alternative, of the result, or of their union (intersection "
+            "over union)."
         ),
     ] = "alternative"
     joint: Annotated[
-        bool, Doc("Let results cover an alternative together. The one that reaches the minimum is the hit.")
+        bool, Doc("Let results cover an alternative together. The result that reaches the minimum is the hit.")
     ] = False
     chunks: Annotated[
         Table,
@@ -54,7 +54,7 @@ class Options:
             "corpus."
         ),
     ] = ""
-    reference: Annotated[Table, Doc("The same table for alternatives that are ids of chunks.")] = ""
+    reference: Annotated[Table, Doc("Table of spans, as for `chunks`, for alternatives that are chunk ids.")] = ""
     unit: Annotated[Unit, Doc("Unit of start and end; end is exclusive in chars, inclusive in pages and lines.")] = (
         "chars"
     )

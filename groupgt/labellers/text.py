@@ -38,8 +38,8 @@ class Options:
     threshold: Annotated[
         float, Gt(0), Le(1), Doc("Minimum similarity for a hit, with partial_ratio and token_recall.")
     ] = 0.9
-    corpus: Annotated[Table, Doc("Texts for results that come without text.")] = ""
-    reference: Annotated[Table, Doc("Texts for alternatives that are ids.")] = ""
+    corpus: Annotated[Table, Doc("Passage text for results that have none.")] = ""
+    reference: Annotated[Table, Doc("Passage text for alternatives that are ids.")] = ""
     case_sensitive: Annotated[bool, Doc("Distinguish upper and lower case.")] = False
     punctuation: Annotated[bool, Doc("Keep punctuation.")] = False
 

@@ -47,55 +47,55 @@ class Policy:
     empty_groups: Annotated[
         Literal["error", "drop", "unmeetable"],
         Doc(
-            "An empty group next to others, or a blank id: an error, or dropped. With unmeetable, a declared group "
-            "without a relevant alternative counts as one that cannot be covered."
+            "Refuse blank ids and empty groups in a query with other groups, or drop them. With unmeetable, a "
+            "declared group without a relevant alternative counts as one that cannot be covered."
         ),
     ] = "error"
     flat_gt: Annotated[
-        Literal["error", "and", "or"], Doc('A flat ["a", "b"]: an error, one group per id (and), or one group (or).')
+        Literal["error", "and", "or"], Doc('Refuse a flat ["a", "b"], or read it as groups (and) or as one group (or).')
     ] = "error"
     missing: Annotated[
-        Literal["zero", "skip", "error"], Doc("A judged query without results: scores 0, is skipped, or is an error.")
+        Literal["zero", "skip", "error"], Doc("Score judged queries without results as 0, skip them, or refuse them.")
     ] = "zero"
     extra: Annotated[
-        Literal["ignore", "error"], Doc("Results of a query without ground truth: ignored, or an error.")
+        Literal["ignore", "error"], Doc("Ignore results of queries without ground truth, or refuse them.")
     ] = "ignore"
     duplicates: Annotated[
         Literal["penalize", "drop", "error", "keep"],
         Doc(
-            "A repeated id: keeps its rank but is non-relevant (penalize), is removed so that later results move up "
-            "(drop), is an error, or hits again as in AutoRAG (keep, only under the autorag convention)."
+            "Count a repeated id as non-relevant at its rank (penalize), remove it so that later results move up "
+            "(drop), refuse it, or let it hit again as in AutoRAG (keep, only under the autorag convention)."
         ),
     ] = "penalize"
     unjudged: Annotated[
         Literal["nonrelevant", "drop"],
         Doc(
-            "A result that is unjudged or has a negative grade: counts as non-relevant, or is removed so that later "
-            "results move up (drop: condensed lists, as with trec_eval's -J; needs the id labeller)."
+            "Count unjudged results (without a grade, or with a negative one) as non-relevant, or remove them so "
+            "that later results move up (drop: condensed lists, as with trec_eval's -J; needs the id labeller)."
         ),
     ] = "nonrelevant"
     ties: Annotated[
         Literal["id", "input"],
-        Doc("Equal scores: ordered by descending byte order of the id, as in trec_eval, or in input order (input)."),
+        Doc("Order equal scores by id, in descending byte order as in trec_eval, or keep their input order."),
     ] = "id"
     undefined: Annotated[
         Literal["skip", "zero"],
         Doc(
-            "A judged query without a relevant document, or without one of the selected importances: excluded from "
-            "means (skip), or 0 as in trec_eval (zero)."
+            "Leave a judged query out of means (skip), or score it 0 as in trec_eval (zero), if it has no relevant "
+            "document, or none of a selected importance."
         ),
     ] = "skip"
     absent: Annotated[
         Literal["warn", "ignore", "error"],
-        Doc("An id of the ground truth that is not in the corpus, so no search can find it: a warning, or an error."),
+        Doc("Warn about ground truth ids that no search can find because the corpus lacks them, or refuse them."),
     ] = "warn"
     level: Annotated[
-        float | None, LEVEL, Doc("Lowest grade that is relevant, as with trec_eval's -l; null for any grade above 0.")
+        float | None, LEVEL, Doc("Lowest relevant grade, as with trec_eval's -l; null for any grade above 0.")
     ] = None
     importance: Annotated[
         tuple[str, ...],
         IMPORTANCE,
-        Doc("Evaluate only groups of these importances, such as [vital]; none for all groups."),
+        Doc("Evaluate only groups of these importances, such as [vital] (default: all groups)."),
     ] = ()
 
     def __post_init__(self) -> None:

@@ -30,8 +30,8 @@ BATCH = 32
 # Maximum characters of a response that a message shows.
 SHOWN_CHARS = 200
 # Options of several retrievers.
-IdField = Annotated[str, Doc("Field of a result object that contains the id, or its path, such as document.id.")]
-ScoreField = Annotated[str, Doc("Field of a result object that contains the score, or its path.")]
+IdField = Annotated[str, Doc("Field with the id of a result, or the path to it, such as document.id.")]
+ScoreField = Annotated[str, Doc("Field with the score of a result, or the path to it.")]
 Send = Annotated[list[str], Doc("Columns of the ground truth to send with each query, such as qid or tenant.")]
 Count = Annotated[int, Ge(1)]
 Seconds = Annotated[float, Called("seconds"), Gt(0), Le(86_400)]

@@ -33,7 +33,7 @@ class Options(base.Options):
     stemmer: Annotated[str, Doc("Snowball language such as english, or none (stemming needs groupgt[retrieval]).")] = (
         "none"
     )
-    stopwords: Annotated[Stopwords, Doc("Language whose stop words are removed, or none.")] = "none"
+    stopwords: Annotated[Stopwords, Doc("Language of the stop words to remove, or none.")] = "none"
 
     def least_score(self) -> float | None:
         return 0.0

@@ -26,7 +26,7 @@ Normalization = Literal["min_max", "z_score", "theoretical"]
 class ResultsOptions(base.Options):
     """Options for `use: results`."""
 
-    path: Annotated[File, Doc("File with the results. {dataset} is replaced by the name of the data set.")]
+    path: Annotated[File, Doc("File with the results. groupgt replaces {dataset} with the name of the data set.")]
     format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
     columns: Annotated[dict[str, str], Doc("Column names by role, such as {doc_id: chunk}.")] = field(
         default_factory=dict
@@ -90,14 +90,14 @@ class Convex(_Fusion):
     normalization: Annotated[
         Normalization,
         Doc(
-            "How the scores of each input are normalized, query by query. min_max: (s − min) ÷ (max − min); "
-            "z_score: (s − mean) ÷ population standard deviation; theoretical: (s − lowest) ÷ (max − lowest), where "
-            "lowest is the lowest possible score."
+            "How to normalize the scores of each input, query by query. min_max: (s − min) ÷ (max − min); z_score: "
+            "(s − mean) ÷ population standard deviation; theoretical: (s − lowest) ÷ (max − lowest), where lowest "
+            "is the lowest possible score."
         ),
     ] = "min_max"
     least: Annotated[
         list[float],
-        Doc("Lowest possible score of each input, for theoretical normalization (known: 0 for bm25, −1 for a cosine)."),
+        Doc("Lowest possible score of each input, in theoretical normalization (default: 0 for bm25, −1 for cosine)."),
     ] = field(default_factory=list)
 
     def clashes(self) -> Iterator[Clash]:

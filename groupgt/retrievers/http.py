@@ -36,7 +36,7 @@ class Options(base.Options):
     objects. The server is queried on every run. Set its `version` next to `use` to cache responses.
     """
 
-    url: Annotated[str, Doc("URL that requests are posted to.")]
+    url: Annotated[str, Doc("URL to which groupgt posts requests.")]
     headers: Annotated[dict[str, str], Doc("Headers of each request.")] = field(default_factory=dict)
     batch: Annotated[int, Ge(1), Le(100_000), Doc("Number of queries per request.")] = 32
     timeout: Annotated[

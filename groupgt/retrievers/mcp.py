@@ -45,7 +45,7 @@ class Options(base.Options):
     id_field: IdField = "id"
     score_field: ScoreField = "score"
     text_field: Annotated[
-        str, Doc("Field with the text, for results without ids, which only the text labeller can match.")
+        str, Doc("Field with the text of results without ids. Only the text labeller can match them.")
     ] = ""
     env: Annotated[
         dict[str, str], Doc("Environment variables to set for the program, which inherits only a few, such as PATH.")

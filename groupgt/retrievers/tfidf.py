@@ -28,7 +28,7 @@ class Options(base.Options):
 
     ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
     sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
-    stopwords: Annotated[Stopwords, Doc("Language whose stop words are removed, or none.")] = "none"
+    stopwords: Annotated[Stopwords, Doc("Language of the stop words to remove, or none.")] = "none"
 
     def least_score(self) -> float | None:
         return 0.0
@@ -81,7 +81,7 @@ class LsaOptions(base.Options):
     )
     ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
     sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
-    stopwords: Annotated[Stopwords, Doc("Language whose stop words are removed, or none.")] = "none"
+    stopwords: Annotated[Stopwords, Doc("Language of the stop words to remove, or none.")] = "none"
 
     def least_score(self) -> float | None:
         return -1.0

@@ -71,7 +71,7 @@ class QueryOptions(base.Options):
         ),
     ] = ""
     model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
-    query_prefix: Annotated[str, Doc("Text to put before each query for the model.")] = ""
+    query_prefix: Annotated[str, Doc("Prefix added to each query before the model embeds it.")] = ""
 
     def searches_texts(self) -> bool:
         return not self.queries
@@ -99,7 +99,7 @@ class Options(QueryOptions):
             "File of passage vectors: .npy with one row per passage of the corpus, or .parquet with doc_id and vector."
         ),
     ] = ""
-    document_prefix: Annotated[str, Doc("Text to prepend to each passage.")] = ""
+    document_prefix: Annotated[str, Doc("Prefix added to each passage before the model embeds it.")] = ""
     similarity: Annotated[Literal["cosine", "dot"], Doc("How two vectors are compared.")] = "cosine"
 
     def least_score(self) -> float | None:
@@ -116,7 +116,7 @@ class AnnOptions(Options):
     """Options for `use: ann`, which adds the size of the graph to the options of `dense`."""
 
     connectivity: Annotated[
-        int, Ge(1), Le(100_000), Doc("Edges per node of the graph; more edges are slower but more accurate.")
+        int, Ge(1), Le(100_000), Doc("Edges per node of the graph. More edges are slower but more accurate.")
     ] = 16
 
 
