@@ -66,7 +66,7 @@ class ActLog:
         data = self.path.read_bytes()
         complete = data.rfind(b"\n") + 1
         if complete < len(data):
-            warn(f"{self.path}: a crash cut off the last line, which was dropped")
+            warn(f"{self.path}: a crash cut off the last line, so groupgt dropped it")
             self._cut(complete)
         return complete
 

@@ -25,7 +25,7 @@ FIGURES: dict[str, str] = {
     "means": "means with confidence intervals",
     "differences": "differences from the baseline with confidence intervals",
     "queries": "per-query differences, sorted, with mean and CI",
-    "scatter": "each query in two systems; those furthest apart are named",
+    "scatter": "each query in two systems, with names where they differ most",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "iprec": "interpolated precision at eleven points of recall",
     "ecdf": "fraction of queries with a first hit, and of complete queries, by rank",

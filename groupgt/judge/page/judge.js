@@ -50,7 +50,7 @@ async function indexing() {
   const percent = Math.floor(100 * indexed);
   element("indexing").textContent = indexed < 1 ? `Indexing the corpus: ${percent}%` : "";
   const waiting = document.getElementById("waiting");
-  if (waiting) waiting.textContent = indexed < 1 ? "The next query appears when the corpus is indexed." : "Loading…";
+  if (waiting) waiting.textContent = indexed < 1 ? "The next query appears once the corpus is indexed." : "Loading…";
   if (indexed < 1) setTimeout(() => void indexing().catch(() => {}), 250);
 }
 
@@ -106,7 +106,7 @@ function finished() {
   shown = null;
   element("main").replaceChildren(
     h("h1", null, session.queue ? "All questions are answered" : "All queries are finished"),
-    h("p", null, "The ground truth is written. Open a query to change it, or end the command with Ctrl-C."),
+    h("p", null, "The ground truth has been written. Open a query to change it, or end the command with Ctrl-C."),
     h("ul", { class: "queue" }, ...queueRows())
   );
   say("");
@@ -255,7 +255,7 @@ async function done(rest) {
   if (left.length && !rest && !confirming && shown.status === "open") {
     confirming = true;
     draw();
-    return say(`${counted(left.length, "passage")} not judged. Press Enter to leave unjudged, or 0 to mark as not relevant.`);
+    return say(`${counted(left.length, "passage")} not judged. Press Enter to leave the rest unjudged, or 0 to mark it as not relevant.`);
   }
   if (shown.status === "open") await act({ act: "done", rest: rest || "unjudged" });
   await onward();
@@ -407,7 +407,7 @@ function drawTop() {
 function draw() {
   if (!shown) return;
   drawTop();
-  const note = session.assisted ? "Started from prior judgments, so this ground truth is marked as assisted." : session.note;
+  const note = session.assisted ? "You started from prior judgments, so this ground truth is marked as assisted." : session.note;
   const body = session.kind === "audit" ? audit() : judging();
   element("main").replaceChildren(
     h("h1", { class: "asked", id: "query" }, hidden("Query: "), h("bdi", null, visible(shown.text))),

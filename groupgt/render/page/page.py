@@ -184,7 +184,7 @@ def _main(page: Page) -> bytes:
         parts += [f"<p>{_escaped(line)}</p>" for line in (" · ".join(decision["evidence"]), decision["note"]) if line]
         parts += [_sentence(sentence) for sentence in dataset["notes"]]
         parts.append(_static_table(dataset))
-    parts.append("<noscript><p>Other views need JavaScript (embedded; nothing is downloaded).</p></noscript>")
+    parts.append("<noscript><p>Other views need JavaScript, which is embedded in this page.</p></noscript>")
     body = "\n".join(parts)
     return f'<div id="app"><main id="main">{body}</main></div>\n'.encode("utf-8", "replace")
 

@@ -61,7 +61,7 @@ function deltaRows(questions, values, first, second) {
 
 /** @param {string} a @param {string} b @param {Contrast | null} each */
 function pairVerdict(a, b, each) {
-  const said = (each && each.said) || { kind: "note", parts: ["", a, " vs. ", b, ": the difference and its test were not computed for this pair and metric."] };
+  const said = (each && each.said) || { kind: "note", parts: ["", a, " vs. ", b, ": groupgt did not compute a difference or a test for this pair and metric."] };
   return h("ul", { class: "verdict small" }, say(said));
 }
 
@@ -234,5 +234,5 @@ function headroom(set) {
   if (!set.headroom.length) return null;
   const rows = set.headroom.map((/** @type {any[]} */ [metric, system, ...texts]) => [visible(metric), named(system, 60), ...texts.map((text) => h("td", { class: "number" }, text))]);
   const heads = ["metric", "best system", ...["mean", "oracle mean", "maximum gain", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
-  return section("Headroom", h("p", { class: "soft" }, "The oracle picks the best system for each query. Its score is an upper bound that grows by chance as systems are added."), table(heads, rows, "Headroom"));
+  return section("Headroom", h("p", { class: "soft" }, "The oracle picks the best system for each query. Its score is an upper bound, which grows by chance as you add systems."), table(heads, rows, "Headroom"));
 }

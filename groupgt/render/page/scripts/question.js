@@ -57,7 +57,7 @@ async function question() {
     h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
     all.complete.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
-    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results for this query were omitted to limit file size." : "This page does not contain the results for this query. See \"Setup\" in the overview."),
+    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "groupgt omitted the results for this query to limit the file size." : "This page does not contain the results for this query. See \"Setup\" in the overview."),
     detail ? section("Rankings", legend(systems_.map((system) => detail.rankings[system])), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
     byLabels(all),
     section(detail && detail.worked ? "Metrics: worked examples" : "Metrics", formulas(set, every, detail, systems_, at)),
@@ -262,6 +262,6 @@ function formulas(set, every, detail, systems_, at) {
       return h("td", null, h("b", null, textAt(every[place], system, at)), worked ? h("span", { class: "formula" }, `= ${visible(worked)}`) : null);
     }),
   ]);
-  const without = detail && detail.groups.length && !detail.worked ? h("p", { class: "note" }, "Worked examples for this query were omitted. Run groupgt explain to see them.") : null;
+  const without = detail && detail.groups.length && !detail.worked ? h("p", { class: "note" }, "This page has no worked examples for this query. Run groupgt explain to see them.") : null;
   return h("div", null, table(heads, body, "Metrics of this query", "formulas"), without);
 }

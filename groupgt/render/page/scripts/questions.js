@@ -71,7 +71,7 @@ function chosen(set, questions, of, values) {
 const valuesOf = (all, place, metric) => block(`${all.by_labels ? "labels" : "values"}-${place}-${metric}`);
 
 /** A note where values per query are not corrected, but means are. @param {Queries} all */
-const byLabels = (all) => (all.by_labels ? h("p", { class: "note" }, "Values per query follow the labels. Only means and their differences are corrected by the audit.") : null);
+const byLabels = (all) => (all.by_labels ? h("p", { class: "note" }, "Values per query use the model's labels. The audit corrects only means and their differences.") : null);
 
 async function questions() {
   const { set, values, metric, place } = current();
