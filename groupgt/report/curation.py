@@ -171,7 +171,7 @@ class RechunkedTeller(Teller[Rechunked]):
             total = len(carried.truth) + len(carried.dropped)
             what = f"{len(carried.dropped):,} of {counted(total, 'query')} lost a group and"
             verb = "was" if len(carried.dropped) == 1 else "were"
-            blocks.append(f"{what} {verb} dropped. To keep such queries, {ways_to_keep(carried.method)}")
+            blocks.append(f"{what} {verb} dropped. To keep these queries, {ways_to_keep(carried.method)}")
         return blocks
 
     def csv_rows(self) -> Grid:

@@ -127,7 +127,7 @@ class ThresholdsTeller(Teller[Thresholds]):
         return [
             Verdict(list(self._sentences())),
             Table(headers, rows, keep=2),
-            f"{counts}; results {'above' if self._distances else 'below'} the threshold are ignored",
+            f"{counts}; groupgt ignores results {'above' if self._distances else 'below'} the threshold",
         ]
 
     @property
@@ -139,7 +139,8 @@ class ThresholdsTeller(Teller[Thresholds]):
         full_recall = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
         queries = counted(self.result.unanswerable, "unanswerable query")
         for each in [each for each in self.result.thresholds if each.asked][:NAMED]:
-            empty = f" returns nothing for {100 * each.abstains:.3g}% of {queries}"
+            part = "all" if each.abstains == 1 < self.result.unanswerable else f"{100 * each.abstains:.3g}% of"
+            empty = f" returns nothing for {part} {queries}"
             rest = " without a threshold."
             if each.threshold is not None:
                 cost = f"then {fixed(each.recall)}, compared with {fixed(full_recall[each.run])} without a threshold"

@@ -64,7 +64,7 @@ class _Known:
                     try:
                         yield f"{start}: {self._text(gate, dataset, self.baseline if is_shared else name)}"
                     except GroupgtError as error:
-                        yield f"{start}: what it can detect is unknown: {error}"
+                        yield f"{start}: what it can detect is unknown, because {error}"
 
     def _text(self, gate: Gate, dataset: str, name: str | None) -> str:
         if name is None:
@@ -87,13 +87,13 @@ class _Known:
 
 def detected(gate: Gate, found: Detectable) -> str:
     """Describe the drop or gain that a gate detects 8 times in 10."""
-    what, only = ("drop", "lost") if gate.min_gain is None else ("gain", "gained")
+    what, way = ("drop", "worse") if gate.min_gain is None else ("gain", "better")
     catches = f"with {counted(found.queries, 'query')}, this gate catches"
     if found.one_way is None:
         limit = "a total loss" if what == "drop" else "the largest possible gain"
         return f"{catches} no {what} 8 times in 10, not even {limit}"
     both = "none" if found.both_ways is None else f"{found.both_ways:.2g} or more"
-    text = f"{catches} a {what} of {found.one_way:.2g} or more (8 times in 10) if queries are only {only}. "
+    text = f"{catches} a {what} of {found.one_way:.2g} or more (8 times in 10) if queries only get {way}. "
     text += f"If {100 * found.share:.2g}% of queries also change in both directions, it catches {both}"
     if gate.max_drop is not None and found.one_way > gate.max_drop + SLACK:
         text += f". Most smaller drops pass, even those beyond {gate.max_drop:g}"

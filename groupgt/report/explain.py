@@ -50,7 +50,7 @@ def explanation(
         is_defined = evaluation.populations.defined[query]
         counts = "counts as 0" if is_defined else "is undefined (no ground truth) and excluded from all means"
         if evaluation.populations.unanswerable[query]:
-            counts = "is declared unanswerable, and counts only in the metrics for such queries"
+            counts = "is declared unanswerable, and counts only in metrics for unanswerable queries"
         parts.append(f"no group with a relevant alternative: the query {counts}")
     for row in values_explained(evaluation, query, metrics):
         trials = row.get("trials", [])

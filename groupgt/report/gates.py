@@ -35,7 +35,7 @@ PROBLEMS = {
     "no pair": "is undefined, because there are no queries to evaluate for both systems",
     "few audited": "cannot be corrected, because the audit is too small or the metric is not between 0 and 1",
     "other machine": "was measured on another machine ({}) and cached. Use --refresh to measure it on this machine",
-    "no measurement": "was not measured, because the results contain no such value",
+    "no measurement": "was not measured, because the results do not contain it",
     "not measured": "was not measured when the results were cached. Use --refresh to measure it",
     "no previous run": "has no previous run to compare with (--against)",
     "new": "was not measured in the previous run",
@@ -170,7 +170,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
     text = f"is {side} ({bound}, {counted(against.pairs, 'query')})"
     if drop.noise is not None and drop.is_beyond:
         side = "within" if result.passed else "beyond"
-        return f"{text}; {side} noise, which makes such means differ by up to {fixed(drop.noise)} in 95% of cases"
+        return f"{text}; the drop is {side} noise, which is up to {fixed(drop.noise)} in 95% of cases"
     if not asks.reads_test(is_beyond=drop.is_beyond):
         return text
     p_value = against.p_value if is_gain else against.raw_p_value
@@ -182,16 +182,16 @@ def _drop(result: GateResult, drop: Drop) -> str:
     how = f"{test}, {p_text(p_value)}, {over if is_corrected else 'not corrected'}, alpha {settings.alpha:g}"
     few = _few(drop)
     significant = "significant" if result.passed == is_gain else "not significant"
-    return f"{text}; the {'gain' if is_gain else 'drop'} is {significant} ({how}){few and f'; {few}'}"
+    return f"{text}; the {'gain' if is_gain else 'drop'} is {significant} ({how}){few and f'. {few}'}"
 
 
 def _few(drop: Drop) -> str:
     """Explain that too few queries differ for the test that decides a gate. The text is empty if enough do."""
     if drop.needed is None:
         return ""
-    count = f"only {counted(drop.against.differ, 'query differs', 'queries differ')}"
+    count = f"Only {counted(drop.against.differ, 'query differs', 'queries differ')}"
     if drop.needed < ENOUGH:
-        return f"{count}, and a significant difference needs at least {drop.needed}"
+        return f"{count}, but significance needs at least {drop.needed}"
     return f"{count}, and the {drop.settings.test} test is unreliable below {drop.needed}. Use test: randomization"
 
 
@@ -200,7 +200,7 @@ def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
     counts = Counter(map(status, gates))
     if skipped := counts["skipped"]:
         why = "because there is no previous result to compare with"
-        yield sentence_of("note", f"{counted(skipped, 'gate')} skipped, {why}.")
+        yield sentence_of("note", f"{counted(skipped, 'gate was', 'gates were')} skipped, {why}.")
     if left := counts["not checked"]:
         yield sentence_of("note", f"{counted(left, 'gate')} not checked, because --only left the system out.")
     few = [reason(gate) for gate in gates if gate.passed and gate.drop is not None and gate.drop.needed is not None]

@@ -54,8 +54,8 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
         depth = max(math.ceil(union.union_size), 1)
         alone = f". The best single run has recall.coverage@{depth} {fixed(union.single_recall)}"
     yield (
-        f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)}, "
-        f"complete.coverage {fixed(union.union_complete)}{alone}\n"
+        f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)} "
+        f"and complete.coverage {fixed(union.union_complete)}{alone}\n"
         "headroom is an upper bound that grows by chance with the number of runs"
     )
 

@@ -373,10 +373,10 @@ def _notes(evaluations: Sequence[Evaluated]) -> Iterator[str]:
         parts = []
         for count, (*others, last) in names_of.items():
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
-        parts[-1] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
+        parts[0] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
         yield (
-            f"the autorag convention scores even a perfect ranking below 1 {', '.join(parts)}. The coverage convention "
-            "gives it 1"
+            f"the autorag convention scores even a perfect ranking below 1 {' and '.join(parts)}. The coverage "
+            "convention gives it 1"
         )
     differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:
@@ -419,13 +419,13 @@ def corrected_notes(evaluation: Evaluated, *, compared: bool = False) -> Iterato
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
     yield from _assisted(audit.truth.columns, "audited query")
     yield (
-        "corrected numbers exclude queries that neither the model nor the annotator gives a value, and count the "
-        "annotator's value as 0 where only the model gives one"
+        "corrected numbers exclude queries to which neither the model nor the annotator gives a value. Where only the "
+        "model gives one, the annotator's value counts as 0"
     )
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
         yield f"the annotator skipped {counted(skipped, 'audited query')}, which count as 0"
     if compared:
-        yield "each difference is corrected separately and may differ from the difference between the corrected means"
+        yield "each difference is corrected on its own, so it may differ from the difference between corrected means"
     if left := [text for text in evaluation.metrics if text not in evaluation.corrected]:
         yield f"not corrected: {', '.join(left)} (no value per query, or not between 0 and 1)"
 

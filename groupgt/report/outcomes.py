@@ -39,8 +39,8 @@ CELLS = {
     "incomplete, wrong": ("missed it, failed", "look at retrieval"),
 }
 LOOK = (
-    "If the model had everything and failed, look at the model. If answers are correct anyway, look at the ground "
-    "truth. If retrieval missed something, look at retrieval."
+    "If only the answers fail, look at the model. If only retrieval fails, look at the ground truth. If both fail, "
+    "look at retrieval."
 )
 LEFT_OUT = {
     "unanswerable": "answered queries declared unanswerable",

@@ -222,13 +222,13 @@ def why_out(evaluations: Sequence[Evaluated], query: int) -> str:
     """Explain why a system is not evaluated on a query. The text is empty if all systems are."""
     populations = evaluations[0].populations
     if populations.unanswerable[query]:
-        return "This query is declared unanswerable, so it counts only in the metrics for such queries."
+        return "This query is declared unanswerable, so it counts only in metrics for unanswerable queries."
     if populations.undefined[query]:
         if not evaluations[0].truth.judgments.groups[query]:
             return "This query has no ground truth, so no mean includes it. Set answerable: false if it has no answer."
         return "No group of this query can be covered, so all means exclude it."
     if not all(each.populations.counting[query] for each in evaluations):
-        return "Systems without results for this query exclude it from their means (policy missing=skip)."
+        return "A system without results for this query excludes it from its means (policy missing=skip)."
     return ""
 
 

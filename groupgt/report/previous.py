@@ -58,7 +58,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     yield from changes(against.contrasts(), OTHER, label, against.settings)
     yield from map(warning, too_few(against.contrasts(), label, against.settings))
     for why, names in _by_reason(against, against.refused):
-        yield warning(f"not compared with the previous run in {label}: {_some(names)}, because {why}")
+        yield warning(f"groupgt did not compare {_some(names)} with the previous run in {label}, because {why}")
 
 
 def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:
@@ -97,7 +97,7 @@ def changed_queries(outcome: Outcome, against: Against) -> Iterator[Item]:
         often = "in more trials of the previous run than of this one"
         has_trials = any(each.trials for each in against.again.values())
         what = often if has_trials else "in the previous run and not in this one"
-        yield f"Lost: complete{cutoff} {what}. Gained: the reverse."
+        yield f"Lost queries are complete{cutoff} {what}. Gained queries are the reverse."
 
 
 def _notes(against: Against) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _notes(against: Against) -> Iterator[str]:
         yield "; ".join(others)
     if against.changed:
         count = counted(len(against.changed), "query has", "queries have")
-        yield f"{count} changed ground truth. The current version is used for both runs: {_some(against.changed)}"
+        yield f"{count} changed ground truth. groupgt uses the current version for both runs: {_some(against.changed)}"
     if against.reworded:
         yield f"excluded because their text has changed: {_some(against.reworded)}"
     alone = [(against.queries_only_now, "new"), (against.queries_only_then, "no longer queried")]
@@ -114,7 +114,7 @@ def _notes(against: Against) -> Iterator[str]:
         yield "excluded: " + ", ".join(f"{counted(n, 'query')} {what}" for n, what in alone if n)
     for why, names in _by_reason(against, against.stored):
         left = ", except for queries with changed ground truth" if against.changed else ""
-        yield f"stored values are used for {_some(names)}{left}: {why}"
+        yield f"groupgt uses stored values for {_some(names)}{left}: {why}"
 
 
 def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:

@@ -93,9 +93,9 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
         runs = {name: each for name, each in evaluations.items() if each.first.run.ascending == is_declared}
         if rising := _counted_runs(runs, "rising_scores"):
             way = "" if is_declared else f"; {WAY_OUT}"
-            yield f"queries whose scores {order} from the first result to the last: {rising}. Their order counts{way}"
+            yield f"queries whose scores {order} from first to last result: {rising}. groupgt keeps that order{way}"
     if contradicted := _counted_runs(evaluations, "contradicted_ranks"):
-        yield f"queries whose ranks contradict their scores: {contradicted}. The scores count; {WAY_OUT}"
+        yield f"queries whose ranks contradict their scores: {contradicted}. groupgt sorts by score; {WAY_OUT}"
 
 
 def _counted_runs(evaluations: Mapping[str, Evaluated], name: str) -> str:
@@ -134,7 +134,7 @@ def _of_trials(evaluation: Evaluated) -> Iterator[str]:
         return
     absent = np.any([~each.labelled.present for each in evaluation.trials], axis=0) & ~evaluation.populations.absent
     if queries := int((absent & evaluation.populations.defined).sum()):
-        rule = {"zero": "which score 0 there", "skip": "which their means exclude"}.get(evaluation.policy.missing, "")
+        rule = {"zero": "which score 0 in them", "skip": "which their means exclude"}.get(evaluation.policy.missing, "")
         yield f"{evaluation.name} has no results in some of its trials for {counted(queries, 'query')}, {rule}"
     for text in [] if evaluation.is_build else list(evaluation.values)[:1]:
         noise = noise_of(evaluation, text)
@@ -143,7 +143,7 @@ def _of_trials(evaluation: Evaluated) -> Iterator[str]:
 
 
 def differing_as_a_whole(names: Sequence[str], label: str, p_value: float) -> str:
-    """Warn that trials differ as a whole, as builds of an index do."""
+    """Warn that trials differ as a whole, as separate builds of an index do."""
     return (
         f"the trials of {' and '.join(names)} differ as a whole in {label} (F test, {p_text(p_value)}), as builds of "
         "an index do. Intervals and p-values cover these builds only. To cover other builds, name the column build "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.evaluation.stages import Stage, Stages
 from groupgt.render.document import Item, Verdict
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, count_text, counted, part_of
+from groupgt.render.tables import Grid, Table, count_text, counted
 from groupgt.report.means import policy_text
 from groupgt.report.sentences import enumerated, sentence_of, warning, warnings_about
 
@@ -59,7 +59,7 @@ def sentences(stages: Stages) -> Iterator[data.Sentence]:
     total, most = stages.total, max(stage.lost for stage in stages.stages)
     worst = [stage.name for stage in stages.stages if stage.lost == most]
     over = f" on average over {stages.trials:,} trials" if stages.trials > 1 else ""
-    kept = f"{part_of(stages.kept, total, 'group')} covered by the last stage{over}"
+    kept = f"The last stage covers {count_text(stages.kept)} of {counted(total, 'group')}{over}"
     if not most:
         yield sentence_of("best", f"{kept}, and none is lost.")
     else:
@@ -71,8 +71,8 @@ def sentences(stages: Stages) -> Iterator[data.Sentence]:
             yield sentence_of("same", f"{kept}. No single stage loses most: {parts[0]}", *parts[1:])
     if gained := sum(stage.gained for stage in stages.stages):
         cases = f"in {count_text(gained)} {'case' if gained == 1 else 'cases'}"
-        text = f"{cases}, a stage covers a group that the previous stage did not"
-        yield warning(f"{text}, so not all of its passages come from that stage")
+        text = f"{cases}, a stage covers a group that the previous stage missed"
+        yield warning(f"{text}, so some of its passages come from elsewhere")
     for stage in stages.stages:
         if stage.cutoff is not None and 0 < stage.depth < stage.cutoff:
             deepest = f"no query has more than {counted(stage.depth, 'result')}"

@@ -142,7 +142,7 @@ def reused(outcome: Outcome, dataset: str | None = None) -> str:
     if kept.verdicts:
         part = part_of(kept.verdicts, kept.verdicts + kept.judged, "verdict")
         parts.append(f"{part} from earlier runs")
-    return "; ".join([*parts, "changes to code and services were not checked"]) if parts else ""
+    return "; ".join(parts) + ". groupgt did not check code or services for changes" if parts else ""
 
 
 def could_resume(left: Left) -> str:

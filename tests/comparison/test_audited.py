@@ -135,7 +135,7 @@ def test_stars_intervals_and_sentences_agree(tmp_path: Path, snapshot: Snapshot)
         "t test of differences corrected by the audit, p-values corrected (holm) for 2 comparisons per metric" in shown
     )
     assert "corrected by 40 audited of 120 queries, a recorded random sample" in shown
-    assert "each difference is corrected separately" in shown
+    assert "each difference is corrected on its own" in shown
 
 
 def test_listing_more_metrics_changes_nothing(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_what_an_experiment_refuses(tmp_path: Path) -> None:
     across = assumed.replace("baseline: weak", "across: datasets, baseline: one").partition("gate:")[0]
     across = across.replace("systems:\n", "  two: {ground_truth: judged.jsonl}\nsystems:\n")
     (tmp_path / "audited.yaml").write_text(across, encoding="utf-8")
-    with pytest.raises(groupgt.GroupgtError, match=r"data sets \(compare.across\) are not corrected"):
+    with pytest.raises(groupgt.GroupgtError, match=r"cannot correct differences between data sets \(compare.across\)"):
         groupgt.run_experiment(tmp_path / "audited.yaml")
 
 

@@ -38,9 +38,9 @@ def test_by_hand() -> None:
     assert counts == [("retrieved", 3, 3, 1, 0, 1), ("reranked", None, 2, 0, 0, 0), ("prompt", 1, 2, 1, 1, 1)]
     assert (found.queries, found.kept) == (2, 2)
     shown = str(found)
-    kept = "2 of 4 groups are covered by the last stage"
+    kept = "The last stage covers 2 of 4 groups"
     assert f"{kept}. No single stage loses most: retrieved and prompt lose 1 (25%) each." in shown
-    assert "in 1 case, a stage covers a group that the previous stage did not" in shown
+    assert "in 1 case, a stage covers a group that the previous stage missed" in shown
 
 
 def test_one_stage_is_named_if_it_alone_loses_most(snapshot: Snapshot) -> None:
@@ -309,7 +309,7 @@ def test_trials_are_averaged() -> None:
     assert counts == [(2, 0.5, 0, 1), (2, 0.5, 0.5, 1)]
     assert (found.trials, found.total, found.kept) == (2, 3, 2)
     assert [(each["trial"], each["lost"]) for each in found.groups if each["qid"] == "r"] == [(1, "first"), (2, None)]
-    assert "covered by the last stage on average over 2 trials" in str(found)
+    assert "groups on average over 2 trials" in str(found)
     with pytest.raises(
         groupgt.ConfigError, match="the same number of trials for each stage with trials, found first 3, second 2"
     ):
