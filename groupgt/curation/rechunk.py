@@ -352,7 +352,7 @@ def _carried(
         queries = f"{len(dropped):,} of {counted(len(truth), 'query', 'queries')}"
         faults.fail(DataError, before=f"{queries} would lose a group; {hints}. Lost groups:")
     if lost_harmful:
-        warn(f"harmful passages not mapped, because no new chunk contains enough of them: {first_of(lost_harmful, 3)}")
+        warn(f"no new chunk contains enough of these harmful passages to map them: {first_of(lost_harmful, 3)}")
     if truth.excluded:
         warn("excluded_ids contains ids of old chunks, which groupgt does not map")
     graded = ([name if grade == 1 else {"id": name, "grade": grade} for name, grade in each.items()] for each in groups)
@@ -366,7 +366,7 @@ def ways_to_keep(method: str, further: str = "") -> str:
     less = "lower --min-overlap" if method == "spans" else "lower --threshold"
     if method == "contained":
         less = "compare less strictly (--method token_recall --threshold 0.8)"
-    places = "keep spans, which do not depend on chunks (omit --to, then evaluate with the spans labeller)"
+    places = "write spans instead of chunks (omit --to, then evaluate with the spans labeller)"
     return f"{less}, or {further}{places}"
 
 

@@ -105,7 +105,7 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
 def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
     """Raise `ConfigError` if values belong to original ids but repeats are dropped based on new names."""
     if run.original is not None and policy.duplicates == "drop":
-        what = f"{values} belong to the original ids of results, but duplicates=drop removes results by their new names"
+        what = f"{values} belong to original ids, but duplicates=drop removes results by ids from the labeller"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the id labeller")
 
 

@@ -93,8 +93,8 @@ def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
     """Remove unjudged results, but keep the original hits. Raise `ConfigError` if this would be misleading."""
     if not truth.judgments.rejected.any():
         raise ConfigError(
-            "unjudged=drop: no document in the ground truth is judged non-relevant, so only relevant results would "
-            "remain, and precision and MRR would be 1; choose unjudged=nonrelevant"
+            "unjudged=drop would keep only relevant results, because the ground truth has no document that is judged "
+            "non-relevant; choose unjudged=nonrelevant"
         )
     hits = labelled.hits
     judged = np.flatnonzero(truth.judgments.is_judged[hits.alternative])

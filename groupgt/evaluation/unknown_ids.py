@@ -170,7 +170,7 @@ def fault_of_queries(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     if not truth.index.keys().isdisjoint(qids):
         return ""
     near = _near_queries(truth, run, labelled, range(len(truth)))
-    example = f"the run has {display(labelled.extra_names[0])}, the ground truth {display(truth.qids[0])}"
+    example = f"the run has {display(labelled.extra_names[0])}, the ground truth has {display(truth.qids[0])}"
     return f"{_title(run)}no query of the run is in the ground truth{f', but {near}' if near else f': {example}'}"
 
 

@@ -27,8 +27,8 @@ from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
 from groupgt.store.verdicts import VerdictStore
 
 NONE_LEFT = (
-    "--resume: found no interrupted run of this file, with the same options, --set, --only, queries and corpora, that "
-    "stored answers from code, services or labellers. Run without --resume"
+    "--resume: no interrupted run of this file stored answers from code, services or labellers with the same options, "
+    "--set, --only, queries and corpora. Run without --resume"
 )
 
 

@@ -78,7 +78,7 @@ class Checks:
         compare = self.config.compare
         named = dataset.reading["truth_format"]
         if dataset.reading["audit"] is not None and compare is not None and compare.across == "datasets":
-            self.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
+            self.fault((*path, "audit"), "an audit cannot correct differences between data sets (compare.across)")
         for key in ("ground_truth", "queries", "corpus", "audit"):
             text = getattr(dataset, key)
             if text is None or not self.document.is_sound(*path, key):

@@ -14,8 +14,8 @@ COSTS = ("cost_mean", "cost_p95")
 # What gates may limit besides metrics.
 LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "batched_p95_ms", *COSTS)
 UNTIMED = (
-    "is single-query latency, but this retriever is queried in batches. Set evaluate.timed to the number of queries "
-    "to run a second time, one by one, or use a gate on batched_p50_ms or batched_p95_ms"
+    "is the latency of single queries, but this retriever is queried in batches. Set evaluate.timed to time some "
+    "queries one by one, or use a gate on batched_p50_ms or batched_p95_ms"
 )
 
 

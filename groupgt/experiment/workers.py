@@ -54,11 +54,11 @@ def in_parallel(
             pool.shutdown()
         except BrokenProcessPool:
             _end(pool)
-            text = "a worker process was killed, or ran out of memory"
+            text = "a worker process was killed or ran out of memory"
             at_work = [group[0] for group, note in notes if note.exists()]
             if at_work:
                 systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
-                text += f"; it retrieved {systems}; finished retrievals are cached, so try again with fewer --jobs"
+                text += f" while it ran {systems}. Finished retrievals are cached, so try again with fewer --jobs"
             raise RetrieverError(text) from None
         except BaseException:
             _end(pool)

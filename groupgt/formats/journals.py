@@ -130,7 +130,7 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
             value = json.loads(line, object_pairs_hook=distinct_keys, parse_constant=no_constant)
         except (ValueError, RecursionError) as error:
             if where == lines[-1][0]:
-                warn(f"{where}: the last line is cut off and was dropped")
+                warn(f"{where}: the last line is cut off, so groupgt ignores it")
             else:
                 faults.add(where, f"expected an action: {json_fault(error)}")
             continue

@@ -221,9 +221,9 @@ def _read_ranks(source: Source) -> Run:
     """Read `qid pid rank`, or raise `DataError` if the third column contains anything but ranks."""
     lines = [line for line in source.lines() if line.strip()]
     if not are_ranked(lines):
-        what = f"groupgt reads 3 columns as {MARCO} if ranks are whole numbers from 0 or 1, each once per query"
-        way = "add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
-        raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3; {what}; {way}")
+        what = f"groupgt reads 3 columns as {MARCO} only if each query has ranks from 0 or 1, each once"
+        way = "Add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
+        raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3. {what}. {way}")
     builder = RunBuilder()
     for number, (qid, document, rank) in enumerate((line.decode().split() for line in lines), 1):
         if fault := ids_fault(qid, document):

@@ -191,7 +191,7 @@ OF_TREC_EVAL = (
     ),
     one_meaning(
         "num_ret",
-        "Number of results retrieved. trec_eval prints the sum over queries, groupgt the mean.",
+        "Number of results retrieved. trec_eval prints the sum over queries, and groupgt the mean.",
         lambda hits, cut: cut.top.astype(np.float64),
         "number of results",
         lambda sheet: number(sheet.top),
@@ -202,7 +202,7 @@ OF_TREC_EVAL = (
     ),
     one_meaning(
         "num_rel",
-        "Number of relevant documents. trec_eval prints the sum over queries, groupgt the mean.",
+        "Number of relevant documents. trec_eval prints the sum over queries, and groupgt the mean.",
         lambda hits, cut: hits.judgments.relevant.astype(np.float64),
         "R",
         lambda sheet: number(sheet.relevant),

@@ -256,7 +256,7 @@ DEFINITIONS = (
         _explain_mrecall,
         "Min et al., EMNLP 2021",
         takes_sets=True,
-        warning="mrecall can fall as k grows, because k groups are enough while k is below m.",
+        warning="mrecall can fall as k grows, because it asks for only k groups while k is below m.",
     ),
     one_meaning(
         "hits",
@@ -322,8 +322,8 @@ DEFINITIONS = (
         _explain_infap,
         "trec_eval infAP; Yilmaz & Aslam, CIKM 2006",
         takes_cutoff=False,
-        warning="Declare the sample: documents of the pool that were not judged have a grade below 0, as in TREC's "
-        "sampled qrels. Documents without any grade count as outside the pool.",
+        warning="Give each pooled but unjudged document a grade below 0, as in TREC's sampled qrels. Documents without "
+        "a grade count as outside the pool.",
     ),
 )
 # Facts of metrics that look at results, whatever is relevant.

@@ -31,8 +31,8 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
     """Raise `MetricError` for metrics without per-query values where such values are needed."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
-        why = f"one number per run is not enough, because {what} needs values per query"
-        raise MetricError(f"{', '.join(texts)}: {why}; omit it (`groupgt evaluate` gives its value for each run)")
+        why = f"{what} needs values per query, but this metric has only one per run"
+        raise MetricError(f"{', '.join(texts)}: {why}; omit it (`groupgt evaluate` shows it)")
 
 
 def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:

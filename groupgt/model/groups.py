@@ -415,11 +415,11 @@ def _record_in(cells: Sequence[Any]) -> str | None:
     if inner is None and not has_grade:
         return None
     record = cells if inner is None else plain(inner)
-    found = f"a group contains only ids: found {display(record if inner is None else cells)}"
+    found = f"expected only ids in a group, found {display(record if inner is None else cells)}"
     if len(record) == 3 and isinstance(record[0], str):
         return f'{found}; write a span as {{"doc": …, "start": …, "end": …}} and match it with the spans labeller'
     way = 'write grades as {"id": …, "grade": …}, or a query as {id: grade}'
-    return f"{found}; {way}; for [title, sentence number] pairs, keep the title (the hotpotqa format reads such files)"
+    return f"{found}; {way}. For [title, sentence number] pairs, keep the title (the hotpotqa format reads such files)"
 
 
 def _if_any(cells: Sequence[Any]) -> list[Any] | None:

@@ -130,7 +130,7 @@ def unjudged(cell: Any) -> str:
 
 def unscored(cell: Any) -> str:
     """Return a hint if a score is missing, otherwise an empty string."""
-    way = "; give every result a score, or leave out all scores (then ranks or the order count)"
+    way = "; give every result a score, or leave out all scores (groupgt then uses ranks or order)"
     return way if _is_missing(cell) else ""
 
 

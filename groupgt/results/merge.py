@@ -110,7 +110,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
         if values:
             chosen[name] = values[0]
         if len(distinct) > 1:
-            text = f"the folders used different values of {name}: {', '.join(distinct)}. The first is used"
+            text = f"the folders used different values of {name}: {', '.join(distinct)}. groupgt uses the first"
             warnings.warn(text, GroupgtWarning, stacklevel=2)
     return Settings(**chosen)
 
@@ -146,20 +146,20 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
         (labeller, _), (other_labeller, _) = _labeller_of(folder), _labeller_of(other)
         for what, mine, theirs, way in (
             ("convention", folder.convention, other.convention, f"run both with `convention: {other.convention}`"),
-            ("labeller", labeller, other_labeller, same),
-            ("policy", *_apart(folder.manifest.policy, other.manifest.policy), same),
+            ("labeller", labeller, other_labeller, f"{same} labeller"),
+            ("policy", *_apart(folder.manifest.policy, other.manifest.policy), f"{same} policy"),
         ):
             if mine != theirs:
                 yield what, f"the {what} is {mine}, but {theirs} in {other.path}; {way}"
         return
     if changes := _changed_truth(replace(folder, dataset=dataset), replace(other, dataset=dataset)):
         what = f"the ground truth of data set {dataset!r} differs from that in {other.path} {changes}"
-        yield "ground truth", f"{what}; {same}"
+        yield "ground truth", f"{what}; {same} file"
     (_, files), (_, other_files) = _labeller_of(folder, dataset), _labeller_of(other, dataset)
     for name, (path, digest) in files.items():
         if name in other_files and digest != other_files[name][1]:
             what = f"the labeller's {name}, {path}, differs from {other_files[name][0]} in {other.path}"
-            yield "labeller", f"data set {dataset!r}: {what}; {same}"
+            yield "labeller", f"data set {dataset!r}: {what}; {same} file"
 
 
 def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
@@ -241,9 +241,7 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
 
 
 # The population of a comparison whose systems could not be measured again.
-AS_STORED = (
-    "stored values only; anything that needs rankings is omitted, because the systems cannot be evaluated again: "
-)
+AS_STORED = "stored values only, without anything that needs rankings, because the systems cannot be evaluated again: "
 
 
 def why_stored(table: Comparison) -> str:
@@ -281,7 +279,7 @@ def _measured_again(
         if any(folder.audit for folder in holders):
             population.append("not corrected by the audit")
         if built:
-            population.append(f"{shortlist(built)}: no p-values, because values of individual builds are not stored")
+            population.append(f"no p-values for {shortlist(built)}, because values of individual builds are not stored")
         return replace(table, settings=settings, population=population, means_of_builds=built)
     passages = {} if first.corpus is None else read_corpus(first.corpus)
     return replace(measured, passages=passages, population=table.population, warned=table.warned)

@@ -91,7 +91,7 @@ def test_harmful_passages_are_carried(recwarn: pytest.WarningsRecorder) -> None:
     assert found.harmful == [{"n2", "n3"}, frozenset()]
     assert found.relevant("q") == [["n1"]]
     assert [str(each.message) for each in recwarn] == [
-        "harmful passages not mapped, because no new chunk contains enough of them: c"
+        "no new chunk contains enough of these harmful passages to map them: c"
     ]
     with pytest.raises(groupgt.DataError, match="'n' is both harmful and relevant"):
         groupgt.rechunk(truth, old, {"n": ("d", 0, 20)})
@@ -214,7 +214,7 @@ def test_the_command_writes_nothing_while_a_group_is_lost(
     snapshot(capsys.readouterr().err)
     assert not out.exists()
     assert not report.exists()
-    way = "lower --min-overlap, or keep spans, which do not depend on chunks (omit --to"
+    way = "lower --min-overlap, or write spans instead of chunks (omit --to"
     main(words[:6])  # a dry run
     snapshot(capsys.readouterr().out)
     main([*words, "--drop-lost"])

@@ -577,7 +577,7 @@ def test_explain_leaves_calls_out_where_results_were_dropped_by_other_names() ->
     options: dict[str, Any] = {"labeller": "parents", "policy": {"duplicates": "drop"}}
     found = groupgt.evaluate(TRUTH, run, ["mrr"], **options)
     assert [sorted(row) for row in found.explain_dict("q")["results"]] == [["hits", "id", "rank"]]
-    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes results by their new names"):
+    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes results by ids from the labeller"):
         groupgt.evaluate(TRUTH, run, ["recall@2calls"], **options)
 
 

@@ -51,7 +51,7 @@ def test_distances_that_are_not_declared_are_told_and_cannot_be_cut() -> None:
     # q alone has two results.
     assert found.counts["rising_scores"] == 1
     told = " ".join(groupgt.evaluate_runs(TRUTH, {"far": SHAPES["pairs"]}, ["mrr"]).text().split())
-    assert "queries whose scores rise from the first result to the last: far 1. Their order counts;" in told
+    assert "queries whose scores rise from first to last result: far 1. groupgt keeps that order;" in told
     with pytest.raises(groupgt.DataError, match=r"falling score, found 0.1 before 0.7; if the scores are distances"):
         groupgt.evaluate(TRUTH, SHAPES["pairs"], ["recall@0.5score"])
 
@@ -129,7 +129,7 @@ def test_a_threshold_on_distances_is_found_from_the_other_side() -> None:
     assert (chosen.abstains, chosen.recall) == (1.0, 1.0)
     told = " ".join(found.text().split())
     assert f"at a distance threshold of {chosen.threshold:g}." in told
-    assert "results above the threshold are ignored" in told
+    assert "groupgt ignores results above the threshold" in told
 
 
 def test_scores_made_from_ranks_are_no_scores() -> None:

@@ -154,7 +154,7 @@ def test_an_interrupted_run_is_gone_on_from_and_that_is_told(tmp_path: Path) -> 
     told = "resumed: 2 of 3 answers of mine are from the run interrupted at 20"
     assert from_cache(outcome).startswith(told)
     assert from_cache(outcome).endswith(
-        "UTC; changes to code and services were not checked (--refresh starts from scratch)"
+        "UTC. groupgt did not check code or services for changes (--refresh starts from scratch)"
     )
     assert outcome.folder is not None
     assert json.loads((outcome.folder / "timings.json").read_text())["kept"] == from_cache(outcome)

@@ -112,7 +112,7 @@ def test_declared_builds_of_an_earlier_version_are_builds(tmp_path: Path, cli: C
     assert report.status == 0
     assert p_value > 0.1
     assert "does not contain the run of 'b'" in report.out
-    assert "b: no p-values, because values of individual builds are not stored" in report.out
+    assert "no p-values for b, because values of individual builds are not stored" in report.out
     assert "significantly" not in report.out
 
 
@@ -163,7 +163,7 @@ def test_a_first_run_stores_the_baseline_of_the_next(tmp_path: Path, cli: Cli) -
     run = ("run", tmp_path / "kept.yaml", "--against", tmp_path / "new", "--allow-no-previous")
     first = cli(*run)
     assert first.status == 0
-    assert "1 gate skipped, because there is no previous result to compare with" in first.out
+    assert "1 gate was skipped, because there is no previous result to compare with" in first.out
     second = cli(*run)
     assert second.status == 0
     assert "recall@1 drops at most 0 from the previous run" in second.out

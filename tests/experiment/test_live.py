@@ -103,8 +103,8 @@ def test_a_run_that_was_killed_is_resumed_and_a_finished_one_is_not(
     resumed = run_experiment(file, resume=True)
     assert ASKED == []
     assert "resumed: 10 of 10 answers of api are from the run interrupted at 20" in from_cache(resumed)
-    assert "changes to code and services were not checked" in from_cache(resumed)
-    with pytest.raises(groupgt.ConfigError, match="--resume: found no interrupted run of this file"):
+    assert "groupgt did not check code or services for changes" in from_cache(resumed)
+    with pytest.raises(groupgt.ConfigError, match="--resume: no interrupted run of this file"):
         run_experiment(file, resume=True)
     assert ASKED == []
     run_experiment(file)
@@ -130,7 +130,7 @@ def test_a_run_that_failed_is_not_resumed_unless_that_is_asked_for(
     # Other options, changes or systems are another run.
     for arguments in (["--set", "evaluate.depth=2"], ["--set", "evaluate.primary=recall@5"], ["--only", "api"]):
         assert status("run", str(file), "--resume", "--dry-run", *arguments) == 2
-        assert "--resume: found no interrupted run of this file" in capsys.readouterr().err
+        assert "--resume: no interrupted run of this file" in capsys.readouterr().err
     assert status("run", str(file), "--resume", "--refresh") == 2
     assert "remove one" in capsys.readouterr().err
     assert status("run", str(file)) == 0
@@ -151,7 +151,7 @@ def test_reused_answers_are_told_in_every_report(
     told = "reused: 10 of 10 answers of api are from the run that ended at 20"
     for text in (capsys.readouterr().out, *(path.read_text(encoding="utf-8") for path in (junit, summary))):
         assert told in text
-        assert "changes to code and services were not checked" in text
+        assert "groupgt did not check code or services for changes" in text
     (sentence,) = page_of(run_experiment(file, reuse=True))["times"]["verdict"]["mine"]
     assert sentence["kind"] == "doubt"
     assert sentence["parts"][0].startswith(told)

@@ -42,7 +42,7 @@ def test_a_gate_on_a_cost_that_results_do_not_state_fails(gate: str, folder: Pat
     outcome = run_experiment("e.yaml")
     by_system = {result.system: result for result in outcome.gates}
     assert (by_system["a"].passed, by_system["a"].problem, outcome.passed) == (False, "no measurement", False)
-    assert "was not measured, because the results contain no such value" in by_system["a"].reason
+    assert "was not measured, because the results do not contain it" in by_system["a"].reason
     if "priced" in by_system:
         assert (by_system["priced"].passed, by_system["priced"].value) == (True, 0.5)
 

@@ -58,7 +58,7 @@ def test_a_missing_score(tmp_path: Path, name: str) -> None:
     given, place = RUNS[name]
     said = refused(tmp_path, name, given, lambda run: groupgt.evaluate({"q": [["a"]]}, run, ["mrr"]))
     assert said.startswith(place)
-    assert said.endswith("; give every result a score, or leave out all scores (then ranks or the order count)")
+    assert said.endswith("; give every result a score, or leave out all scores (groupgt then uses ranks or order)")
 
 
 @pytest.mark.parametrize("name", TRUTHS)

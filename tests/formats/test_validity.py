@@ -273,7 +273,7 @@ def test_rows_that_are_refused_say_which_cell_is_wrong() -> None:
     assert list(caught.value.faults) == [
         "run: row 2: query 'b': expected a finite number as the rank, found inf",
         "run: row 3: query 'c': expected a finite number as the rank, found None; give every result a score, or leave "
-        "out all scores (then ranks or the order count)",
+        "out all scores (groupgt then uses ranks or order)",
         "run: row 4: query 'd': expected a whole number from 1 as the call, found 0",
     ]
 
