@@ -172,7 +172,7 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 
 
 @command("outcomes")
-@click.option("--oracle", type=out.FILE, help="Read judged answers to the same queries from gold context.")
+@click.option("--oracle", type=out.FILE, help="Compare with judged answers generated from gold context.")
 @out.default_option("-k", "k", type=click.IntRange(min=1), default=10, help="Measure completeness in the top k.")
 @out.default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @out.format_option

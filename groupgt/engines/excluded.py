@@ -93,7 +93,7 @@ def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
     """Remove unjudged results, but keep the original hits. Raise `ConfigError` if this would be misleading."""
     if not truth.judgments.rejected.any():
         raise ConfigError(
-            "unjudged=drop would keep only relevant results, because the ground truth has no document that is judged "
+            "unjudged=drop would keep only relevant results, because no document in the ground truth is judged "
             "non-relevant; choose unjudged=nonrelevant"
         )
     hits = labelled.hits

@@ -215,7 +215,7 @@ def test_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ((truth, truth, "--system", "other"), "--system: requires a result folder"),
         ((truth, truth, "--dataset", "one"), "--dataset: requires a result folder"),
         ((truth, latest), "expected a run, found a result folder; name a file in its `runs` folder, or give"),
-        ((latest, "--dataset", "one", "--with", "x=1"), "--with: the result folder sets the labeller"),
+        ((latest, "--dataset", "one", "--with", "x=1"), "--with: the result folder already sets the labeller"),
     ):
         assert told in printed(capsys, "misses", *call, status=2)[1]
     _, err = printed(capsys, "check", truth, latest, status=2)
