@@ -175,7 +175,7 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
     ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
-    lower = "so kappa is lower than over all results; give a run"
+    lower = "which lowers kappa; give a run"
     warn(f"agree: without a run, groupgt counts only documents that either annotator judged, {lower}")
     return {qid: list(dict.fromkeys(one + other)) for qid, (one, other) in ids.items()}
 

@@ -375,7 +375,7 @@ def _within_limit(case: Case, name: str) -> str:
         far = ends[0] if case.systems.higher else ends[1]
         line = f"Significant, yet within the limit of {gate.asks.max_drop:g}"
         if abs(far) > gate.asks.max_drop:
-            line += f"; the interval reaches {signed(far, DIGITS)}, so a larger drop is not ruled out"
+            line += f"; the interval reaches {signed(far, DIGITS)}, so a larger drop is possible"
         return f"{line}."
     return ""
 

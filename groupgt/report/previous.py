@@ -28,7 +28,7 @@ OTHER = Other("than in the previous run", "the previous run")
 def will_compare(previous: Previous, experiment: Experiment) -> str:
     """Describe in one line the run that a comparison would use."""
     if not previous.name:
-        return "no previous run to compare with. Gates that need one are skipped"
+        return "no previous run to compare with, so groupgt skips gates that need one"
     parts = []
     for dataset in experiment.config.datasets:
         former = previous.datasets.get(dataset)

@@ -525,7 +525,7 @@ def test_a_dry_run_says_what_would_be_compared(tmp_path: Path, capsys: pytest.Ca
     parts = "one: a; not in the previous run: new; only in the previous run: old"
     assert told == f"groupgt: compared with the previous run {name}: {parts}"
     main(["run", file, "--dry-run", "--against", str(tmp_path / "nowhere"), "--allow-no-previous"])
-    assert "no previous run to compare with. Gates that need one are skipped" in " ".join(
+    assert "no previous run to compare with, so groupgt skips gates that need one" in " ".join(
         capsys.readouterr().err.split()
     )
 
