@@ -199,7 +199,9 @@ def test_empty_sides() -> None:
     with pytest.warns(groupgt.GroupgtWarning, match="0 results"):
         assert groupgt.evaluate({"q": [["a"]]}, empty, ["mrr"]).counts["missing"] == 1
     assert groupgt.evaluate({"q": [["a"]], "y": []}, rows, ["mrr"]).counts["extra"] == 1
-    with pytest.raises(groupgt.DataError, match=r"no query of the run is in .*: the run has 'q', the ground truth 'z'"):
+    with pytest.raises(
+        groupgt.DataError, match=r"no query of the run is .*: the run has 'q', the ground truth has 'z'"
+    ):
         groupgt.evaluate({"z": []}, rows, ["mrr"])
 
 
