@@ -61,7 +61,7 @@ def blocks(
     if rows:
         yield Table(headers, rows)
         if built := [name for name, each in evaluations.items() if each.is_build]:
-            how = "t with one degree of freedom per build, less one per system; in slices and other pairs, these builds only"
+            how = "t with one degree of freedom per build, less one per system; in slices and other pairs, only these"
             lines.append(f"p-values and intervals of {shortlist(built)} cover other builds as well ({how})")
         lines.append("counts of lost, gained and complete queries are means over trials; ranks are medians")
         yield "\n".join(lines)
