@@ -31,10 +31,9 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         write_stamped(tmp_path / "file", "abc", {})
 
 
-@pytest.mark.parametrize("content", [b"", b"\0" * 26, b"20260101T000000-lost\n"], ids=["empty", "zeros", "lost"])
-def test_a_name_of_the_newest_that_names_no_folder_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_name_of_the_newest_that_names_no_folder_is_refused(tmp_path: Path) -> None:
     folder = write_stamped(tmp_path / "runs", "aa", WRITERS)
-    (tmp_path / "runs" / "latest").write_bytes(content)
-    with pytest.raises(groupgt.DataError, match=r"latest: expected the name|expected a result folder"):
+    (tmp_path / "runs" / "latest").write_text("20260101T000000-lost\n")
+    with pytest.raises(groupgt.DataError, match="expected a result folder"):
         folders_of([tmp_path / "runs" / "latest"])
     assert folders_of([tmp_path / "runs"]) == [folder]
