@@ -14,6 +14,7 @@ from typing_extensions import Doc
 from groupgt.curation.near import Candidate
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
 from groupgt.curation.rechunk import weak_in
+from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import renamed
 from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, Faults, warn
@@ -35,7 +36,7 @@ from groupgt.model.values import normal_text
 from groupgt.render.results import Result
 from groupgt.render.tables import counted
 
-UNDEFINED = "queries without ground truth (undefined)"
+UNDEFINED, COMMENTS = "queries without ground truth (undefined)", "lines that begin with # (comments)"
 # Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
 NAME, SIZES = 40, 4
 # Number of names shown of a finding.
@@ -197,7 +198,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         *([Finding("harmful passages", int(named.sum()), _spread(named[named > 0]))] if named.any() else []),
         _finding(UNDEFINED, _names(truth.qids, populations.undefined)),
         _finding("queries declared unanswerable", _names(truth.qids, populations.unanswerable)),
-        *([Finding("lines that begin with # (comments)", truth.comments)] if truth.comments else []),
+        *([Finding(COMMENTS, truth.comments)] if truth.comments else []),
         *([] if is_alone else [_failing("groups without a relevant alternative", truth.groups_never_met)]),
         _failing("groups dropped because they were empty", truth.dropped),
         _failing("duplicate ids in a group", truth.repeated_ids),
@@ -210,27 +211,41 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
 
 
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
-    """Report sizes and mismatches: queries on only one side, repeats, ties, and queries without hits."""
+    """Report sizes and mismatches: queries on only one side, repeats, ties, and queries without hits.
+
+    With trials, each count is the largest of any trial.
+    """
     labeller, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = labeller.read(truth)
-    run = renamed(truth, request.run_of(results, truth), labeller, plain)
-    labelled = label_run(truth, run, plain, labeller, engine=request.engine)
-    # Only a policy that removes repeats looks for all of them in files that are streamed.
-    dropped = label_run(truth, run, replace(plain, duplicates="drop"), labeller, engine=request.engine)
+    run = request.run_of(results, truth)
+    trials = [renamed(truth, each, labeller, plain) for each in run.trials or (run,)]
+    run = Run.of_trials(trials)
+    labelled = [label_run(truth, each, plain, labeller, engine=request.engine) for each in trials]
     unknown_ids.warn_of_unknown(run, labeller)
-    populations = Populations(truth.judgments, labelled.present)
-    answered = populations.defined & labelled.present
-    faults = (unknown_ids.fault_of_queries(truth, run, labelled), unknown_ids.fault_of_lists(truth, run, request))
+    seen = unknown_ids.Seen.of(labelled, truth)
+    faults = (unknown_ids.fault_of_queries(truth, run, seen), unknown_ids.fault_of_lists(truth, run, request))
     for fault in filter(None, faults):
         warn(fault)
-    unknown_ids.warn_of_no_match(truth, run, request, labelled)
-    comments = run.by_original_ids.resolved.comments
+    unknown_ids.warn_of_no_match(truth, run, request, seen)
+    largest: dict[str, Finding] = {}
+    for finding in chain.from_iterable(_check_trial(truth, *pair, request) for pair in zip(trials, labelled)):
+        other = largest.setdefault(finding.what, finding)
+        largest[finding.what] = max(other, finding, key=lambda each: (each.count, each.example))
+    return [finding for finding in largest.values() if finding.count or finding.what != COMMENTS]
+
+
+def _check_trial(truth: GroundTruth, run: Run, labelled: Labelled, request: Request) -> list[Finding]:
+    # Only a policy that removes repeats looks for all of them in files that are streamed.
+    dropping = Policy(ties=request.policy.ties, duplicates="drop")
+    dropped = label_run(truth, run, dropping, request.labeller, engine=request.engine)
+    populations = Populations(truth.judgments, labelled.present)
+    answered = populations.defined & labelled.present
     contradicted, turn = contradictions(run, thorough=True), "fall" if run.ascending else "rise"
     lengths = labelled.hits.length[labelled.present]
     has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [
         Finding("queries with results", int(labelled.present.sum())),
-        *([Finding("lines that begin with # (comments)", comments)] if comments else []),
+        Finding(COMMENTS, run.by_original_ids.resolved.comments),
         Finding("results of these", int(lengths.sum()), _spread(lengths)),
         _problem("judged queries without results (missing)", _names(truth.qids, populations.missing)),
         Finding("queries without ground truth (extra)", labelled.extra),

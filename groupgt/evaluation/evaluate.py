@@ -25,7 +25,7 @@ from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.evaluation.slices import check_columns
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.unknown_ids import warn_of_corpus, warn_of_mismatch
+from groupgt.evaluation.unknown_ids import Seen, warn_of_corpus, warn_of_mismatch
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import check_sets
@@ -93,7 +93,8 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
             evaluation: Evaluated = over_trials(trials, request.metrics)
         else:
             evaluation = _evaluated(request, truth, grouped, results)
-    warn_of_mismatch(grouped, evaluation.first.run, request, evaluation.first.labelled)
+    seen = Seen.of([each.labelled for each in evaluation.each], grouped)
+    warn_of_mismatch(grouped, evaluation.results, request, seen)
     if request.audit is None and not request.annotators:
         return evaluation
     # Queries without an audit are no mistake, and ids that the corpus lacks were already reported.

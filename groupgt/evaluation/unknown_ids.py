@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise, repeat
 
@@ -17,9 +18,9 @@ from groupgt.errors import DataError, display, first_of, warn
 from groupgt.evaluation.request import Request
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools
 from groupgt.model.run import Run
 from groupgt.model.validity import are_texts
-from groupgt.model.values import count_distinct
 from groupgt.render.tables import counted
 from groupgt.runtime import urls
 
@@ -32,28 +33,60 @@ TEXTS_WAY = "; give their ids, or compare texts: --labeller text (labeller=)"
 SEVERAL = 10
 
 
-def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, labelled: Labelled) -> None:
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the results of a run, in all of its trials together, share with the ground truth.
+
+    `present` and `has_hit` mark queries, shape (Q,), and `is_hit` alternatives, shape (A,). `extra_names` are some
+    queries of the run that the ground truth lacks.
+    """
+
+    present: Bools
+    has_hit: Bools
+    is_hit: Bools
+    no_match: bool
+    extra_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, trials: Sequence[Labelled], truth: GroundTruth) -> Seen:
+        """Combine the labelled trials of a run, in an order that does not depend on theirs."""
+        hits = [each.uncondensed or each.hits for each in trials]
+        has_hit, is_hit = np.zeros(len(truth), dtype=np.bool_), np.zeros(len(truth.ids), dtype=np.bool_)
+        for each in hits:
+            has_hit[each.query], is_hit[each.alternative] = True, True
+        names = dict.fromkeys(chain.from_iterable(each.extra_names for each in trials))
+        return cls(
+            present=np.any([each.present for each in trials], axis=0),
+            has_hit=has_hit,
+            is_hit=is_hit,
+            no_match=any(each.no_match for each in trials) and not has_hit.any(),
+            extra_names=tuple(names if len(trials) == 1 else sorted(names)),
+        )
+
+
+def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> None:
     """Warn about results and ground truth that do not fit each other; raise `DataError` if they certainly do not."""
     if request.labeller.name != "id":
         warn_of_unreachable(truth, request.labeller)
-    if fault := fault_of_queries(truth, run, labelled) or fault_of_lists(truth, run, request):
+    if fault := fault_of_queries(truth, run, seen) or fault_of_lists(truth, run, request):
         raise DataError(fault)
     if request.labeller.name == "id" or not warn_of_unknown(run, request.labeller):
-        warn_of_no_match(truth, run, request, labelled)
+        warn_of_no_match(truth, run, request, seen)
 
 
 def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
     """Describe texts where lists of ids belong that are certainly several ids; warn about those that may be."""
-    if not (truth.unsplit or run.unsplit):
+    of_results = {text: place for each in run.trials or (run,) for text, place in each.unsplit.items()}
+    if not (truth.unsplit or of_results):
         return ""
     from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
 
     passages = request.passages
     of_truth, of_run = {*_documents(run.by_original_ids), *passages}, {*ids_of(truth), *passages}
-    fault = fault_of_joined(truth.unsplit, of_truth) or fault_of_joined(run.unsplit, of_run)
+    fault = fault_of_joined(truth.unsplit, of_truth) or fault_of_joined(of_results, of_run)
     if not fault:
         truth.judgments.once("unsplit", lambda: warn_of_joined(truth.unsplit, of_truth))
-        warn_of_joined(run.unsplit, of_run)
+        warn_of_joined(of_results, of_run)
     return fault
 
 
@@ -96,25 +129,25 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
 OF_IDS = ("id", "parents")
 
 
-def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, labelled: Labelled) -> None:
+def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> None:
     """Warn about ids that nearly match, with an example pair, and about results that match nothing at all."""
     labeller = request.labeller
-    if not labelled.present.any():
+    if not seen.present.any():
         return
-    missing = np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist()
+    missing = np.flatnonzero(truth.judgments.defined & ~seen.present).tolist()
     near = ""
-    if labeller.name == "id" or (labeller.name in OF_IDS and labelled.no_match):
-        near = _near_documents(truth, run, request, labelled)
-    if labelled.no_match and truth.ids:
-        near = _no_match(truth, run, labeller, labelled, near)
+    if labeller.name == "id" or (labeller.name in OF_IDS and seen.no_match):
+        near = _near_documents(truth, run, request, seen)
+    if seen.no_match and truth.ids:
+        near = _no_match(truth, run, labeller, seen, near)
     elif labeller.name in OF_IDS and not near:
-        near = _few_matches(truth, run, labelled)
-    for finding in (_near_queries(truth, run, labelled, missing) if labelled.extra and missing else "", near):
+        near = _few_matches(truth, run, seen)
+    for finding in (_near_queries(truth, run, seen, missing) if seen.extra_names and missing else "", near):
         if finding:
             warn(f"{_title(run)}{finding}", "no hits")
 
 
-def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labelled, near: str) -> str:
+def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, seen: Seen, near: str) -> str:
     """Describe results that match nothing; return an empty string if that may be chance, because queries are few."""
     if labeller.name in OF_IDS:
         finding, question = "no result is in the ground truth", "is the run from the same corpus?"
@@ -126,23 +159,22 @@ def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labell
                 return f"{finding}: {what}{TEXTS_WAY}"
     else:
         finding, question = f"the labeller {labeller} finds no hits", "is the run from the same documents?"
-    enough = np.count_nonzero(truth.judgments.defined & labelled.present) >= SEVERAL
+    enough = np.count_nonzero(truth.judgments.defined & seen.present) >= SEVERAL
     return f"{finding}: {question}" if enough else ""
 
 
-def _few_matches(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
+def _few_matches(truth: GroundTruth, run: Run, seen: Seen) -> str:
     """Describe results that match so little that they may be of another chunking, or return an empty string.
 
     Either hardly any query has a hit, or most relevant ids never come back and the results have ids of another form.
     """
-    hits = labelled.uncondensed or labelled.hits
-    answered = int(np.count_nonzero(truth.judgments.defined & labelled.present))
-    with_hits = count_distinct(hits.query)
+    answered = int(np.count_nonzero(truth.judgments.defined & seen.present))
+    with_hits = int(np.count_nonzero(seen.has_hit))
     if run.is_remote or answered < SEVERAL or 2 * with_hits > answered:
         return ""
     question = "is the run from the same corpus and chunking?"
     results, judged = dict.fromkeys(_documents(run)), set(truth.ids)
-    relevant = {truth.ids[place] for place in np.flatnonzero(truth.is_relevant & labelled.present[truth.query_of])}
+    relevant = {truth.ids[place] for place in np.flatnonzero(truth.is_relevant & seen.present[truth.query_of])}
     missed, others = (sorted(names) for names in (relevant - results.keys(), results.keys() - judged))
     if missed and others and 2 * len(missed) > len(relevant):
         forms, own = Counter(map(_form, others)), set(map(_form, missed))
@@ -162,32 +194,29 @@ def _form(name: str) -> str:
     return _DIGITS.sub("0", name)
 
 
-def fault_of_queries(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
+def fault_of_queries(truth: GroundTruth, run: Run, seen: Seen) -> str:
     """Describe a run that shares no query with the ground truth, although it should, or return an empty string."""
-    if labelled.present.any() or not labelled.extra or truth.unanswerable.all():
+    if seen.present.any() or not seen.extra_names or truth.unanswerable.all():
         return ""
-    qids = carrier_of(run).sample(LOOKED_AT)
+    qids = _sample(run, LOOKED_AT)
     if not truth.index.keys().isdisjoint(qids):
         return ""
-    near = _near_queries(truth, run, labelled, range(len(truth)))
-    example = f"the run has {display(labelled.extra_names[0])}, the ground truth has {display(truth.qids[0])}"
+    near = _near_queries(truth, run, seen, range(len(truth)))
+    example = f"the run has {display(seen.extra_names[0])}, the ground truth has {display(truth.qids[0])}"
     return f"{_title(run)}no query of the run is in the ground truth{f', but {near}' if near else f': {example}'}"
 
 
-def _near_queries(truth: GroundTruth, run: Run, labelled: Labelled, missing: Iterable[int]) -> str:
+def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[int]) -> str:
     """Describe queries of the run and of the ground truth whose ids nearly match."""
-    qids = dict.fromkeys((*labelled.extra_names, *carrier_of(run).sample(LOOKED_AT)))
+    qids = dict.fromkeys((*seen.extra_names, *_sample(run, LOOKED_AT)))
     others = {_key(qid): qid for qid in qids if qid not in truth.index}
     pairs = [(qid, others[key]) for qid in map(truth.qids.__getitem__, missing) if (key := _key(qid)) in others]
     return _shown("query", pairs)
 
 
-def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: Labelled) -> str:
+def _near_documents(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> str:
     """Describe relevant alternatives that no result matches, although a result of the same query nearly does."""
-    hits = labelled.uncondensed or labelled.hits
-    missed = truth.is_relevant & labelled.present[truth.query_of]
-    missed[hits.alternative] = False
-    alternatives = np.flatnonzero(missed)
+    alternatives = np.flatnonzero(truth.is_relevant & seen.present[truth.query_of] & ~seen.is_hit)
     if run.is_remote or not len(alternatives):
         return ""
     queries = truth.query_of[alternatives]
@@ -196,7 +225,7 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
     bounds = [*starts.tolist(), len(alternatives)][: MOST_QUERIES + 1]
     names = list(map(truth.ids.__getitem__, alternatives[: bounds[-1]].tolist()))
     unmatched = {truth.qids[query]: names[low:high] for query, (low, high) in zip(distinct.tolist(), pairwise(bounds))}
-    sample = carrier_of(run).sample(FEW_RESULTS, unmatched)
+    sample = _sample(run, FEW_RESULTS, unmatched)
     looked_at = [qid for qid, results in sample.items() if results and qid in unmatched]
     pairs = [pair for qid in looked_at for pair in _near_results(unmatched[qid], sample[qid])]
     if not pairs:
@@ -270,8 +299,17 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
         truth.judgments.once(("blank", some, len(blank)), lambda: warn(what, "blank passages"))
 
 
+def _sample(run: Run, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
+    """Return the ids of some results by query; of trials, those of all, in an order that does not depend on theirs."""
+    if not run.trials:
+        return carrier_of(run).sample(limit, queries)
+    samples = [carrier_of(each).sample(limit, queries) for each in run.trials]
+    qids = sorted({*chain.from_iterable(samples)})
+    return {qid: sorted({*chain.from_iterable(each.get(qid, ()) for each in samples)}) for qid in qids}
+
+
 def _documents(run: Run) -> list[str]:
-    return list(dict.fromkeys(chain.from_iterable(carrier_of(run).sample(LOOKED_AT).values())))
+    return list(dict.fromkeys(chain.from_iterable(_sample(run, LOOKED_AT).values())))
 
 
 def fold(name: str) -> str:

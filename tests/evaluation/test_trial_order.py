@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,7 @@ SHOWN: dict[str, Callable[[Any], object]] = {
     ],
     "outcomes": lambda trials: groupgt.outcomes(TRUTH, trials, {"p": 1, "q": 0, "r": 1, "s": 0}, k=2).to_dict(),
     "figure of depth": lambda trials: groupgt.evaluate(TRUTH, trials, ["mrr"]).plot("depth").rows,
+    "check": lambda trials: groupgt.check(TRUTH, trials).to_dict(),
     "figure of first hits": lambda trials: groupgt.evaluate(TRUTH, trials, ["mrr"]).plot("ecdf").rows,
 }
 
@@ -73,6 +76,7 @@ MESSY_SHOWN: dict[str, Callable[[Any], object]] = {
     "text of misses": lambda trials: groupgt.misses(MESSY_TRUTH, trials, k=2).text(),
     "comparison": lambda trials: groupgt.compare(MESSY_TRUTH, {"one": ONE, "agent": trials}, METRICS).text(),
     "summary": lambda trials: groupgt.compare(MESSY_TRUTH, {"one": ONE, "agent": trials}, METRICS).summary(),
+    "check": lambda trials: groupgt.check(MESSY_TRUTH, trials).to_dict(),
     "identify": lambda trials: groupgt.identify(TRUTH, trials, "0.5", ["recall", "mrr", "map"]).to_dict(),
 }
 
@@ -197,3 +201,41 @@ def test_queries_that_differ_in_two_trials() -> None:
 
 def test_a_rank_of_0_is_never_reached() -> None:
     assert cumulative(np.array([2, 0, 2, 5]), np.ones(4)) == [(1, 0.0), (2, 0.5), (5, 0.75)]
+
+
+def test_a_check_counts_the_worst_trial(tmp_path: Path) -> None:
+    """Only trial 2 has repeats (p), rising scores (p, q), a query without hits (q), and lacks r."""
+    trials = [
+        {"p": [("a", 3), ("b", 2)], "q": [("c", 2), ("x", 1)], "r": [("d", 1)]},
+        {"p": [("a", 1), ("a", 2)], "q": [("x", 1), ("y", 2)], "z": [("a", 1)]},
+    ]
+    rows = [
+        {"qid": qid, "trial": number, "retrieved_ids": [doc for doc, _ in row], "scores": [score for _, score in row]}
+        for number, trial in enumerate(trials)
+        for qid, row in trial.items()
+    ]
+    file = tmp_path / "run.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    checked = groupgt.check({qid: TRUTH[qid] for qid in "pqr"}, file)
+    found = {each.what: (each.count, each.example) for each in checked.findings[str(file)] if each.count}
+    assert found == {
+        "queries with results": (3, ""),
+        "results of these": (5, "1 to 2 a query, median 2"),
+        "judged queries without results (missing)": (1, "r"),
+        "queries without ground truth (extra)": (1, ""),
+        "queries with a repeated result": (1, ""),
+        "queries with a repeated relevant result": (1, ""),
+        "queries with no hits": (1, "q"),
+        "queries whose scores rise along the ranking": (2, ""),
+    }
+    assert list(checked.fails.values()) == [1, 2]
+
+
+def test_ids_are_compared_with_the_results_of_all_trials() -> None:
+    """Each trial alone has 1 of 12 relevant ids, and hits for 1 of 12 queries. All together have them all."""
+    truth = {f"q{n}": [[f"d{n}"]] for n in range(12)}
+    trials = [{qid: [f"d{n}" if n == trial else "other"] for n, qid in enumerate(truth)} for trial in range(12)]
+    assert groupgt.evaluate(truth, run_of(trials), ["mrr"])["mrr"] == pytest.approx(1 / 12)
+    assert groupgt.check(truth, run_of(trials)).fails == {}
+    with pytest.warns(groupgt.GroupgtWarning, match="11 of 12 relevant ids"):
+        groupgt.evaluate(truth, run_of(trials[:1] * 2), ["mrr"])
