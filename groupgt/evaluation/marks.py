@@ -42,7 +42,3 @@ class Marks:
             elif any(hit.grade >= 0 for hit in places):
                 marks.append((rank, IRRELEVANT, []))
         return marks
-
-    def first_hits(self, query: int) -> dict[int, int]:
-        """Return the rank of the first hit for each covered group."""
-        return {group: rank for rank, kind, groups in self.of(query) if kind == FIRST for group in groups}

@@ -42,11 +42,15 @@ class Measured(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """A group's place in a run: the rank of its first hit (median over trials) and how many trials cover it."""
+    """A group's place in a run: the rank of its first hit (median over trials) and how many trials cover it.
+
+    `found` counts the trials that have a hit at any rank.
+    """
 
     rank: int | None
     covered: int
     trials: int
+    found: int
 
     @property
     def is_covered(self) -> bool:
@@ -69,9 +73,9 @@ class Failures:
     """Groups and queries that each system covers within a cutoff.
 
     `first` is the rank of each group's first hit within the cutoff, shape (G, S), or 0; `anywhere` is the rank in the
-    entire ranking. `covered` counts the trials that cover it. `completion`, shape (Q, S), is the rank at which a query
-    is complete, or 0; `solved` is the share of trials in which it is. `redundancy` is the share of results that are
-    relevant but cover no new group.
+    entire ranking. `covered` counts the trials that cover it, and `found` those that have a hit at any rank.
+    `completion`, shape (Q, S), is the rank at which a query is complete, or 0; `solved` is the share of trials in which
+    it is. `redundancy` is the share of results that are relevant but cover no new group.
 
     Counts are means over trials or, for two systems, over all pairs of their trials. Ranks are medians over trials.
     """
@@ -84,6 +88,7 @@ class Failures:
     first: Ints
     anywhere: Ints
     covered: Ints
+    found: Ints
     completion: Ints
     redundancy: Floats
     solved: Floats
@@ -159,13 +164,14 @@ class Failures:
                 truth.qids[query[at]],
                 truth.group_label(group),
                 [name for name, _ in truth.alternatives_of(group)],
-                dict(zip(self.systems, map(Place, ranks, covered, self.trials))),
+                dict(zip(self.systems, map(Place, ranks, covered, self.trials, found))),
             )
-            for at, group, ranks, covered in zip(
+            for at, group, ranks, covered, found in zip(
                 chosen.tolist(),
                 truth.relevant_groups[chosen].tolist(),
                 [[rank or None for rank in row] for row in self.anywhere[chosen].tolist()],
                 self.covered[chosen].tolist(),
+                self.found[chosen].tolist(),
             )
         ]
 
@@ -236,7 +242,8 @@ def failures_of(evaluations: Mapping[str, Measured], cutoff: int | Budget | None
         if truth.judgments.alternative_set is None:  # undefined if alternatives are needed together
             redundancy = evaluation.averaged(lambda hits: sets.redundancy(hits, Cut.at(hits, cutoff)))
         first, solved = middle_rank(np.where(covered, ranks, 0)), complete_within(evaluation, cutoff)
-        columns.append((first, middle_rank(ranks), covered.sum(axis=0), completion, redundancy, solved))
+        counts = covered.sum(axis=0), (ranks > 0).sum(axis=0)
+        columns.append((first, middle_rank(ranks), *counts, completion, redundancy, solved))
     trials = [len(evaluation.hits_in_trials) for evaluation in evaluations.values()]
     stacked = (np.stack(column, axis=1) for column in zip(*columns))
     return Failures(list(evaluations), trials, cutoff, truth, counting, *stacked)

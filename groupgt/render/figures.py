@@ -15,7 +15,7 @@ from groupgt.errors import ConfigError, near_names
 from groupgt.render import encodings as draw
 from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import About, Layer, Rows
-from groupgt.render.tables import fixed, shortlist, signed
+from groupgt.render.tables import count_text, fixed, shortlist, signed
 from groupgt.render.themes import RANK_ENDS, RANKS
 
 # More bars than this are drawn as one area.
@@ -262,8 +262,11 @@ def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (draw.LOWEST, dra
     return draw.figure_of("slices", "Means by slice", about, body, filled, columns, text)
 
 
-def group_ranks(rows: Rows, about: About) -> Figure:
-    """Draw the rank at which each system covers each group (or None), from rows of `group`, `system` and `rank`."""
+def group_ranks(rows: Rows, about: About, covered: Mapping[str, float]) -> Figure:
+    """Draw the rank at which each system covers each group (or None), from rows of `group`, `system` and `rank`.
+
+    `covered` has the number of groups that each system covers, which may be a mean over trials.
+    """
     classes = [RANKS[-1 if row["rank"] is None else bisect_left(RANK_ENDS, row["rank"])] for row in rows]
     filled = [{**row, "met": met, "text": str(row["rank"] or "✕")} for row, met in zip(rows, classes)]
     shared = {"y": draw.down("group", sort=None), "x": draw.nominal("system", sort=None, title=None, axis=draw.SLANTED)}
@@ -272,8 +275,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     key = {**draw.legend("first hit"), "columns": 5, "symbolType": "square"}
     color, ink = ({**draw.colored("met", list(RANKS), each), "legend": key} for each in (colors, inks))
     layers = draw.tiles(shared, color, ink, 10, draw.tips(group="group", system="system", text="rank"))
-    groups, systems = draw.distinct(rows, "group"), draw.distinct(rows, "system")
-    counts = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
+    groups, counts = draw.distinct(rows, "group"), [f"{name} {count_text(count)}" for name, count in covered.items()]
     body: Layer = {"layer": layers, "height": {"step": 18}, **draw.TWO_COLORS}
     columns = {"group": "group", "system": "system", "rank": "rank of the first hit"}
     text = f"Groups covered, of {len(groups):,}: {shortlist(counts)}."

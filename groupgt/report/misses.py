@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -16,7 +17,7 @@ from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import first_of
 from groupgt.evaluation.marks import Marks
 from groupgt.evaluation.missed import Misses
-from groupgt.evaluation.misses import PlacedGroup
+from groupgt.evaluation.misses import PlacedGroup, failures_of
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import explanations
@@ -197,13 +198,9 @@ class MissesTeller(Teller[Misses]):
         note = f"the {len(self._groups):,} groups covered by the fewest runs"
         if self._is_of_one:
             note = "" if len(misses.queries) == misses.evaluated else f"the worst {len(misses.queries):,} of them"
-        rows = [
-            {"group": f"{group.qid}: {group.group}", "system": name, "rank": place.rank}
-            for group in self._groups
-            for name, place in group.places.items()
-        ]
         first = misses.evaluations[misses.run]
-        return group_ranks(rows, About(RANK, misses.evaluated, first.convention, policy_text(first.policy), note))
+        shown = About(RANK, misses.evaluated, first.convention, policy_text(first.policy), note)
+        return _figure_of(self._groups, shown)
 
     @cached_property
     def _groups(self) -> list[PlacedGroup]:
@@ -386,16 +383,23 @@ def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Rankin
 
 def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
     """Draw covered groups by rank of their first hit for the most informative queries."""
-    marks = {name: Marks(each) for name, each in systems.evaluations.items()}
-    first = next(iter(marks.values()))
-    rows: list[dict[str, Any]] = []
+    failures = failures_of(systems.evaluations)
+    groups: list[PlacedGroup] = []
     for at in systems.most_telling.tolist():
-        if len(rows) >= most * len(marks):
+        if len(groups) >= most:
             break
-        hits = {name: at_rank.first_hits(at) for name, at_rank in marks.items()}
-        for number, group in enumerate(first.groups(at)):
-            label = f"{systems.qids[at]}: {first.truth.group_label(group)}"
-            rows += [{"group": label, "system": name, "rank": at_rank.get(number)} for name, at_rank in hits.items()]
+        groups += failures.groups_of(at)
     shows_all = len(systems.first.truth.group_query) <= most
     note = "" if shows_all else "groups of the queries on which systems differ most"
-    return group_ranks(rows, about(systems, RANK, note))
+    return _figure_of(groups, about(systems, RANK, note))
+
+
+def _figure_of(groups: Sequence[PlacedGroup], about: About) -> Figure:
+    """Draw groups by the rank of their first hit in each run, with the number found (a mean over trials)."""
+    found: dict[str, list[float]] = {}
+    rows = list[dict[str, Any]]()
+    for group in groups:
+        for name, place in group.places.items():
+            rows.append({"group": f"{group.qid}: {group.group}", "system": name, "rank": place.rank})
+            found.setdefault(name, []).append(place.found / place.trials)
+    return group_ranks(rows, about, {name: math.fsum(shares) for name, shares in found.items()})

@@ -42,6 +42,7 @@ SHOWN: dict[str, Callable[[Any], object]] = {
     "outcomes": lambda trials: groupgt.outcomes(TRUTH, trials, {"p": 1, "q": 0, "r": 1, "s": 0}, k=2).to_dict(),
     "figure of depth": lambda trials: groupgt.evaluate(TRUTH, trials, ["mrr"]).plot("depth").rows,
     "check": lambda trials: groupgt.check(TRUTH, trials).to_dict(),
+    "figure of groups": lambda trials: groupgt.evaluate(TRUTH, trials, ["mrr"]).plot("groups").spec,
     "figure of first hits": lambda trials: groupgt.evaluate(TRUTH, trials, ["mrr"]).plot("ecdf").rows,
 }
 
@@ -239,3 +240,10 @@ def test_ids_are_compared_with_the_results_of_all_trials() -> None:
     assert groupgt.check(truth, run_of(trials)).fails == {}
     with pytest.warns(groupgt.GroupgtWarning, match="11 of 12 relevant ids"):
         groupgt.evaluate(truth, run_of(trials[:1] * 2), ["mrr"])
+
+
+def test_a_figure_of_groups_counts_means_over_trials() -> None:
+    # Of the groups p1, p2, q, r and s, 4, 4 and 2 are found. Without r, which every trial finds: 3, 3 and 1.
+    drawn = groupgt.evaluate(TRUTH, run_of(TRIALS), ["mrr"]).plot("groups")
+    assert drawn.text == "Groups covered, of 5: results 3.3."
+    assert groupgt.misses(TRUTH, run_of(TRIALS)).plot().text == "Groups covered, of 4: results 2.3."

@@ -616,7 +616,7 @@ def test_the_page_says_in_how_many_trials_a_group_is_covered(tmp_path: Path) -> 
 
 def test_a_group_of_a_lost_query_says_how_many_trials_cover_it() -> None:
     """A median rank would say that a group missed in one of three trials was found at rank 1."""
-    assert _where(Place(1, 2, 3), Place(1, 3, 3)) == "covered in 2 of 3 trials, was 3 of 3"
-    assert _where(Place(None, 0, 3), None) == "covered in 0 of 3 trials"
-    assert _where(Place(4, 0, 1), Place(1, 1, 1)) == "rank 4, was 1"
-    assert _where(Place(None, 0, 1), Place(None, 0, 1)) == "not retrieved"
+    assert _where(Place(1, 2, 3, 2), Place(1, 3, 3, 3)) == "covered in 2 of 3 trials, was 3 of 3"
+    assert _where(Place(None, 0, 3, 0), None) == "covered in 0 of 3 trials"
+    assert _where(Place(4, 0, 1, 1), Place(1, 1, 1, 1)) == "rank 4, was 1"
+    assert _where(Place(None, 0, 1, 0), Place(None, 0, 1, 0)) == "not retrieved"

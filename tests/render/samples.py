@@ -50,6 +50,7 @@ def samples() -> dict[str, Figure]:
         for number in range(6)
         for place, name in enumerate(SYSTEMS)
     ]
+    covered = {name: sum(row["rank"] is not None for row in met if row["system"] == name) for name in SYSTEMS}
     one = [{"family": "bm25", "x": x, "value": 0.5 + x / 10, "low": 0.4, "high": 0.8} for x in (0.4, 0.75, 1.2)]
     words = [{"family": "bm25", "x": x, "value": 0.5, "low": None, "high": None} for x in ("none", "english")]
     two = [{"family": "bm25", "x": x, "y": y, "value": x - y / 10} for x in (0.9, 1.2) for y in (0.4, 0.75)]
@@ -113,7 +114,7 @@ def samples() -> dict[str, Figure]:
             "lsa",
         ),
         "slices": figures.slices([{**cell, "value": abs(cell["value"])} for cell in cells], ABOUT),
-        "groups": figures.group_ranks(met, ABOUT),
+        "groups": figures.group_ranks(met, ABOUT, covered),
         "sweep of one": tradeoffs.sweep(one, ABOUT, ["k1"]),
         "sweep of words": tradeoffs.sweep(words, ABOUT, ["stemmer"]),
         "sweep of two": tradeoffs.sweep(two, ABOUT, ["k1", "b"]),
