@@ -95,7 +95,8 @@ def check_command(
     runs = [(str(run), run) for run in inputs.runs]
     minimum = threshold if near_duplicates else None
     path = inputs.truth_path
-    findings = checked(str(path), inputs.truth, runs, inputs.request_for(), minimum, file=path)
+    truth = inputs.reading.but(policy=inputs.policy.of_checks).truth(path)
+    findings = checked(str(path), truth, runs, inputs.request_for(), minimum, file=path)
     if write is not None:
         out.write_table(write, lambda: (HEADERS, rows_of(findings.candidates)))
         out.say_wrote(write, counted(len(findings.candidates), "candidate"))

@@ -112,6 +112,7 @@ def check(
     >>> [(finding.what, finding.example) for finding in findings["truth"] if "identical" in finding.what]
     [('queries with two identical groups', 'q')]
     """
+    options["policy"] = Policy.of(options.get("policy")).of_checks
     request = Request.of(**options)
     grouped = request.truth_of(truth)
     if runs is None:
@@ -144,8 +145,8 @@ def checked(
         unknown_ids.warn_of_corpus(truth, request, title)
     if file is not None and (weak := weak_in(file, truth)) is not None:
         findings[name].append(_problem("groups mapped with under 90% of their passage", weak))
-    if blank := unknown_ids.blank_ids(truth, texts):
-        findings[name].append(_problem("judged passages without contents", blank, fails=True))
+    if blank := [passage for passage, text in texts.items() if not text.strip()]:
+        findings[name].append(_problem("passages without contents", blank, fails=True))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, request))
     if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
@@ -200,7 +201,8 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         _finding("queries declared unanswerable", _names(truth.qids, populations.unanswerable)),
         *([Finding(COMMENTS, truth.comments)] if truth.comments else []),
         *([] if is_alone else [_failing("groups without a relevant alternative", truth.groups_never_met)]),
-        _failing("groups dropped because they were empty", truth.dropped),
+        _problem("groups dropped because they were empty", truth.dropped, fails=True),
+        *([_problem("groups with a blank id", truth.blank, fails=True)] if truth.blank else []),
         _failing("duplicate ids in a group", truth.repeated_ids),
         _finding("documents in several groups of one query", _shared_documents(truth)),
         *([_problem("queries with the same text, but different ground truth", twice)] if truth.texts else []),

@@ -267,7 +267,7 @@ def _split(bucket: Ints, count: int) -> list[Ints]:
 
 def _parts(truth: GroundTruth, own: Ints, count: int) -> list[GroundTruth]:
     """Return the ground truth of each bucket, with everything that labelling reads."""
-    whole = replace(truth, columns={}, keys=(), repeated_ids=0, dropped=0, comments=0)
+    whole = replace(truth, columns={}, keys=(), repeated_ids=0, dropped=(), blank=(), comments=0)
     places = zip(*(_split(bucket, count) for bucket in (own, own[truth.group_query], own[truth.query_of])))
     return [_part(whole, *of_bucket) for of_bucket in places]
 

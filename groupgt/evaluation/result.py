@@ -263,7 +263,7 @@ class Evaluated(Result, ABC):
             "duplicates": self._most(lambda run: run.duplicates),
             "ties": self._most(lambda run: run.ties),
             "repeated_ids": self.truth.repeated_ids,
-            "empty_groups": self.truth.dropped,
+            "empty_groups": len(self.truth.dropped),
             "irrelevant_groups": self.truth.irrelevant_groups,
             **({"negative": self.truth.negative} if self.truth.negative else {}),
             **({"comments": self.comments} if self.comments else {}),

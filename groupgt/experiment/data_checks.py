@@ -39,6 +39,7 @@ def check_experiment(path: Path, *, allow_code: bool = False) -> DataChecks:
     """Check all files of ground truth, corpora, results and answers, and raise all errors together."""
     with shared_process() as secrets:
         experiment = load(path, allow_code=allow_code, dry=True, files_only=True, secrets=secrets)
+        experiment = replace(experiment, policy=experiment.policy.of_checks)
         cache = AnswerCache.of(experiment, refresh=False, reuse=False)
         datasets = read_each(experiment, cache.verdicts())
         answers = SystemAnswers(experiment, datasets, cache, Silence())

@@ -29,16 +29,17 @@ class GroundTruth(Written):
     The data are stored as columns: `ids`, `grade` and `group_of` for each alternative; `group_query`, `group_weight`
     and `group_name` for each group, sorted by query. `forms` marks alternatives that are not ids as a `Span` or a text,
     and `ids` contains their names. `texts` contains the query texts, and `columns` contains the other query columns,
-    for slicing with `by`. `repeated_ids` counts duplicate ids in groups, and `dropped` counts empty groups; `keys`
-    lists the JSON Lines keys in file order. `importance` contains the group importance levels, if any are set. `policy`
-    decides which grades are relevant and which groups count. `shape` describes the input: single documents (`flat`, one
-    per group), documents for `subtopics`, or `groups`. `excluded` contains the ids to exclude from each query's
-    results, if any, and `harmful` the ids that must not be among them, which are judged non-relevant. If some
-    alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each
-    alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of the file that begin
-    with `#` and are not rows. If the policy selects groups by importance, `judged` marks the queries that have
-    alternatives in any group. `highest` is the highest grade of the ground truth that these queries were selected from.
-    `unsplit` has the texts that were read as one id where a list of ids belongs, with their places.
+    for slicing with `by`. `repeated_ids` counts duplicate ids in groups, `dropped` names the query of each empty group,
+    and `blank` that of each other group with a blank id; `keys` lists the JSON Lines keys in file order. `importance`
+    contains the group importance levels, if any are set. `policy` decides which grades are relevant and which groups
+    count. `shape` describes the input: single documents (`flat`, one per group), documents for `subtopics`, or
+    `groups`. `excluded` contains the ids to exclude from each query's results, if any, and `harmful` the ids that must
+    not be among them, which are judged non-relevant. If some alternatives are needed together as a set (`{"all": ["a1",
+    "a2"]}`), `set_of` contains the set number of each alternative, or −1 for alternatives in no set; otherwise, it is
+    None. `comments` counts lines of the file that begin with `#` and are not rows. If the policy selects groups by
+    importance, `judged` marks the queries that have alternatives in any group. `highest` is the highest grade of the
+    ground truth that these queries were selected from. `unsplit` has the texts that were read as one id where a list of
+    ids belongs, with their places.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -157,7 +158,8 @@ class GroundTruth(Written):
             for query, (qid, ids) in enumerate(zip(self.qids, self.harmful))
         ]
         more = self.from_rows(self.qids, rows, self.policy, texts=self.texts, columns=self.columns)
-        more = replace(more, repeated_ids=self.repeated_ids, dropped=self.dropped, unsplit=self.unsplit)
+        more = replace(more, dropped=self.dropped, blank=self.blank)
+        more = replace(more, repeated_ids=self.repeated_ids, unsplit=self.unsplit)
         return replace(more, shape=self.shape, excluded=self.excluded, harmful=self.harmful)
 
     def _relevant_ids(self) -> list[set[str]]:

@@ -228,7 +228,10 @@ class _Reader:
         self.places: dict[str, str] = {}
         # Each group with the position of its query.
         self.groups: list[tuple[int, _Group]] = []
-        self.sets = self.repeated = self.dropped = 0
+        self.sets = self.repeated = 0
+        # The query of each empty group, and of each group with a blank id.
+        self.dropped: list[str] = []
+        self.blank: list[str] = []
         # Groups of two integers of which the second is small, as of an id and its grade.
         self.pairs = 0
 
@@ -254,7 +257,8 @@ class _Reader:
             "set_of": np.array([row.set_number for row in rows], dtype=np.int64) if self.sets else None,
             "forms": _if_any([row.form for row in rows]),
             "repeated_ids": self.repeated,
-            "dropped": self.dropped,
+            "dropped": tuple(self.dropped),
+            "blank": tuple(self.blank),
         }
 
     def read(self, qid: Any, row: Any, place: str) -> None:
@@ -292,10 +296,12 @@ class _Reader:
             way = "remove empty groups, drop them with the empty_groups=drop policy"
             other = "count them as groups that cannot be covered with empty_groups=unmeetable"
             self.faults.add(where, f"{what}; {way}, or {other}")
-        self.dropped += 0 if unmeetable else empty
+        qid = next(reversed(self.places))
+        self.dropped += [] if unmeetable else [qid] * empty
         for group in groups:
             if group.alternatives or unmeetable:
                 self.groups.append((len(self.places) - 1, group))
+                self.blank += [qid] * group.has_blank
                 if group.has_blank and strict:
                     way = "remove it, or drop it with the empty_groups=drop policy"
                     self.faults.add(where, f"a group contains a blank id; {way}")

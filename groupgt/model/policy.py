@@ -140,6 +140,11 @@ class Policy:
         return self.duplicates in ("drop", "error")
 
     @property
+    def of_checks(self) -> Policy:
+        """This policy as checks read ground truth: with empty groups and blank ids dropped, and thus counted."""
+        return replace(self, empty_groups="drop") if self.empty_groups == "error" else self
+
+    @property
     def changes(self) -> str:
         """Fields that differ from their defaults.
 

@@ -34,7 +34,8 @@ class Written:
     texts: list[str | None] | None = None
     columns: Mapping[str, list[Any]] = field(default_factory=dict)
     repeated_ids: int = 0
-    dropped: int = 0
+    dropped: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
     forms: list[Form] | None = None
     keys: tuple[str, ...] = ()
     importance: list[str | None] | None = None

@@ -193,13 +193,42 @@ def test_a_verdict_counts_problems_by_kind(snapshot: Snapshot) -> None:
     snapshot("\n".join(str(each.blocks()[0]) for each in (sound, bad)))
 
 
-def test_judged_passages_without_text(snapshot: Snapshot) -> None:
+def test_passages_without_text(snapshot: Snapshot) -> None:
     corpus = {"a": "one", "b": " \n", "c": "", "d": ""}
     with snapshot.warns(groupgt.GroupgtWarning):
         findings = groupgt.check({"q": [["a", "b"], ["c"]], "r": [["b"]]}, corpus=corpus).findings["truth"]
-    assert [(each.count, each.example) for each in findings if "without contents" in each.what] == [(2, "b, c")]
-    sound = groupgt.check({"q": [["a"]]}, corpus=corpus).findings["truth"]
-    assert not [each for each in sound if "contents" in each.what]
+    assert [(each.count, each.example) for each in findings if "without contents" in each.what] == [(3, "b, c, d")]
+    unjudged = groupgt.check({"q": [["a"]]}, corpus=corpus)
+    assert unjudged.fails == {"passages without contents": 3}
+    assert groupgt.check({"q": [["a"]]}, corpus={"a": "one"}).fails == {}
+
+
+def test_empty_groups_and_blank_ids_fail_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """q has an empty group, p one that is also empty without its blank id, r a group with one id left."""
+    groups = {"q": [["a"], []], "p": [["a"], [""]], "r": [["b", " "]]}
+    fails = {"groups dropped because they were empty": 2, "groups with a blank id": 1}
+    file, experiment = tmp_path / "truth.jsonl", tmp_path / "e.yaml"
+    rows = [{"qid": qid, "query": qid, "retrieval_gt": row} for qid, row in groups.items()]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    experiment.write_text(
+        "version: 1\nname: e\ndatasets: {d: {ground_truth: truth.jsonl}}\n"
+        "systems: {s: {use: results, with: {path: r}}}\nevaluate: {metrics: [recall]}\n"
+    )
+    (tmp_path / "r").write_text("q Q0 a 1 1 t\n")
+    for truth in (groups, file):
+        found = groupgt.check(truth)
+        assert found.fails == fails
+        (of_truth,) = found.findings.values()
+        assert [each.example for each in of_truth if each.fails and each.count] == ["q, p", "r"]
+        with pytest.raises(groupgt.DataError):
+            groupgt.evaluate(truth, {"q": ["a"]}, ["recall"])
+    for path, key in ((file, None), (experiment, "d")):
+        with pytest.raises(SystemExit, match="1"):
+            main(["check", str(path), "--format", "json"])
+        shown = json.loads(capsys.readouterr().out)["fails"]
+        assert (shown if key is None else shown[key]) == fails
+        main(["check", str(path), "--exit-zero", "--format", "json"])
+        assert "Failed" in capsys.readouterr().out
 
 
 def test_only_what_is_found_is_shown_and_ids_keep_their_ends(snapshot: Snapshot) -> None:

@@ -53,8 +53,13 @@ def test_alternatives_that_are_texts_have_near_duplicates_too() -> None:
     assert [each.candidate for each in near_duplicates(truth, CORPUS, 0.9)] == ["a", "a2"]
 
 
-def test_what_has_no_text_is_told(snapshot: Snapshot) -> None:
-    truth = groupgt.GroundTruth.of({"q": [["a", "gone"]], "p": [[{"doc": "d", "start": 0, "end": 5}]]})
+def test_ids_that_the_corpus_lacks_have_no_near_duplicates() -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a", "gone"], ["lost"]]})
+    assert [(each.alternative, each.candidate) for each in near_duplicates(truth, CORPUS, 1.0)] == [("a", "a2")]
+
+
+def test_spans_have_no_near_duplicates(snapshot: Snapshot) -> None:
+    truth = groupgt.GroundTruth.of({"p": [[{"doc": "d", "start": 0, "end": 5}]]})
     with snapshot.raises(groupgt.DataError):
         near_duplicates(truth, CORPUS)
 
