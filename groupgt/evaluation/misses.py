@@ -114,15 +114,26 @@ class Failures:
         place = self.systems.index(system)
         return self._names((self.solved[:, place] > 0) & ((self.solved > 0).sum(axis=1) == 1))
 
-    @property
-    def nobody(self) -> list[str]:
-        """The queries that no system completes."""
-        return self._names(self.solved.sum(axis=1) == 0)
+    def only_count(self, system: str) -> float:
+        """Return the number of queries that only this system completes."""
+        place = self.systems.index(system)
+        others = np.delete(self.solved, place, axis=1)
+        return summed((self.solved[:, place] * (1 - others).prod(axis=1))[self.counted])
 
     @property
-    def everybody(self) -> list[str]:
-        """The queries that every system completes."""
-        return self._names((self.solved == 1).all(axis=1))
+    def every_count(self) -> float:
+        """The number of queries that every system completes."""
+        return summed(self.solved.prod(axis=1)[self.counted])
+
+    @property
+    def none_count(self) -> float:
+        """The number of queries that no system completes."""
+        return summed((1 - self.solved).prod(axis=1)[self.counted])
+
+    @property
+    def nobody(self) -> list[str]:
+        """The queries that no system completes (with trials, in any trial)."""
+        return self._names(self.solved.sum(axis=1) == 0)
 
     @property
     def solved_counts(self) -> dict[str, float]:
@@ -210,7 +221,7 @@ class Failures:
             "queries_of": self.queries,
             "solved": {name: whole(count) for name, count in self.solved_counts.items()},
             "only": {name: self.only(name) for name in self.systems},
-            "everybody": len(self.everybody),
+            "everybody": whole(self.every_count),
             "nobody": self.nobody,
             "hardest": [
                 {

@@ -31,13 +31,15 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         gained, lost = (count_text(against[side]) for side in ("only_first", "only_second"))
         changes = ["", ""] if name == systems.baseline else [gained, lost]
         of = f"/{queries[name]:,}" if failures.populations_differ else ""
-        rows.append([name, f"{count_text(complete)}{of}", len(failures.only(name)), *changes])
+        rows.append([name, f"{count_text(complete)}{of}", count_text(failures.only_count(name)), *changes])
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     count = int(failures.counted.sum())
-    nobody, everybody = failures.nobody, failures.everybody
+    nobody = failures.nobody
     among = " (of the queries that count for every run)" if failures.populations_differ else ""
-    line = f"{part_of(len(everybody), count, 'query')} complete in every run, {len(nobody):,} in none{among}"
-    yield Detail(f"{line}: {shortlist(nobody, LISTED, ' …')}" if nobody else line)
+    line = f"{part_of(failures.every_count, count, 'query')} complete in every run"
+    line += f", {count_text(failures.none_count)} in none{among}"
+    which = "; in no trial: " if max(failures.trials) > 1 else ": "
+    yield Detail(f"{line}{which}{shortlist(nobody, LISTED, ' …')}" if nobody else line)
     yield from map(Detail, _headroom(systems, metrics, within))
 
 
