@@ -21,6 +21,7 @@ from groupgt.evaluation.misses import (
     worst_first,
 )
 from groupgt.model.hits import Bools, Floats, Hits, Ints
+from groupgt.model.values import count_distinct
 from groupgt.render.results import Result
 
 if TYPE_CHECKING:
@@ -97,7 +98,12 @@ class Misses(Result):
         return lengths
 
     @property
-    def incomplete(self) -> int:
+    def incomplete(self) -> float:
+        """The number of queries that a single run does not complete, as a mean over trials."""
+        return whole(self.evaluated - self.failures.solved_counts[self.run])
+
+    @property
+    def listable(self) -> int:
         """The number of queries that a single run does not complete in at least one trial."""
         return len(self._worst_first[0])
 
@@ -116,6 +122,12 @@ class Misses(Result):
         """The harmful results of a single run within k, in any trial; None if no query names harmful passages."""
         hits = [each for each, _ in self._trials]
         return harmful_results(self.failures.truth, hits, self.k) if self.failures.truth.harmful else None
+
+    @property
+    def harmful_queries(self) -> float:
+        """The number of queries for which a single run returns harmful results within k, as a mean over trials."""
+        counts = [count_distinct(hits.query[hits.harmful & (hits.rank <= self.k)]) for hits, _ in self._trials]
+        return sum(counts) / len(counts)
 
     @property
     def run(self) -> str:

@@ -85,10 +85,10 @@ def small(value: float | None, digits: int = 4) -> str:
     return f"<{fixed(least, digits)}" if value is not None and value < least else fixed(value, digits)
 
 
-def counted(count: int, one: str, many: str = "") -> str:
-    """Format a count with its noun."""
-    plural = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
-    return f"{count:,} {one if count == 1 else many or plural}"
+def counted(count: float, one: str, many: str = "") -> str:
+    """Format a count, which may be a mean over trials, with its noun."""
+    plural, text = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s", count_text(count)
+    return f"{text} {one if text == '1' else many or plural}"
 
 
 def count_text(count: float) -> str:

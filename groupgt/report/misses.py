@@ -83,7 +83,7 @@ class MissesTeller(Teller[Misses]):
         texts = {each["qid"]: each["query"] for each in misses.queries}
         of_queries = groupby(misses.of_worst, lambda group: group.qid)
         if entries := [_entry(qid, list(groups), misses, unit) for qid, groups in of_queries]:
-            most = f"{len(entries):,} of {misses.incomplete:,}, " if len(entries) < misses.incomplete else ""
+            most = f"{len(entries):,} of {misses.listable:,}, " if len(entries) < misses.listable else ""
             more = "; --worst N lists more" if most else ""
             title = f"worst queries ({most}lowest coverage first{more})"
             grid = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit, texts)
@@ -134,19 +134,18 @@ class MissesTeller(Teller[Misses]):
         """Report how many queries are complete, and whether missed groups are retrieved later or not at all."""
         misses = self.result
         ((run, evaluation),) = misses.evaluations.items()
-        complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query')}"
-        if trials := len(evaluation.trials):
-            complete += f" in all {trials:,} trials"
-        yield sentence_of("best", *subject(run), f" completes {complete}{at_cutoff(misses.k)}.{self._missed()}")
+        often = f"{at_cutoff(misses.k)}{' in an average trial' if evaluation.trials else ''}"
+        complete = f"{count_text(misses.evaluated - misses.incomplete)} of {counted(misses.evaluated, 'query')}"
+        yield sentence_of("best", *subject(run), f" completes {complete}{often}.{self._missed()}")
         if misses.harmful:
-            queries = counted(len({each["qid"] for each in misses.harmful}), "query")
-            yield sentence_of("loss", *subject(run), f" returns harmful passages for {queries}{at_cutoff(misses.k)}.")
+            queries = counted(misses.harmful_queries, "query")
+            yield sentence_of("loss", *subject(run), f" returns harmful passages for {queries}{often}.")
 
     def _missed(self) -> str:
         """Return a sentence about the groups that one run misses: not in its results, or after the cutoff."""
         misses, (evaluation,) = self.result, self.result.evaluations.values()
         keys = ("covered", "anywhere")
-        missed, never = (round(sum(row["groups"] * (1 - row[key]) for row in misses.by_group)) for key in keys)
+        missed, never = (round(sum(row["groups"] * (1 - row[key]) for row in misses.by_group), 9) for key in keys)
         if not missed:
             return ""
         lengths = np.unique([hits.length[misses.failures.counted] for hits in evaluation.hits_in_trials])
@@ -162,9 +161,8 @@ class MissesTeller(Teller[Misses]):
         else:
             where = f": {counted(never, f'is not in {results}', f'are not in {results}')}"
             where += f", {counted(missed - never, f'comes {later}', f'come {later}')}"
-        it = " In an average trial, it" if evaluation.trials else " It"
         total = counted(sum(row["groups"] for row in misses.by_group), unit_of([evaluation]))
-        return f"{it} misses {missed:,} of {total}{where}."
+        return f" It misses {count_text(missed)} of {total}{where}."
 
     def _of_several(self) -> Iterator[data.Sentence]:
         """Report how many queries each run completes, highest first, and how many no run completes."""
@@ -181,8 +179,8 @@ class MissesTeller(Teller[Misses]):
             parts = appended(parts, ", ", name, f" {count_text(complete)}")
         if more := others[NAMED - 1 :]:
             parts[-1] += f", {counted(len(more), 'other')} at most {count_text(more[0][1])}"
-        in_none = f"No run completes {counted(len(failures.nobody), 'query')}"
-        parts[-1] += f". {in_none if failures.nobody else 'Every query is complete in at least one run'}."
+        in_none = f"No run completes {counted(failures.none_count, 'query')}"
+        parts[-1] += f". {in_none if failures.none_count else 'Every query is complete in at least one run'}."
         yield sentence_of("best", *parts)
 
     def to_dict(self) -> Any:
@@ -223,8 +221,8 @@ class MissesTeller(Teller[Misses]):
                 shown = [groups[place] for place in sorted(worst_first[:most])]
             rows += [[qid, each.group, *self._places(each), _alternatives(each, texts, alternatives)] for each in shown]
             if hidden := len(groups) - len(shown):
-                unmet = sum(not _is_covered(each) for each in groups) - sum(not _is_covered(each) for each in shown)
-                rows.append([qid, f"{hidden:,} more", f"{unmet:,} of them not in the first {misses.k}", ""])
+                unmet = count_text(hidden - _covered(groups) + _covered(shown))
+                rows.append([qid, f"{hidden:,} more", f"{unmet} of them not in the first {misses.k}", ""])
         for each in (self._is_of_one and misses.harmful) or ():
             often = "".join(f", returned in {text}" for text in _how_often(each))
             rows.append([each["qid"], "", f"harmful at rank {each['rank']:,}{often}", each["id"]])
@@ -252,13 +250,18 @@ def _entry(qid: str, groups: Sequence[PlacedGroup], misses: Misses, unit: str) -
         place = place_of(group, results, misses.k, brief=True)
         ids = group.alternatives or ["no alternatives"]
         lines.append(Line([group.group, place] if unit == "group" else [place], ids, misses.texts.get(ids[0], "")))
-    count = f"{len(groups) - len(unmet):,} of {counted(len(groups), unit)}"
+    count = f"{count_text(_covered(groups))} of {counted(len(groups), unit)}"
     more = f"and {len(unmet) - GROUPS:,} more" if len(unmet) > GROUPS else ""
     return Entry(qid, count, misses.failures.text_of(qid) or "", lines, more)
 
 
 def _is_covered(group: PlacedGroup) -> bool:
     return all(place.is_covered for place in group.places.values())
+
+
+def _covered(groups: Sequence[PlacedGroup]) -> float:
+    """Return how many groups the only run covers, as a mean over trials."""
+    return math.fsum(place.covered / place.trials for group in groups for place in group.places.values())
 
 
 def _alternatives(group: PlacedGroup, texts: Mapping[str, str], most: int | None) -> str:
