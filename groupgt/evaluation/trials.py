@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -43,9 +43,9 @@ from groupgt.model.values import means_over_trials
 def check_trials(metrics: Iterable[Metric], trials: int) -> None:
     """Raise `MetricError` for metrics that need more trials than there are."""
     for metric in metrics:
-        if metric.passes is not None and (not trials or metric.passes[1] > trials):
-            expected = f"expected at least {max(metric.passes[1], 2)} trials"
-            raise MetricError(f"metric {str(metric)!r}: {expected}, found {trials or 'a single run'}")
+        if metric.passes is not None and metric.passes[1] > max(trials, 1):
+            expected = f"expected at least {metric.passes[1]} trials"
+            raise MetricError(f"metric {str(metric)!r}: {expected}, found {trials if trials > 1 else 'a single run'}")
 
 
 def over_trials(trials: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> Repeated:
@@ -62,6 +62,15 @@ def over_trials(trials: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> 
         is_auto=trials[0].is_auto,
         trials=tuple(trials),
     )
+
+
+def of_single_trials(evaluation: Evaluated) -> Evaluated:
+    """Return a system with the metric of a single trial in place of each count over trials, such as `pass_at`."""
+    if not evaluation.trials or all(metric.passes is None for metric in evaluation.metrics.values()):
+        return evaluation
+    audit = None if evaluation.audit is None else of_single_trials(evaluation.audit)
+    annotators = tuple(map(of_single_trials, evaluation.annotators))
+    return replace(over_trials(evaluation.trials, evaluation.trials[0].metrics), audit=audit, annotators=annotators)
 
 
 def combined(metric: Metric, values: Floats) -> Floats:

@@ -125,8 +125,8 @@ class Metric:
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """Return one value per query, shape (Q,). Callers mask the values of queries without groups."""
-        if self.passes is not None:
-            what = f"metric {str(self)!r}: expected at least {max(self.passes[1], 2)} trials, found a single run"
+        if self.passes is not None and self.passes[1] > 1:
+            what = f"metric {str(self)!r}: expected at least {self.passes[1]} trials, found a single run"
             raise MetricError(what)
         check_sets([self], hits.judgments.alternative_set is not None)
         return self.formula.function(hits.at_level(self.level), cut or self.cut(hits), **dict(self.parameters))

@@ -12,7 +12,7 @@ import numpy as np
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems, finite
 from groupgt.evaluation.result import Evaluated
-from groupgt.evaluation.trials import Noise, noise_of, values_in_trials
+from groupgt.evaluation.trials import Noise, noise_of, of_single_trials, values_in_trials
 from groupgt.model.values import means_over_trials
 from groupgt.render import figures
 from groupgt.render.columns import jsonable
@@ -49,9 +49,11 @@ def blocks(
     lines: list[str] = []
     level = f"{100 * settings.confidence:g}% CI"
     headers = ["trials of", "metric", "mean", level, "two runs differ by up to", "queries that change"]
-    for name, evaluation in evaluations.items():
+    for name, evaluation in ((name, of_single_trials(each)) for name, each in evaluations.items()):
         of_metrics = noises(evaluation, settings.confidence)
-        chosen = {text: of_metrics[text] for text in metrics if text in of_metrics}
+        # A metric and a count over its trials are one.
+        texts = {evaluation.metrics[text]: text for text in metrics if text in of_metrics}
+        chosen = {text: of_metrics[text] for text in texts.values()}
         row_of = _alone(evaluation, list(chosen), settings).row_of if chosen else {}
         for text, noise in chosen.items():
             row, changing = row_of[evaluation.name, text], f"{noise.changing:.1f} of {noise.queries:,}"
@@ -69,7 +71,8 @@ def blocks(
 
 def sentences(systems: Systems) -> list[str]:
     """Return how far two runs of each system with trials may differ in the primary metric."""
-    measured = [(each, noise_of(each, systems.primary, systems.settings.confidence)) for each in systems.every]
+    every = map(of_single_trials, systems.every)
+    measured = [(each, noise_of(each, systems.primary, systems.settings.confidence)) for each in every]
     return [_in_words(each, systems.primary, noise, systems.settings) for each, noise in measured if noise is not None]
 
 

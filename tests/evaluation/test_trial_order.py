@@ -247,3 +247,54 @@ def test_a_figure_of_groups_counts_means_over_trials() -> None:
     drawn = groupgt.evaluate(TRUTH, run_of(TRIALS), ["mrr"]).plot("groups")
     assert drawn.text == "Groups covered, of 5: results 3.3."
     assert groupgt.misses(TRUTH, run_of(TRIALS)).plot().text == "Groups covered, of 4: results 2.3."
+
+
+def test_queries_of_one_of_all_and_of_no_system_are_means_over_pairs_of_trials() -> None:
+    """Complete at 2 are p in 1 of 3 trials, q and r in 2, s in none; one completes p, r and s."""
+    found = failures_of(evaluated(run_of(TRIALS)), 2)
+    assert found.only_count("agent") == pytest.approx(2 / 3)  # q
+    assert found.only_count("one") == pytest.approx(2 / 3 + 1 / 3 + 1)
+    assert found.every_count == pytest.approx(1 / 3 + 2 / 3)
+    assert found.none_count == pytest.approx(1 / 3)  # q
+    between = found.between("agent", "one")
+    assert (between["only_first"], between["only_second"]) == (found.only_count("agent"), found.only_count("one"))
+    several = groupgt.misses(TRUTH, {"one": ONE, "agent": run_of(TRIALS)}, k=2).text()
+    assert "agent 1.7. No run completes 0.3 queries." in several
+
+
+def test_misses_of_one_system_are_means_over_trials() -> None:
+    """Of the groups p1, p2, q, r and s, trials cover 3, 1, 2, 2 and 0 at 2, and find 3, 2, 2, 3 and 0 anywhere."""
+    found = groupgt.misses(TRUTH, run_of(TRIALS), k=2)
+    assert found.incomplete == pytest.approx(7 / 3)
+    text = found.text()
+    assert "completes 1.7 of 4 queries at 2 in an average trial. It misses 2.3 of 5 groups: 1.7 are not" in text
+    assert "p  1.3 of 2 groups" in text
+    # Within 2, only trial 2 returns harmful passages, for p and s; within 3, each trial also does for p.
+    harmful = [groupgt.misses(MESSY_TRUTH, run_of(MESSY), k=k).harmful_queries for k in (2, 3)]
+    assert harmful == pytest.approx([2 / 3, 4 / 3])
+
+
+def test_a_count_over_trials_has_the_noise_of_its_metric() -> None:
+    """Complete at 2 are p in 1 of 3 trials, q and r in 2, s in none: 0.4167. In one of two: 2/3, 1, 1 and 0."""
+    alone = groupgt.evaluate(TRUTH, run_of(TRIALS), ["complete(pass_at=2)@2"])
+    assert alone["complete(pass_at=2)@2"] == pytest.approx((2 / 3 + 1 + 1) / 4)
+    noisy = groupgt.evaluate(TRUTH, run_of(TRIALS), ["complete@2"])
+    rows = [
+        [line.split() for line in each.text().split("\n") if line.startswith("results ")] for each in (alone, noisy)
+    ]
+    assert rows[0] == rows[1]
+    assert rows[0][0][:3] == ["results", "complete@2", "0.4167"]
+    both = groupgt.evaluate(TRUTH, run_of(TRIALS), ["complete(pass_at=2)@2", "complete@2"]).text()
+    assert both.count("\nresults ") == 1
+    compared = groupgt.compare(TRUTH, {"one": run_of([ONE] * 2), "agent": run_of(TRIALS)}, ["complete(pass_at=2)@2"])
+    assert "Two runs of agent" in compared.text()
+    assert "Two runs of agent" in compared.summary()
+
+
+@pytest.mark.parametrize("name", ["pass_at", "pass_all"])
+def test_one_trial_of_a_single_run_is_its_plain_value(name: str) -> None:
+    found = groupgt.evaluate(TRUTH, ONE, [f"complete({name}=1)@2", "complete@2"])
+    assert found.means[f"complete({name}=1)@2"] == found["complete@2"] == 0.75
+    assert f"complete.autorag({name}=1)@2 = 1.0000" in found.explain("p")
+    with pytest.raises(groupgt.MetricError, match="expected at least 2 trials, found a single run"):
+        groupgt.evaluate(TRUTH, ONE, [f"complete({name}=2)@2"])
