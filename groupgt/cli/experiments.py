@@ -219,7 +219,8 @@ def report_command(
             what = "--baseline: cannot be combined with --history, which compares every run with the one before"
             raise ConfigError(what)
         policy = results[-1].manifest.policy
-        how = described(chosen)
+        audited = dict.fromkeys(result.is_audited for result in results)
+        how = " or ".join(described(chosen, "audit" if each else "") for each in audited)
         footer = f"change and p ({how}; not corrected) compare each run with the one before; policy {policy}"
         _show_history(history(results, chosen, metric), style, footer)
         return

@@ -212,6 +212,11 @@ class ResultFolder:
         """The path of the saved audit, if any."""
         return path if (path := self.truth_path.with_suffix(".audit.jsonl")).is_file() else None
 
+    @property
+    def is_audited(self) -> bool:
+        """True if any data set has a saved audit."""
+        return any(replace(self, dataset=name).audit for name in self.manifest.counts)
+
     @cached_property
     def paths(self) -> list[Path]:
         """The paths of the results of all chosen systems. Raises `DataError` if any were not saved."""

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import p_values
 from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names, without_warnings
-from groupgt.evaluation.estimates import mean_of
+from groupgt.evaluation.estimates import estimate_of, mean_of, plain_of
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated
@@ -32,6 +33,7 @@ from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import Grid, counted, shortlist
 from groupgt.results.folder import ResultFolder, Scored, order_of
+from groupgt.store.files import sha256
 from groupgt.store.stamped import age_of, has_stamp
 
 # Maximum number of queries in an error.
@@ -155,6 +157,15 @@ def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None 
     if changes := _changed_truth(replace(folder, dataset=dataset), replace(other, dataset=dataset)):
         what = f"the ground truth of data set {dataset!r} differs from that in {other.path} {changes}"
         yield "ground truth", f"{what}; {same} file"
+    audit, other_audit = (replace(each, dataset=dataset).audit for each in (folder, other))
+    if audit is None or other_audit is None:
+        is_other = audit is not other_audit
+        what = f"data set {dataset!r} is {'not ' if audit is None else ''}audited, unlike in {other.path}"
+    else:
+        is_other = sha256(audit) != sha256(other_audit)
+        what = f"the audit of data set {dataset!r} differs from that in {other.path}"
+    if is_other:
+        yield "audit", f"{what}; {same} audit"
     (_, files), (_, other_files) = _labeller_of(folder, dataset), _labeller_of(other, dataset)
     for name, (path, digest) in files.items():
         if name in other_files and digest != other_files[name][1]:
@@ -364,11 +375,18 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
             what = "expected the original folder name, which begins with its time"
             raise ConfigError(f"{folder.path}: {what}; its position in the history is unknown")
     by_age = sorted(folders, key=lambda folder: age_of(folder.path))
-    return {dataset: _history(by_age, dataset, settings, metric) for dataset in _datasets(folders)}
+    tables = {folder.path: merged([folder], settings) for folder in folders if folder.is_audited}
+    return {dataset: _history(by_age, dataset, settings, metric, tables) for dataset in _datasets(folders)}
 
 
-def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, requested: str | None) -> Grid:
-    holders = [folder for folder in by_age if dataset in folder.systems]
+def _history(
+    by_age: Sequence[ResultFolder],
+    dataset: str,
+    settings: Settings,
+    requested: str | None,
+    tables: Mapping[Path, Mapping[str, Comparison]],
+) -> Grid:
+    holders = [replace(folder, dataset=dataset) for folder in by_age if dataset in folder.systems]
     label = requested or holders[-1].primary or next(iter(holders[-1].metrics))
     metric = parse_metric(label, holders[-1].convention)
     all_metrics = dict.fromkeys(each for folder in holders for each in folder.metrics.values())
@@ -379,15 +397,19 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, r
     for folder in holders:
         systems = list(folder.systems[dataset].values())
         text = next((text for text, candidate in folder.metrics.items() if candidate == metric), None)
-        best, values = "–", np.full(len(systems[0].qids), np.nan)
-        if text is not None:
-            means = {system: metric.worth(mean_of(system.values[text])) for system in systems}
-            leader = max(systems, key=means.__getitem__)
+        table = tables[folder.path][dataset] if folder.audit else None
+        best, values, note = "–", np.full(len(systems[0].qids), np.nan), ""
+        if table is not None and not table.evaluations:
+            note = f"not corrected by the audit: {why_stored(table)}"
+        elif text is not None:
+            columns = {each.name: each.values for each in systems} if table is None else table.tested
+            means = {name: metric.worth(mean_of(column[text])) for name, column in columns.items()}
+            best = max(means, key=means.__getitem__)
             # By query id, so that runs can be compared.
-            order = np.argsort(np.array(leader.qids, dtype=object), kind="stable")
-            best, values = leader.name, leader.values[text][order]
-        queries = int((~np.isnan(values)).sum())
-        change = [None, None, ""] if before is None else _change(before, (folder, values), dataset, settings)
+            qids = folder.systems[dataset][best].qids if table is None else table.qids
+            values = columns[best][text][np.argsort(np.array(qids, dtype=object), kind="stable")]
+        queries = int((~np.isnan(plain_of(values))).sum())
+        change = [None, None, note] if before is None or note else _change(before, (folder, values), dataset, settings)
         rows.append([folder.stamp, folder.manifest.groupgt, len(systems), queries, best, mean_of(values), *change])
         if queries:
             before = folder, values
@@ -402,8 +424,11 @@ def _change(
     for of in (dataset, None):
         for what, _ in _differences(folder_after, folder_before, of):
             return [None, None, f"other {what}"]
-    # Skip CIs for a thousand runs, which are slow and not shown.
     difference = values_after - values_before
+    if difference.ndim > 1:
+        estimate = estimate_of(difference, delta=True)
+        return [None, None, ""] if estimate is None else [estimate.mean, estimate.p_value, ""]
+    # Skip CIs for a thousand runs, which are slow and not shown.
     deltas, delta = difference[~np.isnan(difference)], mean_of(difference)
     p_value = p_values(settings.test, deltas[:, np.newaxis], settings.resamples, settings.seed)[0]
     return [0.0 if math.fabs(delta) < SLACK else delta, float(p_value), ""]

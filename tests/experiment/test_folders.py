@@ -90,6 +90,23 @@ def test_every_way_to_a_folder_gives_the_comparison_of_its_run(
         assert cli("power", outcome.folder).status == 0
 
 
+def test_an_audit_decides_everywhere_or_is_refused(tmp_path: Path, cli: Cli) -> None:
+    plain = ran(tmp_path, "trial").folder
+    audited = ran(tmp_path, "trial", audit=True).folder
+    assert plain is not None
+    assert audited is not None
+    for order in ((plain, audited), (audited, plain)):
+        told = cli("report", *order)
+        assert told.status != 0
+        assert "audit" in told.err
+    again = ran(tmp_path, "trial", audit=True).folder
+    told = cli("report", "--history", plain, audited, again, "--format", "json")
+    rows = json.loads(told.out)["one"]
+    # `a` has 1 on every query, so only the audit counts: 14 of its 15 queries.
+    assert [row["recall.coverage@1"] for row in rows] == [1.0, pytest.approx(14 / 15), pytest.approx(14 / 15)]
+    assert [(row["change"], row["note"]) for row in rows] == [(None, ""), (None, "other audit"), (0, "")]
+
+
 def test_declared_builds_of_an_earlier_version_are_builds(tmp_path: Path, cli: Cli) -> None:
     outcome = ran(tmp_path)
     p_value = outcome.comparison["one"]["b"]["recall@1"].p_value
