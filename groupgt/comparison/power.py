@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # The search for a number of queries stops here.
 MOST = 10**9
+# Differences at which a power below the target at the largest one is computed.
+STEPS = 65
 # Noncentral t distributions shifted by more than this are not computed.
 FAR = 35.0
 # If more queries than this are expected to differ, the t test's power is close enough.
@@ -131,11 +133,13 @@ class Differences:
 
 def smallest_difference(power_at: Callable[[float], float], target: float, largest: float = math.inf) -> float | None:
     """Return the smallest difference, up to `largest`, that reaches the target power, or None if there is none."""
-    low, high = 0.0, min(1.0, largest)
-    while power_at(high) < target:
-        low, high = high, min(high * 2, largest)
-        if low == high or high > MOST:
-            return None
+    most = min(1.0, largest)
+    while power_at(most) < target and most < min(largest, MOST):
+        most = min(most * 2, largest)
+    # A test that is undefined if all differences are equal has no power at the largest one, where all queries differ.
+    low, high = 0.0, next((each for each in np.linspace(most, 0, STEPS).tolist() if power_at(each) >= target), math.nan)
+    if math.isnan(high):
+        return None
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (low, middle) if power_at(middle) >= target else (middle, high)

@@ -134,6 +134,18 @@ def test_few_questions_that_differ_show_less_than_t_promises() -> None:
     assert few.power(0.04, count, 0.05, "randomization") >= 0.8 > few.power(0.04, count - 1, 0.05, "randomization")
 
 
+@pytest.mark.parametrize("test", ["t", "bootstrap"])
+def test_a_test_without_power_at_the_largest_difference_detects_smaller_ones(test: str) -> None:
+    """At 1, all 40 queries are won, so the test is undefined. At 0.9, all are won with probability 0.9^40 = 0.015."""
+    each = of_one_size(0.15)
+    assert each.power(1.0, 40, 0.05, test) == 0
+    if test == "t":
+        assert each.power(0.9, 40, 0.05, test) == pytest.approx(1 - 0.9**40, abs=1e-6)
+    least = each.detectable(40, 0.05, 0.8, test)
+    assert least is not None
+    assert each.power(least, 40, 0.05, test) >= 0.8 > each.power(0.99 * least, 40, 0.05, test)
+
+
 @pytest.mark.parametrize(("share", "difference"), [(1.0, 0.9), (0.9, 0.6), (0.3, 0.2), (0.05, 0.04)])
 def test_every_larger_number_of_queries_is_enough_too(share: float, difference: float) -> None:
     """Where all differ and 95% of them are won, 6 have 0.95^6 = 0.735, 8 have 0.663, and 9 may lose one: 0.929."""
