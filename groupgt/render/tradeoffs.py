@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from groupgt.render import encodings as draw
 from groupgt.render.drawing import Figure
@@ -132,8 +132,11 @@ def thresholds(rows: Rows, about: About) -> Figure:
     return draw.figure_of("thresholds", title, about, body, rows, columns, text)
 
 
-def power(rows: Rows, about: About, target: float, queries: int, baseline: str) -> Figure:
-    """Draw the power to detect each difference, from rows of `system`, `difference`, `queries` and `power`."""
+def power(rows: Rows, about: About, target: float, queries: int, baseline: str, needed: Mapping[str, str]) -> Figure:
+    """Draw the power to detect each difference, from rows of `system`, `difference`, `queries` and `power`.
+
+    `needed` is the number of queries that each system needs.
+    """
     systems = draw.distinct(rows, "system")
     x, y = draw.logarithmic("queries", "queries"), {**draw.share_axis("power"), "field": "power"}
     dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}
@@ -144,10 +147,7 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
         {"data": {"values": [{"queries": queries}]}, **draw.layer(dashed, {"x": x})},
         draw.layer({"type": "line", "strokeWidth": 2}, {"x": x, "y": y, "tooltip": tooltip, **draw.by_system(systems)}),
     ]
-    ends = []
-    for name in systems:
-        enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= target]
-        ends.append(f"{name} {f'{min(enough):,}' if enough else 'more than shown'}")
+    ends = [f"{name} {needed[name]}" for name in systems]
     body: Layer = {"layer": layers, "height": 240}
     text = f"Queries needed to detect the difference in {about.metric} with {100 * target:g}% power: {shortlist(ends)}."
     return draw.figure_of("power", f"Power to detect the difference from {baseline}", about, body, rows, columns, text)

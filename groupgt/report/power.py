@@ -112,7 +112,8 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         evaluated = max((row.queries for row in systems.rows), default=0)
         policy = policy_text(systems.first.policy if systems.evaluations else systems.policy)
         about = About(systems.label, evaluated, systems.convention, policy)
-        return tradeoffs.power(points, about, self.result.power, queries, systems.baseline)
+        needed = {row.system: _needed_text(row) for row in rows}
+        return tradeoffs.power(points, about, self.result.power, queries, systems.baseline, needed)
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per system and metric."""

@@ -144,7 +144,7 @@ def samples() -> dict[str, Figure]:
             "retrieved",
         ),
         "thresholds": tradeoffs.thresholds(thresholds, ABOUT),
-        "power": tradeoffs.power(powers, ABOUT, 0.8, 40, "lsa"),
+        "power": tradeoffs.power(powers, ABOUT, 0.8, 40, "lsa", dict.fromkeys(SYSTEMS, "93")),
     }
 
 
