@@ -261,13 +261,13 @@ class Systems:
 
     @property
     def best(self) -> str | None:
-        """The system with the best mean for the primary metric, or the first one if several are tied."""
+        """The system with the best mean for the primary metric, or the first by name if several are tied."""
         return self.tied[0] if self.tied else None
 
     @property
     def tied(self) -> list[str]:
-        """All systems that share the best mean for the primary metric."""
-        return [name for name in self.names if self.is_best(name, self.primary)]
+        """All systems that share the best mean for the primary metric, by name."""
+        return sorted(name for name in self.names if self.is_best(name, self.primary))
 
     def queries_of(self, name: str, metric: str | None = None) -> int:
         """Return the number of queries in a system's mean for a metric (default: the primary one)."""

@@ -250,10 +250,11 @@ def distinct(rows: Rows, field: str) -> list[str]:
 
 
 def last_means(rows: Rows, metric: str, systems: Sequence[str]) -> str:
-    """Describe the best system's value at the last cutoff of a metric."""
+    """Describe the value of the best systems at the last cutoff of a metric."""
     last = {row["system"]: row for row in rows if row["metric"] == metric}
-    best = max(last.values(), key=lambda row: -1.0 if row["value"] is None else row["value"], default=None)
-    if best is None:
+    values = {name: -1.0 if row["value"] is None else round(row["value"], 11) for name, row in last.items()}
+    best = sorted(name for name, value in values.items() if value == max(values.values()))
+    if not best:
         return metric
-    name = f"{best['system']} " if len(systems) > 1 else ""
-    return f"{metric} {name}{fixed(best['value'])} at {best['k']:,}"
+    names = f"{' and '.join(best)} " if len(systems) > 1 else ""
+    return f"{metric} {names}{fixed(last[best[0]]['value'])} at {last[best[0]]['k']:,}"

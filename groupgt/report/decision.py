@@ -211,7 +211,7 @@ def _changed(case: Case, kind: Literal["loss", "gain"], names: Sequence[str], no
         return Decision(kind, sentence, evidence(tested), note, first)
     who = every(count, "system") if len(names) == count else f"{len(names):,} of {count:,} systems"
     sentence = [f"{who} are significantly {verb} than ", baseline, f" in {label}{tail}."]
-    found = evidence(tested, f"Largest {kind}: {case.names[first]}, ")
+    found = evidence(tested, f"Largest {kind}: {case.names[first]}{case.tied(names)}, ")
     return Decision("losses" if kind == "loss" else "gains", sentence, found, note, first)
 
 
@@ -319,7 +319,7 @@ def _undecided(case: Case) -> str:
 def _largest_evidence(case: Case) -> list[str]:
     """Return the evidence for the largest change, with the system's name if there are several systems."""
     name, contrast = next(iter(case.contrasts.items()))
-    lead = f"Largest change: {case.names[name]}, " if len(case.contrasts) > 1 else ""
+    lead = f"Largest change: {case.names[name]}{case.tied(list(case.contrasts))}, " if len(case.contrasts) > 1 else ""
     lead = lead or (f"{case.names[name]}: " if len(case.family) > 1 else "")
     return evidence(case.of_family(contrast), lead)
 
@@ -393,7 +393,7 @@ def _not_best(case: Case, name: str) -> str:
     unbeaten = [each for each in others if (lead := systems.lead.get(each)) is not None and lead.standing != "better"]
     if not unbeaten:
         return ""
-    nearest = min(unbeaten, key=lambda each: abs(systems.lead[each].delta))
+    nearest = min(unbeaten, key=lambda each: (size_of(systems.lead[each]), each))
     lead = systems.lead[nearest]
     p_value = "" if math.isnan(lead.raw_p_value) else f" (uncorrected {p_text(lead.raw_p_value, DIGITS)})"
     against = f"{signed(lead.delta, DIGITS)} against {case.names[nearest]} is not significant{p_value}"
@@ -437,7 +437,7 @@ def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:
         for row in part.rows
         if row.metric == systems.primary and row.against is not None and row.against.significant
     ]
-    for contrast, part, name in sorted(rows, key=lambda row: row[0].favors * abs(size_of(row[0]))):
+    for contrast, part, name in sorted(rows, key=lambda row: (row[0].favors * size_of(row[0]), row[2], row[1].value)):
         size, p_value = signed(contrast.delta, DIGITS), p_text(contrast.p_value, DIGITS)
         yield names[name], contrast.standing, f"{part.by} {part.value}, {size} ({p_value}{by})"
 

@@ -74,7 +74,7 @@ class DepthsTeller(Teller[Depths]):
 def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     """Describe the depths of several runs for one share, starting with the smallest."""
     ordered = [depth for depth in depths if depth.queries]
-    ordered.sort(key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached))
+    ordered.sort(key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached, depth.run))
     if not ordered:
         return warning("There are no queries to evaluate, so there is no depth")
     first = ordered[0]

@@ -19,7 +19,7 @@ from groupgt.render.page import data
 from groupgt.render.tables import counted, p_text, shortlist, signed
 from groupgt.report.contrasts import more_resamples
 from groupgt.report.decision import in_slices
-from groupgt.report.evidence import size_of
+from groupgt.report.evidence import by_size, tied_text
 from groupgt.report.sentences import WHOLE, differing_as_a_whole, sentence_of, warning, warnings_about
 
 NO_BREAK = "\u00a0"
@@ -47,9 +47,9 @@ def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, setting
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
         return
-    by_size = sorted(contrasts, key=lambda name: -abs(size_of(contrasts[name])))
+    ordered = by_size(contrasts)
     for kind, verb in (("loss", "worse"), ("gain", "better")):
-        names = [name for name in by_size if contrasts[name].standing == verb]
+        names = [name for name in ordered if contrasts[name].standing == verb]
         for name in names[:MOST_CHANGES]:
             rest = f"{by_ranks(contrasts[name])}: {measured(contrasts[name], settings, count, f' in {label}')}."
             yield sentence_of(kind, "", name, *other.parts(f" is significantly {verb} {other.than}", rest))
@@ -58,7 +58,7 @@ def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, setting
             yield sentence_of(kind, f"{others} {other.than.strip()}.")
     if any(each.significant for each in contrasts.values()):
         return
-    largest = by_size[0]
+    largest = ordered[0]
     queries = counted(contrasts[largest].pairs, "query")
     begins, within = f"No significant difference from {other.from_}", f" in {label} ({queries})"
     if not contrasts[largest].differ:
@@ -68,7 +68,8 @@ def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, setting
     if len(contrasts) == 1:
         yield sentence_of("same", *other.parts(begins, f"{within}: {size}."))
     else:
-        yield sentence_of("same", *other.parts(begins, f"{within}. Largest difference: "), largest, f", {size}.")
+        tied = tied_text(contrasts, ordered, {name: name for name in ordered})
+        yield sentence_of("same", *other.parts(begins, f"{within}. Largest difference: "), largest, f"{tied}, {size}.")
 
 
 def by_ranks(contrast: Contrast) -> str:

@@ -218,6 +218,7 @@ def ranked(evaluations: Sequence[Evaluated]) -> list[Evaluated]:
 
 def best_runs(evaluations: Sequence[Evaluated], lead: str = "") -> Iterator[Sentence]:
     """Name the runs that are best on most metrics, then the best ones on other metrics, without a significance test."""
+    evaluations = sorted(evaluations, key=lambda each: each.name)
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}
     decided, equal = 0, []

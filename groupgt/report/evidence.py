@@ -13,10 +13,10 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import GateResult
 from groupgt.render.columns import level_text, signed_span
-from groupgt.render.tables import counted, fixed, p_text, signed
+from groupgt.render.tables import counted, fixed, p_text, shortlist, signed
 from groupgt.report.gates import kind, subject_of
 from groupgt.report.names import Names
-from groupgt.report.sentences import every
+from groupgt.report.sentences import NAMED, every
 
 # Digits of every number in a decision.
 DIGITS = 3
@@ -39,8 +39,21 @@ class Tested(NamedTuple):
 
 
 def size_of(contrast: Contrast) -> float:
-    """Return the quantity that the test compares: the difference of means, or of ranks."""
-    return contrast.delta if contrast.ranks is None else contrast.ranks
+    """Return the size of what the test compares, a difference of means or of ranks, without rounding errors."""
+    return round(abs(contrast.delta if contrast.ranks is None else contrast.ranks), 11)
+
+
+def by_size(contrasts: Mapping[str, Contrast]) -> list[str]:
+    """Return the names, largest change first. Of tied ones, the smaller p-value comes first, then the lesser name."""
+    keys = {name: (-size_of(each), each.raw_p_value) for name, each in contrasts.items()}
+    return sorted(keys, key=lambda name: (*(math.inf if math.isnan(key) else key for key in keys[name]), name))
+
+
+def tied_text(contrasts: Mapping[str, Contrast], ordered: Sequence[str], names: Mapping[str, str] | Names) -> str:
+    """Name the systems whose change is as large as that of the first, if any, to follow its name."""
+    largest, *rest = ordered
+    tied = [names[name] for name in rest if size_of(contrasts[name]) == size_of(contrasts[largest])]
+    return f" (tied with {shortlist(tied, NAMED)})" if tied else ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +92,11 @@ class Case:
         """The deciding contrasts, either of the only system with gates or else of every system, largest first."""
         mine = self.family if self.subject not in self.family else {self.subject: self.family[self.subject]}
         paired = {name: each for name, each in mine.items() if each.pairs}
-        return dict(sorted(paired.items(), key=lambda item: -abs(size_of(item[1]))))
+        return {name: paired[name] for name in by_size(paired)}
+
+    def tied(self, ordered: Sequence[str]) -> str:
+        """Name the systems whose change is as large as that of the first, if any."""
+        return tied_text(self.contrasts, ordered, self.names)
 
     def of_family(self, contrast: Contrast) -> Tested:
         """Return a contrast with the baseline, with the correction of its family."""

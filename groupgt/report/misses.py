@@ -168,7 +168,7 @@ class MissesTeller(Teller[Misses]):
         """Report how many queries each run completes, highest first, and how many no run completes."""
         failures = self.result.failures
         count = counted(int(failures.counted.sum()), "query")
-        counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
+        counts = sorted(failures.solved_counts.items(), key=lambda pair: (-pair[1], pair[0]))
         tied = [name for name, complete in counts if complete == counts[0][1]]
         sentence = f" {count_text(counts[0][1])} of {count}{at_cutoff(failures.cutoff)}"
         parts = enumerated(tied, f" {'completes' if len(tied) == 1 else 'complete'}{sentence}")

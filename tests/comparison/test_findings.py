@@ -65,3 +65,18 @@ def test_holm_may_show_what_bonferroni_cannot(snapshot: Snapshot) -> None:
     bonferroni = groupgt.compare(truth, runs, ["recall@1"], correction="bonferroni")
     assert not bonferroni["six"]["recall@1"].significant
     snapshot(bonferroni.warnings[0])
+
+
+def test_tied_systems_are_told_in_every_order() -> None:
+    """Each of `p` and `q` gains 9 of 12 queries, with the same p-value, so the names decide which comes first."""
+    truth = {f"q{n}": [["a"]] for n in range(12)}
+    runs = {
+        "base": {qid: ["x", "a"] for qid in truth},
+        "q": {qid: ["a"] if n < 9 else ["x", "a"] for n, qid in enumerate(truth)},
+        "p": {qid: ["a"] if n >= 3 else ["x", "a"] for n, qid in enumerate(truth)},
+    }
+    orders = [list(runs), ["base", "p", "q"]]
+    said = [groupgt.compare(truth, {name: runs[name] for name in order}, ["recall@1"]).summary() for order in orders]
+    decisions = [text.partition("\n|")[0] for text in said]
+    assert decisions[0] == decisions[1]
+    assert "p (tied with q)" in decisions[0]
