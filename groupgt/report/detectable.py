@@ -73,7 +73,7 @@ class _Known:
         runs = [values[inside] for values in self.runs(dataset, name, metric)]
         values = runs[0][~np.isnan(runs[0])]
         if not len(values):
-            raise DataError(f"no query has a value for {name} in the earlier run")
+            raise DataError(f"no query has a value for {name}")
         if not gate.is_relative:
             return _of_bound(gate, mean_of(values))
         if gate.unless == "within_noise":
