@@ -162,7 +162,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 def whole(systems: Systems) -> Iterator[str]:
     """Warn if the trials of a system and the baseline together differ as a whole, although neither's do alone."""
-    for name in systems.against_baseline if systems.evaluations else ():
+    for name in systems.against_baseline if systems.evaluations and systems.is_baseline_named else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]
         if any(one.is_build for one in pair):
@@ -173,7 +173,8 @@ def whole(systems: Systems) -> Iterator[str]:
 
 def warnings(systems: Systems) -> list[str]:
     """Return warnings about the primary metric, such as few differing queries or excluded queries."""
-    contrasts = systems.against_baseline
+    # Without a baseline, no difference from the first system is shown.
+    contrasts = systems.against_baseline if systems.is_baseline_named else {}
     undecided = too_few({} if systems.basis else contrasts, systems.label, systems.settings)
     found = chain(warnings_about(systems.evaluations), whole(systems), undecided)
     lines = [f"warning: {text}" for text in found]

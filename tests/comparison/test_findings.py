@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import groupgt
 from tests.snapshots import Snapshot
 
@@ -80,3 +82,15 @@ def test_tied_systems_are_told_in_every_order() -> None:
     decisions = [text.partition("\n|")[0] for text in said]
     assert decisions[0] == decisions[1]
     assert "p (tied with q)" in decisions[0]
+
+
+def test_without_a_baseline_no_difference_is_warned_of() -> None:
+    """`five` differs on five queries, too few for a test, but nobody compares it with `none`."""
+    truth = {f"q{n}": [["a"]] for n in range(40)}
+    runs = {
+        "none": {qid: ["x", "a"] for qid in truth},
+        "five": {f"q{n}": ["a"] if n < 5 else ["x", "a"] for n in range(40)},
+    }
+    table = groupgt.compare(truth, runs, ["recall@1"])
+    assert len(table.warnings) == 1
+    assert replace(table, is_baseline_named=False).warnings == []
