@@ -108,7 +108,8 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
         values = [each[name] for each in compared if name in each]
-        distinct = list(dict.fromkeys(map(str, values)))
+        default = f"{Settings().corrects} (default)"
+        distinct = list(dict.fromkeys(default if value is None else str(value) for value in values))
         if values:
             chosen[name] = values[0]
         if len(distinct) > 1:
