@@ -178,12 +178,10 @@ def mean_intervals(
     columns = [values[name][text] for name, text in keys]
     bounds = _bounds(values, metrics)
     within = [bounds[text] for _, text in keys]
-    if columns and columns[0].ndim > 1:
-        estimates = zip(keys, map(estimate_of, columns), within)
-        return {
-            key: NO_INTERVAL if each is None else each.at(settings.confidence, ends) for key, each, ends in estimates
-        }
     spans = np.full((len(columns), 2), np.nan)
+    for place, column in enumerate(columns):
+        if column.ndim > 1 and (estimate := estimate_of(column)) is not None:
+            spans[place] = estimate.at(settings.confidence, within[place])
     for places, block in by_defined_queries(columns):
         ends = [within[place] for place in places]
         count = max(len(block), 1)

@@ -86,13 +86,12 @@ def decide(families: Families) -> Decided:
     raw, ranks = np.full(count, np.nan), np.full(count, np.nan)
     alone: dict[int, Estimate | OverBuilds] = {}
     blocks = []
-    if families.columns[0].ndim > 1:
-        estimates = (estimate_of(column, delta=True) for column in families.columns)
-        alone |= {place: estimate for place, estimate in enumerate(estimates) if estimate is not None}
-    else:
-        for places, values in by_defined_queries(families.columns):
-            inference = infer(settings.test, values, settings.resamples, settings.seed, settings.alpha)
-            blocks.append(Block(places, values, inference))
+    for place, column in enumerate(families.columns):
+        if column.ndim > 1 and (of_column := estimate_of(column, delta=True)) is not None:
+            alone[place] = of_column
+    for places, values in by_defined_queries(families.columns):
+        inference = infer(settings.test, values, settings.resamples, settings.seed, settings.alpha)
+        blocks.append(Block(places, values, inference))
     alone |= families.builds
     for places, _, inference in blocks:
         raw[places] = inference.p_values
@@ -134,10 +133,11 @@ def raw_p_values(columns: Sequence[Floats], settings: Settings) -> Floats:
 
 
 def by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
-    """Group columns defined on the same queries, and return their indices and values, shape (n, C)."""
+    """Group columns of one value per query that are defined on the same queries, as indices and values (n, C)."""
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
-        groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)
+        if column.ndim == 1:
+            groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)
     blocks = []
     for places in groups.values():
         is_defined = ~np.isnan(columns[places[0]])

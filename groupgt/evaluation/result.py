@@ -193,11 +193,16 @@ class Evaluated(Result, ABC):
         """
         if self.audit is None:
             raise ConfigError("corrected: expected a run with an audit (audit=HUMAN, or --audit)")
-        return {text: each for text, column in self.tested.items() if (each := of_column(column)) is not None}
+        columns = {text: column for text, column in self.tested.items() if column.ndim > 1}
+        return {text: each for text, column in columns.items() if (each := of_column(column)) is not None}
+
+    def is_corrected(self, text: str) -> bool:
+        """Return whether an audit corrects a metric, which needs queries that can be answered."""
+        return self.audit is not None and self.metrics[text].definition.queries == "answerable"
 
     @cached_property
     def tested(self) -> dict[str, Floats]:
-        """Columns used to test means and differences: `values_per_query`, or columns of shape (Q, 2) with an audit.
+        """Columns used to test means and differences: `values_per_query`, or (Q, 2) for metrics that an audit corrects.
 
         The second column contains values from the annotator: NaN outside the sample, and for metrics that are not
         between 0 and 1. A query with a value only under the audited ground truth has the annotator's value 0. With m
@@ -210,9 +215,11 @@ class Evaluated(Result, ABC):
         places = self._places_in(self.audit)
         columns = {}
         for text, column in self.values_per_query.items():
+            if not self.is_corrected(text):
+                columns[text] = column
+                continue
             columns[text] = np.stack([column, np.full(len(column), np.nan)], axis=1)
-            definition = self.metrics[text].definition
-            if definition.bounded and definition.queries == "answerable":
+            if self.metrics[text].definition.bounded:
                 audited = self.audit.values[text]
                 columns[text][places, 1] = np.where(np.isnan(audited) & ~np.isnan(column[places]), 0.0, audited)
         return columns

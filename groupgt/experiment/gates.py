@@ -144,7 +144,8 @@ def _relative(
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
         return replace(blank, problem="few audited" if contrast.pairs else "no pair")
-    metric, audited = evaluation.metrics[evaluation.text_of(gate.metric)], evaluation.audit is not None
+    text = evaluation.text_of(gate.metric)
+    metric, audited = evaluation.metrics[text], evaluation.is_corrected(text)
     lost = drop(contrast.delta, higher_is_better=metric.higher_is_better)
     is_sure, noise = contrast.standing == ("worse" if gate.min_gain is None else "better"), None
     if gate.unless == "within_noise":

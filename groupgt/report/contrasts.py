@@ -18,7 +18,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Basis, Systems, finite, interval
 from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, near_names
-from groupgt.evaluation.estimates import mean_of
+from groupgt.evaluation.estimates import mean_of, plain_of
 from groupgt.model.hits import Floats
 from groupgt.render import figures
 from groupgt.render.columns import effect_text, level_text
@@ -130,7 +130,7 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
         if systems.audit is not None:
             headers.append("delta by model's labels")
-            means = {name: mean_of(columns[text][:, 0]) for name, columns in systems.tested.items()}
+            means = {name: mean_of(plain_of(columns[text])) for name, columns in systems.tested.items()}
             for row in rows:
                 row.append("" if row[0] == systems.baseline else signed(means[row[0]] - means[systems.baseline]))
         raw = ["p"] if corrected else []

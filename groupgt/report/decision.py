@@ -416,7 +416,7 @@ def corrected_note(case: Case, name: str | None = None) -> str:
     systems = case.systems
     if systems.annotators_differ:
         return "The interval includes disagreement between annotators."
-    if systems.audit is None:
+    if systems.audit is None or not systems.first.is_corrected(systems.primary):
         return ""
     uncorrected = ""
     if name in case.contrasts:

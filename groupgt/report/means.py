@@ -426,7 +426,9 @@ def corrected_notes(evaluation: Evaluated, *, compared: bool = False) -> Iterato
         yield f"the annotator skipped {counted(skipped, 'audited query')}, which count as 0"
     if compared:
         yield "each difference is corrected on its own, so it may differ from the difference between corrected means"
-    if left := [text for text in evaluation.metrics if text not in evaluation.corrected]:
+    if others := [text for text in evaluation.metrics if not evaluation.is_corrected(text)]:
+        yield f"not corrected: {', '.join(others)} (an audit corrects only metrics of answerable queries)"
+    if left := [text for text in evaluation.metrics if text not in [*others, *evaluation.corrected]]:
         yield f"not corrected: {', '.join(left)} (no value per query, or not between 0 and 1)"
 
 

@@ -283,3 +283,19 @@ def test_values_per_query_say_that_they_follow_the_labels(tmp_path: Path) -> Non
 
 def test_wilson_by_hand() -> None:
     assert wilson(0.9, 10, 0.95) == pytest.approx((0.5958, 0.9821), abs=5e-5)
+
+
+def test_an_audit_leaves_metrics_of_harm_as_they_are(tmp_path: Path) -> None:
+    """3 of the 12 first results are harmful, so `clean` is 9/12."""
+    rows = [json.dumps({"qid": f"q{n}", "retrieval_gt": [["a"]], "harmful_ids": ["h"]}) + "\n" for n in range(12)]
+    truth, human = tmp_path / "truth.jsonl", tmp_path / "human.jsonl"
+    truth.write_text("".join(rows))
+    human.write_text("".join(rows[:10]))
+    run = {f"q{n}": ["h" if n < 3 else "a"] for n in range(12)}
+    found = groupgt.evaluate(truth, run, ["clean@1", "recall@1"], audit=human, assume_random=True)
+    assert found.means["clean@1"] == 9 / 12
+    assert list(found.corrected) == ["recall@1"]
+    runs = {"run": run, "other": {qid: ["a"] for qid in run}}
+    plain = groupgt.compare(truth, runs, ["clean@1"])
+    audited = groupgt.compare(truth, runs, ["clean@1", "recall@1"], audit=human, assume_random=True)
+    assert audited["other"]["clean@1"] == plain["other"]["clean@1"]
