@@ -191,20 +191,9 @@ def read_run(source: Source) -> Run:
     if fields.trial_column(roles, str(source.path)) or ("retrieved_ids" in roles and "doc_id" not in roles):
         return _read_records(source, roles)
     if (column := fields.repeats_in(header_of(source))) is not None and (query := roles.get("qid", roles.get("query"))):
-        _refuse_repeats(source, query, column)
+        rows = table(source, (), Faults())
+        fields.refuse_repeats(((where, row[query], row[column]) for where, row in rows), column)
     return _streamed(source) if source.is_large else _read_rows(source)
-
-
-def _refuse_repeats(source: Source, query: str, column: str) -> None:
-    """Raise `DataError` if the results of a query have several values in a column."""
-    rows = _rows(_Text.of(source), Faults())
-    _, header = next(rows)
-    query_at, column_at = header.index(query), header.index(column)
-    first: dict[str, str] = {}
-    for number, cells in rows:
-        if (value := first.setdefault(cells[query_at], cells[column_at])) != cells[column_at]:
-            where = f"{source.path}:{number}: query {display(cells[query_at])}"
-            raise DataError(f"{where}: {fields.repeat_fault(column, value, cells[column_at])}")
 
 
 def _read_records(source: Source, roles: Mapping[str, str]) -> Run:

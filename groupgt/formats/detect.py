@@ -88,11 +88,11 @@ def unread_run(
         return chosen.run(source)
 
     if not isinstance(path, (str, os.PathLike)):
-        return run_parts.joined([Path(file) for file in path], read, run_parts.title_of(path))
+        return run_parts.joined([Path(file) for file in path], read, run_parts.title_of(path), columns)
     if run_parts.is_url(path):
         return run_parts.at_url(path, format)
     if (matches := run_parts.files_of(path)) is not None:
-        return run_parts.joined(matches, read, os.fspath(path))
+        return run_parts.joined(matches, read, os.fspath(path), columns)
     return read(replace(Source.at(path), streamed=streamed))
 
 

@@ -137,11 +137,19 @@ def repeats_in(names: Collection[str]) -> str | None:
     return next((name for name in names if REPEATS.fullmatch(name.lower())), None)
 
 
-def repeat_fault(column: str, first: Any, other: Any) -> str:
+def refuse_repeats(rows: Iterable[tuple[str, Any, Any]], column: str, before: str = "") -> None:
+    """Raise `DataError` if a query has several values in a column. A row is its place, its query and its value."""
+    firsts: dict[Any, Any] = {}
+    for where, query, value in rows:
+        if (first := firsts.setdefault(query, value)) != value:
+            raise DataError(f"{where}: query {display(query)}: {repeat_fault(column, first, value, before)}")
+
+
+def repeat_fault(column: str, first: Any, other: Any, before: str = "") -> str:
     """Return the error message for a query whose results have two values in a column that may number trials."""
     what = f"has results with {column} {display(first)} and {column} {display(other)}"
     are_numbers = None not in (length_of(first), length_of(other))
-    way = f"--columns trial={column}" if are_numbers else "number them from 1 in a trial column"
+    way = f"{before}--columns trial={column}" if are_numbers else f"{before}number them from 1 in a trial column"
     return f"{what}: if these are trials of one system, {way}; if they are systems, write one file for each"
 
 

@@ -74,7 +74,8 @@ def read_run(source: Source, qids: list[str] | None = None) -> Run:
 def read_parts(sources: Sequence[Source], title: str) -> Run:
     """Read one run from many files with the same columns."""
     guard = partial(guarded, title, "a parquet file is damaged, cut off, or has different columns from the rest")
-    return frames.run_of(pl.scan_parquet([source.path for source in sources], glob=False), title, guard=guard)
+    frame = pl.scan_parquet([source.path for source in sources], glob=False)
+    return frames.run_of(frame, title, guard=guard, columns=sources[0].columns)
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeGuard, TypeVar
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of
-from groupgt.formats import frames, trec
+from groupgt.formats import fields, frames, trec
 from groupgt.formats.endings import ENDINGS, ending_of, name_of
 from groupgt.formats.fields import collect
+from groupgt.formats.roles import Declared, canonical, has_paths, roles_in
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
@@ -67,24 +68,44 @@ def refuse_many(path: AnyPath | Sequence[AnyPath]) -> None:
         raise ConfigError(f"{title}: {what}; {hint}")
 
 
-def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
+def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str, columns: Declared) -> Run:
     """Read each file with `read` and join the results into one run, or raise `DataError` with all errors."""
-    sources = [Source.at(file) for file in files]
+    sources = [replace(Source.at(file), columns=columns) for file in files]
     if all(source.is_parquet for source in sources):
         from groupgt.formats import parquet
 
         run = parquet.read_parts(sources, title)
     else:
+        _refuse_trials(sources, title)
         faults = Faults()
         parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
         if faults and not any(source.is_huge for source in sources):
             # Parts that are not read yet may have errors as well.
             collect(lambda part: part.as_columns.checked, parts, faults)
         faults.stop()
-        if any(part.trials for part in parts):
-            raise DataError(f"{title}: a run in many files cannot have trials; join the files, or write parquet")
-        run = _in_one(parts, title)
+        unsplit = {text: place for part in parts for text, place in part.unsplit.items()}
+        run = replace(_in_one(parts, title), unsplit=unsplit)
     return replace(run, name=name_of(title), source=title)
+
+
+def _refuse_trials(sources: Sequence[Source], title: str) -> None:
+    """Raise `DataError` if files number trials, or if the results of a query have several values in such a column."""
+    from groupgt.formats.records import keys_of, records
+
+    named: list[tuple[Source, str]] = []
+    column = ""
+    for source in sources:
+        names = list(keys_of(source))
+        numbers = {*canonical(names, source.columns), *(source.columns if has_paths(names, source.columns) else ())}
+        if numbers & {fields.TRIAL, fields.BUILD}:
+            raise DataError(f"{title}: a run in many files cannot have trials; join the files, or write parquet")
+        roles = roles_in(names, "run", source.columns)
+        column = column or fields.repeats_in(names) or ""
+        if column in names and (query := roles.get("qid", roles.get("query"))):
+            named.append((source, query))
+    rows = ((query, *row) for source, query in named for row in records(source, Faults()))
+    located = ((where, row.get(query), row.get(column)) for query, where, row in rows)
+    fields.refuse_repeats(located, column, "join the files and add ")
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
@@ -94,14 +115,14 @@ def _in_one(parts: Sequence[Run], title: str) -> Run:
     builder = RunBuilder()
     for part in parts:
         lists = part.lists
-        fields = {name: read() for name, read in lists.fields.items()}
+        carried = {name: read() for name, read in lists.fields.items()}
         for qid, ids in lists.rankings.items():
             if qid in builder.ids and (lists.scores is None or qid not in builder.scores):
                 what = f"is also in another file of {title}, without scores"
                 builder.faults.add(f"{part.source}: query {qid!r}", what)
                 continue
             lengths = {unit: column.get(qid, ()) for unit, column in lists.lengths.items()}
-            cells = {name: column[qid] for name, column in fields.items()}
+            cells = {name: column[qid] for name, column in carried.items()}
             builder.add_ranking(qid, ids, None if lists.scores is None else lists.scores[qid], lengths, cells)
     lists = builder.lists
     if lists.scores and len(lists.scores) < len(lists.rankings):

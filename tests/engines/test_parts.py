@@ -481,3 +481,44 @@ def test_a_folder_is_no_run(tmp_path: Path) -> None:
 
 def test_sizes_are_decimal_or_binary() -> None:
     assert [size_of(size) for size in ("2GB", "512 MiB", 1000)] == [2_000_000_000, 536_870_912, 1000]
+
+
+def _parts_of(folder: Path, *texts: str, ending: str = ".csv") -> Path:
+    folder.mkdir()
+    for number, text in enumerate(texts, 1):
+        (folder / f"{number}{ending}").write_text(text)
+    return folder
+
+
+def test_parts_do_not_merge_trials(tmp_path: Path) -> None:
+    """Only parquet can hold trials in many files: q1 is answered once in two trials, q2 once in the only one."""
+    truth = {"q1": [["a"]], "q2": [["b"]]}
+    first, second = "qid,{},doc_id,score\nq1,1,a,1\nq2,1,b,1\n", "qid,{},doc_id,score\nq1,2,b,1\n"
+    asked = _parts_of(tmp_path / "asked", first.format("epoch"), second.format("epoch"))
+    numbered = _parts_of(tmp_path / "numbered", first.format("trial"), second.format("trial"))
+    with pytest.raises(groupgt.DataError, match=r"epoch '1' and epoch '2': .* join the files and add --columns trial="):
+        groupgt.evaluate(truth, asked, ["recall"], parts=True)
+    for folder, columns in ((numbered, {}), (asked, {"trial": "epoch"})):
+        with pytest.raises(groupgt.DataError, match="a run in many files cannot have trials"):
+            groupgt.evaluate(truth, folder, ["recall"], parts=True, run_columns=columns)
+    for file in list(asked.iterdir()):
+        pl.read_csv(file).write_parquet(file.with_suffix(".parquet"))
+    found = groupgt.evaluate(truth, f"{asked}/*.parquet", ["recall"], parts=True, run_columns={"trial": "epoch"})
+    assert found["recall"] == (1 + 0) / 2  # both in the first trial, neither in the second
+    # Not trials: one model throughout.
+    whole = _parts_of(tmp_path / "whole", first.format("model"), "qid,model,doc_id,score\nq1,1,b,2\n")
+    assert groupgt.evaluate(truth, whole, ["recall"], parts=True)["recall"] == 1
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".json"])
+def test_joined_ids_in_parts_are_asked_about(tmp_path: Path, ending: str) -> None:
+    """A text of several ids is refused in a run of many files as in one file."""
+    texts = [f'{{"qid": "q{n}", "retrieved_ids": "d{n};x"}}\n' for n in (1, 2)]
+    if ending == ".csv":
+        texts = [f"qid,retrieved_ids\nq{n},d{n};x\n" for n in (1, 2)]
+    folder = _parts_of(tmp_path / "run", *texts, ending=ending)
+    truth = {"q1": [["d1"]], "q2": [["d2"]]}
+    with pytest.raises(groupgt.DataError, match=r"retrieved_ids=retrieved_ids\[;\]"):
+        groupgt.evaluate(truth, folder, ["recall"], parts=True)
+    columns = {"retrieved_ids": "retrieved_ids[;]"}
+    assert groupgt.evaluate(truth, folder, ["recall"], parts=True, run_columns=columns)["recall"] == 1
