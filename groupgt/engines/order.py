@@ -13,7 +13,7 @@ from groupgt.engines.shapes import ids_and_scores
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.run import Columns, Lines, Lists, Run
-from groupgt.model.validity import finite_number
+from groupgt.model.validity import finite_number, number_of
 from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE, count_distinct
 from groupgt.runtime import pl
 
@@ -21,6 +21,8 @@ Direction = Literal["descending", "ascending"]
 # Whether higher scores are better: in all runs, or by the name of the run.
 Scores = Direction | Mapping[str, Direction]
 DIRECTIONS: tuple[Direction, ...] = ("descending", "ascending")
+# The most results in columns whose ranks are read unless a check asks for them.
+MOST_ROWS = 1 << 20
 WAY_OUT = "if the scores are distances, declare them as ascending (--scores in the shell, scores= in Python)"
 
 
@@ -85,16 +87,15 @@ class Contradictions(NamedTuple):
 
 
 def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
-    """Count the queries of a run with a contradictory order. `thorough` also reads the ranks in large files."""
+    """Count the queries of a run with a contradictory order. `thorough` also reads the ranks in the largest files."""
     run = run.by_original_ids.resolved
     if isinstance(run.contents, Lines) and run.contents.blocks:
         return Contradictions(contradicted_ranks=sum(_contradicted(run.contents)))
-    if thorough or run.in_memory:
-        run = run.loaded
+    run = run.loaded
     if isinstance(run.contents, Lists):
         return Contradictions(_rising(ListCarrier(run, run.contents)), _of_ranks(*_ranked_rows(run.contents)))
-    if thorough and isinstance(run.contents, Columns):
-        return Contradictions(contradicted_ranks=_of_ranks(*_ranked_columns(run.contents)))
+    if isinstance(run.contents, Columns):
+        return Contradictions(contradicted_ranks=_of_ranks(*_ranked_columns(run.contents, thorough=thorough)))
     return Contradictions()
 
 
@@ -124,21 +125,34 @@ def _contradicted(lines: Lines) -> Iterator[bool]:
 
 def _of_ranks(query: Ints, rank: Floats, score: Floats) -> int:
     """Count queries in which a result has a better rank but a lower score than another."""
+    is_ranked = np.isfinite(rank)
+    query, rank, score = query[is_ranked], rank[is_ranked], score[is_ranked]
     order = np.lexsort((-score, rank, query))
     return count_distinct(query[order][rises(query[order], score[order])])
 
 
 def _ranked_rows(lists: Lists) -> tuple[Ints, Floats, Floats]:
     ranks, scores = lists.fields[RANK]() if RANK in lists.fields else {}, lists.scores or {}
-    query, (rank, score) = _flattened([list(ranks.values()), [scores[qid] for qid in ranks]])
-    return query, rank, score
+    qids = [qid for qid, row in ranks.items() if len(row) == len(scores.get(qid, ()))]
+    query, (score,) = _flattened([[scores[qid] for qid in qids]])
+    cells = [cell for qid in qids for cell in ranks[qid]]
+    try:
+        return query, np.array(cells, dtype=np.float64), score
+    except (TypeError, ValueError, OverflowError):
+        numbers = (number_of(cell.strip()) if isinstance(cell, str) else finite_number(cell) for cell in cells)
+        return query, np.array(list(numbers), dtype=np.float64), score
 
 
-def _ranked_columns(columns: Columns) -> tuple[Ints, Floats, Floats]:
+def _ranked_columns(columns: Columns, *, thorough: bool) -> tuple[Ints, Floats, Floats]:
+    nothing = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
     if RANK not in columns.guard(columns.frame.collect_schema):
-        return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
-    frame = columns.frame.select(pl.col("qid").cast(pl.Categorical), RANK, "score")
+        return nothing
+    rank = pl.col(RANK).cast(pl.Float64, strict=False)
+    frame = columns.frame.select(pl.col("qid").cast(pl.Categorical), rank.fill_null(np.nan), "score")
+    frame = frame if thorough else frame.head(MOST_ROWS + 1)
     rows = columns.guard(lambda: frame.collect(engine="streaming"))
+    if len(rows) > MOST_ROWS and not thorough:
+        return nothing
     return rows["qid"].to_physical().to_numpy().astype(np.int64), rows[RANK].to_numpy(), rows["score"].to_numpy()
 
 

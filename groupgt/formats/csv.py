@@ -224,7 +224,9 @@ def _read_rows(source: Source) -> Run:
     builder = RunBuilder()
     for qid, document, score, cells in _results(_Text.of(source, run=True), builder.faults):
         # An empty cell counts as missing, as in columns.
-        kept = fields.fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
+        kept = fields.fields_of(
+            {"doc_id": document, "score": score, **{name: cell or None for name, cell in cells.items()}}
+        )
         builder.add(qid, document, score, fields.units_of(cells, str.strip), kept)
     return builder.run(source, by_text=query_column(canonical(header_of(source), source.columns)) == "query")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.model.validity import finite_number, id_fault, id_text, unscored
-from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
+from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST, RANK
 
 # The columns of lists of results per query, and the column of their scores.
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
@@ -33,7 +33,7 @@ class Field:
     """A result field, in the first of its `columns`, or in the list `nested` if a row is a query (empty: never)."""
 
     name: str
-    kind: Literal["length", "call", "text", "id", "span"]
+    kind: Literal["length", "call", "text", "id", "span", "rank"]
     columns: tuple[str, ...] = ()
     nested: str = ""
 
@@ -70,6 +70,8 @@ FIELDS = (
     # The document of a result, if its id does not name it.
     Field("document", "id", ("doc",)),
     Field("span", "span", (), "retrieved_spans"),
+    # Beside a score, which decides the order.
+    Field(RANK, "rank", ("rank",)),
 )
 COLUMNS = frozenset(column for field in FIELDS for column in field.columns)
 LISTS = frozenset(field.nested for field in FIELDS if field.nested)
@@ -84,7 +86,7 @@ def first_in(names: Iterable[str], row: Container[str]) -> str | None:
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
     """Return the fields that these columns contain, with their columns. Cached, since rows often share their keys."""
     firsts = ((field, first_in(field.columns, names)) for field in FIELDS)
-    return [(field, column) for field, column in firsts if column is not None]
+    return [(field, column) for field, column in firsts if column and (field.kind != "rank" or "score" in names)]
 
 
 def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: cell) -> dict[str, int | None]:
@@ -171,10 +173,10 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
 
 
 def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a result besides its id and score: `text`, `parent`, and `span` in a document."""
+    """Return the fields of a result besides its id and score: `text`, `parent`, `rank`, and `span` in a document."""
     fields: dict[str, Any] = {}
     for field, column in carried(tuple(row)):
-        if field.nested and not field.is_unit:
+        if field.kind == "rank" or (field.nested and not field.is_unit):
             fields[field.name] = row[column]
     if "start" in row and "end" in row:
         bounds = {key: number_in(row[key]) for key in ("start", "end")}

@@ -122,7 +122,7 @@ def _in_one(parts: Sequence[Run], title: str) -> Run:
                 builder.faults.add(f"{part.source}: query {qid!r}", what)
                 continue
             lengths = {unit: column.get(qid, ()) for unit, column in lists.lengths.items()}
-            cells = {name: column[qid] for name, column in carried.items()}
+            cells = {name: column.get(qid, ()) for name, column in carried.items()}
             builder.add_ranking(qid, ids, None if lists.scores is None else lists.scores[qid], lengths, cells)
     lists = builder.lists
     if lists.scores and len(lists.scores) < len(lists.rankings):
