@@ -133,7 +133,9 @@ def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bo
     from groupgt.formats.jsonl import is_array, is_one_object
 
     source = _file_at(value)
-    return source is not None and source.is_json and is_one_object(source) and not is_array(source)
+    if source is None or not source.is_json or is_array(source):
+        return source is not None and source.is_json and columns[role].startswith("[]")
+    return is_one_object(source)
 
 
 def _first_names(text: str) -> tuple[str, ...]:

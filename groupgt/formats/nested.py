@@ -29,8 +29,11 @@ class Roles:
         self.paths: dict[str, Path] = {}
         self.texts = {role: text for role, text in columns.items() if role in (*kind, "rows")}
         for role, text in self.texts.items():
+            # The elements of an array at the top are the records.
+            top = "[]" if role == "rows" or "rows" not in columns else ""
             try:
-                self.paths[role] = Path.of_name(text) if text in names and is_path(text) else path_of(text)
+                is_name = text in names and is_path(text)
+                self.paths[role] = Path.of_name(text) if is_name else path_of(text.removeprefix(top))
             except ConfigError as error:
                 faults.add(f"columns: {role}", str(error))
         faults.stop(ConfigError)

@@ -5,6 +5,7 @@
     a[,]         each part of a text; also `a[;]` and `a[|]`
     a{}  a{}@    each value of an object, and its key; `@` alone is the key of the row
     ^a           from the record around the row
+    []a          the key a of each element of an array at the top
     .            the row itself
 
 A name in double quotes is literal. Two paths that share a list, such as `hits[].id` and `hits[].score`, visit
@@ -82,8 +83,9 @@ class Path:
 
     @property
     def first(self) -> tuple[str, ...]:
-        """The names at the start of the path, or nothing if it starts with something else."""
-        return self.steps[0].names if self.steps and self.steps[0].kind == "member" else ()
+        """The names at the start of the path (after `[]`), or nothing if it starts with something else."""
+        steps = self.steps[1:] if self.text.startswith("[]") else self.steps
+        return steps[0].names if steps and steps[0].kind == "member" else ()
 
     def find(self, row: Row) -> Found:
         """Return every value that the path leads to, with its position."""

@@ -151,6 +151,27 @@ def test_rows_lie_within_one_object(folder: Path, capsys: pytest.CaptureFixture[
     assert list(json.loads(Path("m.json").read_text()).values()) == [RECALL]
 
 
+@pytest.mark.parametrize("start", ["", "[]"])
+def test_elements_of_an_array_at_the_top(tmp_path: Path, start: str) -> None:
+    """A leading `[]` means the records of the file, for rows, and for roles without rows (LoCoMo)."""
+    path = tmp_path / "t.json"
+    path.write_text(
+        '[{"id": "s1", "qa": [{"q": "one", "ev": ["a", "z"]}, {"q": "two", "ev": ["c"]}]}, {"id": "s2", "qa": []}]'
+    )
+    dot = "." * bool(start)
+    columns = {"rows": f"{start}{dot}qa[]", "qid": "q", "query": "^id", "doc_id": "ev[]"}
+    truth = groupgt.read_ground_truth(path, columns=columns)
+    assert (dict(truth.items()), truth.texts) == ({"one": [["a"], ["z"]], "two": [["c"]]}, ["s1", "s1"])
+    path.write_text('[{"id": "s1", "ev": [{"d": "a"}]}]')
+    columns = {"qid": f"{start}{dot}id", "doc_id": f"{start}{dot}ev[].d"}
+    assert dict(groupgt.read_ground_truth(path, columns=columns).items()) == {"s1": [["a"]]}
+    if start:
+        whole = groupgt.read_ground_truth(path, columns={"rows": "[]", "qid": "id", "doc_id": "ev[].d"})
+        assert dict(whole.items()) == {"s1": [["a"]]}
+        with pytest.raises(groupgt.ConfigError, match="there is no 'other' column"):
+            groupgt.read_ground_truth(path, columns={"rows": "[].other[]", "qid": "id", "doc_id": "d"})
+
+
 def test_standard_input_and_convert(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     words = [word for role, path in COLUMNS.items() for word in ("--columns", f"{role}={path}")]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("r.jsonl").read_bytes())))
