@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, compress, islice
+from itertools import chain, compress, islice, repeat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,16 @@ from groupgt.formats.columns import columns_in, listed_in
 from groupgt.formats.endings import ending_of
 from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
-from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column, roles_in, shown_names
+from groupgt.formats.roles import (
+    NO_COLUMNS,
+    Declared,
+    canonical,
+    is_kind,
+    missing_columns,
+    query_column,
+    roles_in,
+    shown_names,
+)
 from groupgt.formats.rows import (
     SHAPE,
     Calls,
@@ -57,12 +66,42 @@ def delimiter_of(line: bytes) -> str:
     return "\t" if b"\t" in line else ";" if b";" in line and b"," not in line else ","
 
 
+def _above(source: Source) -> list[bytes]:
+    """Return the lines above the header if the first begins with `#` and is no header itself."""
+    first = source.first_line
+    lines = source.head().split(b"\n") if first.startswith(b"#") else []
+    at = next((number for number, line in enumerate(lines) if line.strip() and not line.startswith(b"#")), 0)
+    if at == 0 or names_table(first):
+        return []
+    mark = delimiter_of(lines[at]).encode()
+    return lines[:at] if first.count(mark) != lines[at].count(mark) or names_table(lines[at]) else []
+
+
+def _comments_in(source: Source) -> int:
+    return sum(line.startswith(b"#") for line in _above(source))
+
+
+def _header_line(source: Source) -> bytes:
+    """Return the first line that is neither blank nor a comment."""
+    above = len(_above(source))
+    return source.head().split(b"\n")[above].removesuffix(b"\r") if above else source.first_line
+
+
 def header_of(source: Source) -> list[str]:
-    """Return the cells of the first line, or an empty list if the file is not CSV text."""
+    """Return the cells of the header line, or an empty list if the file is not CSV text."""
+    return _cells(_header_line(source))
+
+
+def names_table(line: bytes) -> bool:
+    """Return whether a line has the names of columns that ground truth or results need."""
+    names = _cells(line)
+    return is_kind(names, "truth") or is_kind(names, "run")
+
+
+def _cells(line: bytes) -> list[str]:
     try:
-        line = source.first_line.decode()
         with _wide_cells():
-            cells = next(csv.reader([line], delimiter=delimiter_of(source.first_line)), [])
+            cells = next(csv.reader([line.decode()], delimiter=delimiter_of(line)), [])
     except (csv.Error, UnicodeDecodeError):
         return []
     return [cell.strip(BLANKS) for cell in cells]
@@ -81,13 +120,19 @@ class _Text:
 
     @classmethod
     def of(cls, source: Source, *, keep: bool = False, run: bool = False) -> _Text:
-        def lines() -> Iterable[str]:
+        above = len(_above(source))
+
+        def read() -> Iterable[str]:
             if source.is_huge or (keep and source.ceiling):
                 return (f"{line.decode()}\n" for line in source.raw_lines(keep=keep))
             source.check_text()
             return io.StringIO(source.data.decode(), newline="\n")
 
-        return cls(str(source.path), delimiter_of(source.first_line), lines, source.columns if run else None)
+        def lines() -> Iterable[str]:
+            """Return the lines, with blank lines for comments, so that line numbers do not change."""
+            return chain(repeat("\n", above), islice(read(), above, None)) if above else read()
+
+        return cls(str(source.path), delimiter_of(_header_line(source)), lines, source.columns if run else None)
 
     def named(self, header: list[str]) -> list[str]:
         return header if self.declared is None else list(canonical(header, self.declared))
@@ -182,7 +227,8 @@ def read_ground_truth(
     columns = dict(zip(header, zip(*(row for _, row in located)))) if located else dict.fromkeys(header, ())
     title = str(source.path)
     table = Table(title, header, columns.__getitem__, lambda row: f"{title}:{located[row][0]}", True, f"{title}:1")
-    return truth_of(replace(table, faults=faults, declared=source.columns), policy)
+    truth = truth_of(replace(table, faults=faults, declared=source.columns), policy)
+    return replace(truth, comments=_comments_in(source))
 
 
 def read_run(source: Source) -> Run:
@@ -193,7 +239,8 @@ def read_run(source: Source) -> Run:
     if (column := fields.repeats_in(header_of(source))) is not None and (query := roles.get("qid", roles.get("query"))):
         rows = table(source, (), Faults())
         fields.refuse_repeats(((where, row[query], row[column]) for where, row in rows), column)
-    return _streamed(source) if source.is_large else _read_rows(source)
+    run = _streamed(source) if source.is_large else _read_rows(source)
+    return replace(run, comments=_comments_in(source))
 
 
 def _read_records(source: Source, roles: Mapping[str, str]) -> Run:
@@ -262,11 +309,11 @@ def _streamed(source: Source) -> Run:
     """Return lazy columns if the byte layout is regular. Otherwise, use the strict reader."""
     header = list(canonical(header_of(source), source.columns))
     needed, names = _needed(header), set(header)
-    has_columns = set(needed) <= names and len(names) == len(header) <= WIDEST_TABLE
-    layout = layout_of(source, delimiter_of(source.first_line)) if has_columns else Layout(regular=False)
+    has_columns = set(needed) <= names and len(names) == len(header) <= WIDEST_TABLE and not _above(source)
+    layout = layout_of(source, delimiter_of(_header_line(source))) if has_columns else Layout(regular=False)
     if not layout.has_columns(len(header)):
         return _read_strictly(source)
-    delimiter, schema = delimiter_of(source.first_line), dict.fromkeys(header, pl.String) | {needed[-1]: pl.Float64}
+    delimiter, schema = delimiter_of(_header_line(source)), dict.fromkeys(header, pl.String) | {needed[-1]: pl.Float64}
     scanned = pl.scan_csv(source.for_polars, separator=delimiter, schema=schema, ignore_errors=True, glob=False)
     frame, recheck = _columns(scanned, header), partial(_read_strictly, source)
     return run_in(source, rechecked(frame, recheck, ids_checked=layout.plain_ids))

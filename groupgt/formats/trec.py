@@ -219,22 +219,24 @@ def are_ranked(lines: Iterable[bytes]) -> bool:
 
 def _read_ranks(source: Source) -> Run:
     """Read `qid pid rank`, or raise `DataError` if the third column contains anything but ranks."""
-    lines = [line for line in source.lines() if line.strip()]
-    if not are_ranked(lines):
+    lines = [(number, line) for number, line in enumerate(source.lines(), 1) if line.strip()]
+    rows = [(number, line) for number, line in lines if not line.startswith(b"#") or are_ranked([line])]
+    if not are_ranked(line for _, line in rows):
         what = f"groupgt reads 3 columns as {MARCO} only if each query has ranks from 0 or 1, each once"
         way = "Add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
         raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3. {what}. {way}")
     builder = RunBuilder()
-    for number, (qid, document, rank) in enumerate((line.decode().split() for line in lines), 1):
+    for number, (qid, document, rank) in ((number, line.decode().split()) for number, line in rows):
         if fault := ids_fault(qid, document):
             builder.faults.add(f"{source.path}:{number}", fault)
         builder.add(qid, document, -float(rank))
-    return builder.run(source)
+    return replace(builder.run(source), comments=len(lines) - len(rows))
 
 
 def read_run(source: Source) -> Run:
     """Read `qid Q0 doc rank score tag`, separated by spaces or tabs, or `qid pid rank`."""
-    if len(source.first_line.split()) == len(MARCO.split()) and source.first_line.split()[2].isdigit():
+    first = _header(source) or source.first_line.decode("utf-8", "replace").split()
+    if len(first) == len(MARCO.split()) and first[2].isdigit():
         return _read_ranks(source)
     if not source.is_large:
         if native.built is None or source.is_blank:

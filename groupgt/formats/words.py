@@ -14,12 +14,19 @@ from groupgt.model.validity import is_number
 
 
 def are_words(source: Source) -> bool:
-    """Return whether a file certainly has rows of words. Its first line has words and a number, no delimiters."""
+    """Return whether a file certainly has rows of words. Its first row has words and a number, no delimiters."""
     if source.path.is_dir() or source.is_parquet or source.is_json:
         return False
-    line = source.first_line.decode("utf-8", "replace")
+    line = next(iter(first_lines(source)), b"").decode("utf-8", "replace")
     words = line.split()
-    return len(words) > 2 and line[0] != "#" and not set(',;|"') & set(line) and any(map(is_number, words))
+    if len(words) < 3 or set(',;|"') & set(line) or not any(map(is_number, words)):
+        return False
+    if not source.first_line.startswith(b"#"):
+        return True
+    from groupgt.formats.csv import names_table
+
+    # A column of a table may be called #.
+    return not names_table(source.first_line)
 
 
 def first_lines(source: Source) -> list[bytes]:

@@ -215,6 +215,39 @@ def test_query_ids_that_begin_with_a_hash_are_rows(tmp_path: Path, cli: Cli) -> 
 
 
 @pytest.mark.parametrize(
+    "above", ["# topic\tQ0\tdoc\trank\tsim\trun", "# bm25, k1=0.9, score", "#qid\tpid\trank", "# ours"]
+)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "q1 Q0 a 1 1 x\nq2 Q0 c 1 1 x\n",
+        "q1\tQ0\ta\t1\t1\tx\nq2\tQ0\tc\t1\t1\tx\n",
+        "q1\ta\t1\nq2\tc\t1\n",
+        "qid,doc_id,score\nq1,a,1\nq2,c,1\n",
+        "qid\tdoc_id\tscore\tnote\tmore\nq1\ta\t1\t\t\nq2\tc\t1\t\t\n",
+    ],
+)
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_comment_above_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, above: str, rows: str, size: str
+) -> None:
+    """A line with `#` above a run is no header, whatever its tabs and commas: a is relevant, c is not."""
+    monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
+    found = groupgt.evaluate({"q1": [["a"]], "q2": [["b"]]}, put(tmp_path / "run", f"{above}\n\n{rows}"), ["mrr"])
+    assert (found["mrr"], found.counts["comments"]) == (0.5, 1)
+
+
+@pytest.mark.parametrize("mark", ["\t", ","])
+def test_comments_above_ground_truth_and_a_column_named_with_a_number_sign(tmp_path: Path, mark: str) -> None:
+    truth = groupgt.read_ground_truth(
+        put(tmp_path / "t", f"# ours\n# v2\nqid{mark}doc_id{mark}grade\nq1{mark}a{mark}1\n")
+    )
+    assert (dict(truth.items()), truth.comments) == ({"q1": [["a"]]}, 2)
+    run = put(tmp_path / "run", f"#{mark}qid{mark}doc_id{mark}score\n1{mark}q1{mark}a{mark}0.5\n")
+    assert groupgt.evaluate(truth, run, ["mrr"])["mrr"] == 1
+
+
+@pytest.mark.parametrize(
     "above", ["# topic iter docno rel\n", "# made by us\ntopic iter docno rel\n", "#qid\n# doc_id rel\n"]
 )
 def test_a_hash_line_above_qrels_names_no_columns(tmp_path: Path, above: str) -> None:
