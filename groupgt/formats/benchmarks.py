@@ -71,9 +71,10 @@ def _read(
     """Read one query per record from these keys. Without `qid`, its text identifies a query."""
     queries = Queries()
     for record in queries.records(source):
-        made = groups(queries, record)
+        # Passages that lack part of an answer do not make a question answerable (MuSiQue).
+        made = [] if record.get(ANSWERABLE) is False else groups(queries, record)
         texts = [cell for key in text if isinstance(cell := record.get(key), str) and cell]
-        kept = {name: record[name] for name in columns if name in record}
+        kept = {name: record[name] for name in (*columns, ANSWERABLE) if name in record}
         excluded = _excluded(queries, record) if excludes else []
         joined = " ".join(texts)
         name = record.get(qid, record.get("id")) if qid else normal_text(joined)

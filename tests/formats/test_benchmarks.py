@@ -933,6 +933,19 @@ def test_a_file_of_two_benchmarks_is_refused_with_both_names(tmp_path: Path) -> 
         assert dict(groupgt.read_ground_truth(path, name).items()) == {"1": [[document]]}
 
 
+def test_unanswerable_questions_of_musique(tmp_path: Path) -> None:
+    """Paragraphs that support a part are no ground truth: y returns nothing, as it should, z something."""
+    rows = [
+        {"id": qid, "question": "?", "paragraphs": [{"title": "A", "is_supporting": True}], "answerable": qid == "x"}
+        for qid in "xyz"
+    ]
+    truth = groupgt.read_ground_truth(put(tmp_path / "musique.jsonl", rows))
+    assert dict(truth.items()) == {"x": [["A"]], "y": [], "z": []}
+    assert truth.columns["answerable"] == [True, False, False]
+    found = groupgt.evaluate(truth, {"x": ["A"], "y": [], "z": ["A"]}, ["recall.coverage", "abstains"])
+    assert found.means == {"recall.coverage": 1, "abstains": 0.5}
+
+
 def test_kinds_for_convert(tmp_path: Path) -> None:
     assert kind_of(put(tmp_path / "a", FRESHSTACK)) == "truth"
     assert kind_of(put(tmp_path / "b", MULTIHOP_SAVED)) == "run"
