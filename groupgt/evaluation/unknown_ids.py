@@ -329,7 +329,7 @@ _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"0*([0-9]+)(\.0*)?")
 # Endings of files, which some tools omit from ids, and the number of a chunk behind the id of its document.
 _ENDING = re.compile(r"\.(csv|docx?|epub|html?|jsonl?|md|mdx|odt|pdf|pptx?|rst|rtf|tex|tsv|txt|xlsx?|xml|ya?ml)$")
-_SUFFIX = re.compile(r"[#:_/|@. -]{1,2}[0-9]+$")
+_SUFFIX = re.compile(r"[#:_/|@. -]{1,2}((chunk|passage|part|page|section)[:_. -]?)?[0-9]+$")
 
 
 @lru_cache(maxsize=1 << 16)

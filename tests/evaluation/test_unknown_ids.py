@@ -38,6 +38,8 @@ NEAR = [
     ("report.pdf", "report.html", True),
     ("report.pdf", "report.pdf#3", True),
     ("report.pdf", "report::12", True),
+    ("d29", "d29#chunk-1", True),
+    ("b.pdf", "b.pdf:page_12", True),
     ("\u00c9t\u00e9.md", "e\u0301te\u0301_2", True),
     # A suffix counts one way only, and other words and numbers are other documents.
     ("report.pdf#3", "report.pdf", False),
