@@ -9,6 +9,7 @@ from typing import Any
 from groupgt import native
 from groupgt.errors import Faults, strange_result
 from groupgt.formats.fields import CALL_COLUMN, call_of, calls_fault
+from groupgt.formats.roles import id_in
 from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown, unscored
 from groupgt.model.values import SCORE, span_of
 
@@ -87,7 +88,7 @@ def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
     pairs = not isinstance(ranking, Mapping)
     for rank, result in enumerate(ranking, 1):
         cell = result[0] if pairs and isinstance(result, (tuple, list)) and len(result) == 2 else result
-        name = id_text(cell.get("id") if isinstance(cell, Mapping) else cell)
+        name = id_text(id_in(cell) if isinstance(cell, Mapping) else cell)
         fault = None if name is None else id_fault(name)
         if fault:
             faults.add(where, f"the id {shown(name)} at rank {rank} {fault}")
@@ -126,8 +127,8 @@ def _name_of(cell: Any) -> str | None:
     """Return the id of a result, or else its span (`{"doc", "start", "end"}`) or text (`{"text"}`) as its name."""
     if not isinstance(cell, Mapping):
         return id_text(cell)
-    if cell.get("id") is not None:
-        return id_text(cell["id"])
+    if (name := id_in(cell)) is not None:
+        return id_text(name)
     if cell.get("start") is not None:
         span = span_of(cell)
         return None if isinstance(span, str) else str(span)
@@ -136,7 +137,7 @@ def _name_of(cell: Any) -> str | None:
 
 
 def _what_is_wrong(cell: Any, rank: int) -> str:
-    if isinstance(cell, Mapping) and cell.get("id") is None:
+    if isinstance(cell, Mapping) and id_in(cell) is None:
         span = span_of(cell) if "start" in cell else None
         return f"at rank {rank}: {span}" if isinstance(span, str) else strange_result(cell)
     return f"expected an id (a string or integer) at rank {rank}, found {shown(cell)} of type {type(cell).__name__}"

@@ -15,7 +15,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats import fields
 from groupgt.formats.columns import Column, Lists, columns_in
-from groupgt.formats.roles import canonical, hint, query_column, shown_names
+from groupgt.formats.roles import canonical, hint, query_column, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, Trials, numbered, write_lines
 from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import NONRELEVANT, Table, named_ids, truth_of
@@ -29,6 +29,7 @@ RANKED = fields.NESTED[0]
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 # The keys under which an object lists records.
 WRAPPERS = ("data", "samples", "queries", "questions", "examples", "goldens", "test_cases", "records", "rows")
+OF_RUNS = ("results", "runs", "items")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SEPARATOR = re.compile(r"[ \t\r\n]*(?:,|(?=\]))")
 _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
@@ -52,7 +53,8 @@ def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterat
         # A lone surrogate can only come from an escape.
         elif "\\u" in text and has_surrogate(value):
             faults.add(where, "contains a lone surrogate")
-        elif unwrapped and (name := next((each for each in WRAPPERS if isinstance(value.get(each), list)), None)):
+        elif unwrapped and (names := [each for each in wrappers_in(tuple(value)) if isinstance(value[each], list)]):
+            name = names[0]
             for number, inner in enumerate(value[name], 1):
                 if isinstance(inner, dict):
                     yield f"{where}: {name} {number}", inner
@@ -60,6 +62,13 @@ def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterat
                     faults.add(f"{where}: {name} {number}", f"expected a JSON object, found {display(inner)}")
         else:
             yield where, value
+
+
+@lru_cache(maxsize=64)
+def wrappers_in(names: tuple[str, ...]) -> list[str]:
+    """Return the keys under which an object may list records. In a record of one query, results are no records."""
+    is_record = not {"qid", "query"}.isdisjoint(roles_in(names, "run"))
+    return [name for name in (*WRAPPERS, *(() if is_record else OF_RUNS)) if name in names]
 
 
 def is_array(source: Source) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.columns import Lists
 from groupgt.formats.fields import result_fault
-from groupgt.formats.jsonl import RANKED, WRAPPERS, add_ranking, object_of, with_lists
+from groupgt.formats.jsonl import OF_RUNS, RANKED, WRAPPERS, add_ranking, object_of, with_lists
 from groupgt.formats.records import first_keys, keys_of
 from groupgt.formats.roles import NAMES, roles_in
 from groupgt.formats.rows import RunBuilder
@@ -40,7 +40,7 @@ RATINGS = (
 def look_mapped(source: Source) -> str | None:
     """Return `truth`, `run` or `either` for a JSON object keyed by query, depending on its values."""
     begin = _MAPPING.match(source.head())
-    if begin is None or (begin[0].endswith(b"[") and begin[1].decode("utf-8", "replace") in WRAPPERS):
+    if begin is None or (begin[0].endswith(b"[") and begin[1].decode("utf-8", "replace") in (*WRAPPERS, *OF_RUNS)):
         return None
     name, value = begin[2], begin[3]
     is_number = value is not None and value[:1] not in b'"[n'
@@ -51,7 +51,7 @@ def look_mapped(source: Source) -> str | None:
     if value is None:
         inner = source.head()[begin.end() :].decode("utf-8", "replace").lstrip()
         roles = roles_in(list(first_keys(inner)), "run") if inner.startswith("{") else {}
-        if "doc_id" in roles and {"score", "rank"} & roles.keys():
+        if {"score", "rank"} & roles.keys():
             return "run"
         if "doc_id" in roles and "grade" not in roles_in(list(first_keys(inner)), "truth"):
             return "either"  # results, or groups that lack their inner lists

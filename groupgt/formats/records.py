@@ -12,7 +12,7 @@ from groupgt.errors import Faults, display
 from groupgt.formats import csv, parquet
 from groupgt.formats.columns import listed_in
 from groupgt.formats.fields import Firsts
-from groupgt.formats.jsonl import WRAPPERS, objects
+from groupgt.formats.jsonl import objects, wrappers_in
 from groupgt.formats.roles import has_near, hint
 from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import Table, truth_of
@@ -50,7 +50,7 @@ def _keys_of(source: Source) -> dict[str, bool]:
         return dict.fromkeys(names, True) if len(names) > 1 and not any(map(is_number, names)) else {}
     keys = first_keys(text := source.head().decode("utf-8", "replace"))
     # One object that lists the records.
-    named = (re.search(rf'"{name}"\s*:\s*\[', text) for name in WRAPPERS if keys.get(name) is False)
+    named = (re.search(rf'"{name}"\s*:\s*\[', text) for name in wrappers_in(tuple(keys)) if not keys[name])
     wrapped = next(filter(None, named), None)
     return keys if wrapped is None else first_keys(text[wrapped.end() :]) or keys
 

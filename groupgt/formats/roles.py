@@ -142,6 +142,12 @@ def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[st
     return tuple(roles.get(name, f"{name}_" if name in taken else name) for name in names)
 
 
+def id_in(result: Mapping[Any, Any]) -> Any:
+    """Return the id of a result, or None. A span is no id of its document."""
+    names = ("id", *NAMES["run"]["doc_id"]) if result.get("start") is None else ("id",)
+    return next((result[name] for name in names if result.get(name) is not None), None)
+
+
 def query_column(names: Collection[str]) -> str:
     """Return the column that identifies queries, which contains their ids or else their texts."""
     return "query" if "qid" not in names and "query" in names else "qid"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, display, near_names, strange_result, warn
+from groupgt.formats.roles import id_in
 from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, note_cost, shown
 from groupgt.model.values import unnamed
 from groupgt.options import Called, options_of
@@ -331,7 +332,7 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
 
 def _is_text(result: Any) -> bool:
     """Return whether a result has a text but no id."""
-    return isinstance(result, Mapping) and result.get("id") is None and isinstance(result.get("text"), str)
+    return isinstance(result, Mapping) and id_in(result) is None and isinstance(result.get("text"), str)
 
 
 def warn_of_doubts(
@@ -370,8 +371,8 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
     scores: list[float] = []
     for rank, result in enumerate(ranking, 1):
         cell: Any = result
-        if isinstance(result, Mapping) and result.get("id") is not None:
-            cell = (result["id"], result["score"]) if "score" in result else result["id"]
+        if isinstance(result, Mapping) and (found := id_in(result)) is not None:
+            cell = (found, result["score"]) if "score" in result else found
         pair = isinstance(cell, (tuple, list)) and len(cell) == 2
         name = id_text(cell[0] if pair else cell)
         if name is None and isinstance(cell, Mapping):

@@ -346,7 +346,8 @@ def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
     if isinstance(answer, dict):
         scores = [finite_number(score) for score in answer.values()]
         if None in scores:
-            return answer
+            are_scores = not any(isinstance(score, (list, dict)) for score in answer.values())
+            return [{"id": name, "score": score} for name, score in answer.items()] if are_scores else answer
         sign = 1 if ascending else -1
         return sorted(zip(answer, scores), key=lambda pair: sign * (pair[1] or 0.0))
     if isinstance(answer, tuple) and len(answer) == 2 and not any(isinstance(part, (str, int)) for part in answer):

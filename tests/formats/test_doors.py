@@ -575,3 +575,24 @@ def test_many_qrels_are_read_as_few_are(tmp_path: Path) -> None:
     slow = groupgt.read_ground_truth(put(tmp_path / "slow", "# a comment\n" + "".join(rows)))
     assert (fast.digest, fast.comments, slow.comments) == (slow.digest, 0, 1)
     assert np.array_equal(fast.group_query, np.sort(fast.group_query))
+
+
+@pytest.mark.parametrize("name", ["rows", "results", "runs", "items"])
+def test_an_object_that_lists_the_records_of_a_run(tmp_path: Path, name: str) -> None:
+    """One object may list the records, unless it is the record of a query."""
+    records = [{"query_id": "q1", "retrieved_docids": ["x", "a"]}, {"query_id": "q2", "retrieved_docids": ["b"]}]
+    path = put(tmp_path / "run.json", json.dumps({name: records}))
+    assert groupgt.evaluate({"q1": [["a"]], "q2": [["b"]]}, path, ["mrr"])["mrr"] == (1 / 2 + 1) / 2
+    one = put(tmp_path / "one.json", json.dumps({"query_id": "q1", "results": [{"docid": "x"}, {"docid": "a"}]}))
+    assert groupgt.evaluate({"q1": [["a"]]}, one, ["mrr"])["mrr"] == 1 / 2
+
+
+@pytest.mark.parametrize("key", ["id", "docid", "doc_id", "chunk_id", "_id", "pid"])
+def test_ids_of_result_objects_in_python(tmp_path: Path, key: str) -> None:
+    """The names of ids are the same in Python and in files, and an unknown name is no ground truth."""
+    results = {"q": [{key: "x", "score": 2.0}, {key: "a", "score": 1.0, "text": "t"}]}
+    for run in (results, put(tmp_path / "run.json", json.dumps(results))):
+        assert groupgt.evaluate({"q": [["a"]]}, run, ["mrr"])["mrr"] == 1 / 2
+    unknown = put(tmp_path / "unknown.json", json.dumps({"q": [{"url": "x", "score": 2.0}]}))
+    with pytest.raises(groupgt.DataError, match="at rank 1 must be a string or integer"):
+        groupgt.evaluate({"q": [["a"]]}, unknown, ["mrr"])

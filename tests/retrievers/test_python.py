@@ -18,7 +18,7 @@ from groupgt.formats.modules import imported
 from groupgt.options import options_from
 from groupgt.report.run import run_experiment
 from groupgt.retrievers.base import Answers, Corpus, Queries, Setting, ask, checked
-from groupgt.retrievers.python import Options, adapted, made
+from groupgt.retrievers.python import Options, adapted, made, ranking_of
 from tests.retrievers.small import TEXTS, small
 
 pytestmark = pytest.mark.slow
@@ -318,9 +318,9 @@ def test_what_is_no_list_of_rankings(returned: Any, words: str) -> None:
         ([("a", 1.0, 2.0)], "expected an id (a string or integer) at rank 1, found ('a', 1.0, 2.0)"),
         ([["a"]], "expected an id (a string or integer) at rank 1, found ['a']"),
         (
-            [{"doc_id": "a"}, {"doc_id": "b"}],
+            [{"url": "a"}, {"url": "b"}],
             "expected results as ids, (id, score) pairs, {id: score}, or mappings with the key id; found mappings with "
-            "the keys doc_id",
+            "the keys url",
         ),
         ([{"id": "a", "score": "1"}], "expected a finite score at rank 1, found '1'"),
         ([{"id": ["a"]}], "expected an id (a string or integer) at rank 1, found ['a']"),
@@ -339,6 +339,7 @@ def test_what_is_no_ranking(ranking: Any, words: str) -> None:
     [
         (["a", 7], ["a", "7"], None),
         ([{"id": "a"}, {"id": 7, "text": "seven"}], ["a", "7"], None),
+        ([{"docid": "a", "score": 2}, {"chunk_id": 7, "text": "seven", "score": 1}], ["a", "7"], [2.0, 1.0]),
         ([{"id": "a", "score": 2}, ("b", 1)], ["a", "b"], [2.0, 1.0]),
         ([("a", 2), ("b", np.float32(0.5))], ["a", "b"], [2.0, 0.5]),
         ((np.str_("a"), np.int64(8)), ["a", "8"], None),
@@ -573,3 +574,11 @@ output: {formats: []}
         outcome = run_experiment(tmp_path / "e.yaml", allow_code=True)
         reciprocal.append(outcome.evaluations["d"]["s"].means["mrr.autorag@2"])
     assert reciprocal == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), ".9", None])
+def test_an_invalid_score_of_a_mapping_is_named(score: Any) -> None:
+    ranking = ranking_of({"a": 1.0, "b": score})
+    with pytest.raises(groupgt.RetrieverError, match=f"expected a finite score at rank 2, found {score!r}"):
+        checked("mine", ["q"], [ranking], 2)
+    assert ranking_of({"hits": ["a"]}) == {"hits": ["a"]}
