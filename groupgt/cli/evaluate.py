@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,6 +21,7 @@ from groupgt.cli.options import (
     METRICS,
     ONE_RUN,
     RUNS,
+    SCORES,
     SEVERAL_CONVENTIONS,
     SORT,
     THE_RUN,
@@ -154,7 +157,7 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
 @command("stages")
 @out.table_option("--groups", help="Write one row per group with its stages (.csv, .jsonl or .parquet).")
 @out.format_option
-@input_options(TRUTH, BY, LABELLER, TOOLS)
+@input_options(TRUTH, BY, LABELLER, SCORES, TOOLS)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
 def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, style: str) -> None:
     """Find the pipeline stage at which each group is lost.
@@ -165,7 +168,9 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
     from groupgt.evaluation.stages import METRIC, cut_of, stages_of
 
     named = [(name, *cut_of(str(path))) for name, path in map(name_and_path, runs)]
-    inputs.check(also_read=[Path(path) for _, path, _ in named])
+    paths: list[Any] = [path for _, path, _ in named]
+    inputs = replace(inputs, run_paths=tuple(paths))
+    inputs.check()
     stages = stages_of(inputs.request_for([METRIC]), inputs.truth, named)
     out.write_table(groups, stages.csv_rows)
     out.show_result(stages, style)
@@ -190,8 +195,8 @@ def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int,
 
     inputs.check(also_read=[answers, oracle])
     request = inputs.request_for([COMPLETE], k=[k])
-    judged = read_answers(answers, inputs.columns_of(answers))
-    gold = None if oracle is None else read_answers(oracle, inputs.columns_of(oracle))
+    judged = read_answers(answers, inputs.columns_of("answers", answers))
+    gold = None if oracle is None else read_answers(oracle, inputs.columns_of("answers", oracle))
     evaluation = evaluate_run(request, inputs.truth, inputs.run, inputs.named_runs[0][0])
     out.show_result(outcomes_of(evaluation, k, judged, gold, confidence), style)
 

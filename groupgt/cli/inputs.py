@@ -29,6 +29,7 @@ from groupgt.evaluation.texts import pairs_in, parts
 from groupgt.formats.detect import declared_in, require_columns, require_paths
 from groupgt.formats.modules import import_plugin
 from groupgt.formats.parts import is_url
+from groupgt.formats.roles import ROLES, Kind
 from groupgt.formats.source import Source
 from groupgt.formats.trec import tag_of
 from groupgt.labellers.base import Labeller
@@ -137,7 +138,7 @@ class Inputs:
         with faults.merging(DataError):
             require_paths(self.truth_path, others)
         faults.stop()
-        require_columns(self.value("truth_columns"), [self.truth_path, *self.runs, *others])
+        self.require_columns([self.truth_path], self.runs, others)
         check_outputs(click.get_current_context(), [*self.runs, *others])
 
     @cached_property
@@ -145,9 +146,28 @@ class Inputs:
         """The policy for invalid or ambiguous data, set by --policy or by the result folder."""
         return Policy.of(self.setting("policy"))
 
-    def columns_of(self, *paths: Any) -> dict[str, str]:
-        """Return the columns from --columns that any of these files has."""
-        return declared_in(self.value("truth_columns"), paths)
+    @cached_property
+    def _columns(self) -> dict[str, dict[str, str]]:
+        """The columns from --columns for every file (an empty name), and for one side alone."""
+        columns: dict[str, dict[str, str]] = {"": {}, "truth": {}, "run": {}}
+        for text, name in self.value("truth_columns").items():
+            side, _, role = text.rpartition(".")
+            columns.get(side, columns[""])[role if side in columns else text] = name
+        return columns
+
+    def require_columns(self, truths: Sequence[Any], runs: Sequence[Any], others: Sequence[Any] = ()) -> None:
+        """Raise `ConfigError` for a role or a name from --columns that does not apply to these files."""
+        kinds: tuple[Kind, ...] = ("truth", "run", "answers") if runs else ("truth",)
+        require_columns(self._columns[""], [*truths, *runs, *others], *kinds)
+        require_columns(self._columns["truth"], [*truths, *others], "truth")
+        if self._columns["run"] and not runs:
+            raise ConfigError(f"--columns run.{next(iter(self._columns['run']))}: there are no runs; remove it")
+        require_columns(self._columns["run"], runs, "run")
+
+    def columns_of(self, kind: Kind, *paths: Any) -> dict[str, str]:
+        """Return the columns from --columns that this kind of file may have and that any of these files has."""
+        every = {**self._columns[""], **self._columns.get(kind, {})}
+        return declared_in({role: name for role, name in every.items() if role in ROLES[kind]}, paths)
 
     @cached_property
     def engine(self) -> Engine:
@@ -222,8 +242,8 @@ class Inputs:
         return {
             **others,
             "policy": self.policy,
-            "truth_columns": self.columns_of(self.truth_path),
-            "run_columns": self.columns_of(*self.runs) if self.value("truth_columns") else {},
+            "truth_columns": self.columns_of("truth", self.truth_path),
+            "run_columns": self.columns_of("run", *self.runs) if self.value("truth_columns") else {},
             "scores": self.setting("scores"),
             "engine": self.engine,
         }

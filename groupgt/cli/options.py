@@ -68,6 +68,7 @@ TRIALS = click.option(
 )
 OF_TRUTH = options_in(declared.TruthOptions, "truth_format", "truth_columns", "where", "limit", "policy")
 TOOLS = option_of(options_of(declared.RunOptions)["tool_spans"])
+SCORES = option_of(options_of(declared.RunOptions)["scores"])
 COLUMNS = option_of(options_of(declared.TruthOptions)["truth_columns"])
 CORPUS = option_of(options_of(declared.LabellerOptions)["corpus"])
 TRUTH = together(click.argument("truth_path", metavar="TRUTH", type=FILE), OF_TRUTH)

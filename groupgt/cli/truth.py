@@ -13,15 +13,17 @@ from groupgt.cli import output as out
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options
 from groupgt.cli.needs import refuse, typed_parameters
-from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, OF_TRUTH, PARTS, TOOLS, TRUTH
+from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, OF_TRUTH, PARTS, SCORES, TOOLS, TRUTH
 from groupgt.cli.reports import ReportingCommand
 from groupgt.curation.agree import agree
 from groupgt.curation.check import Check, checked
 from groupgt.curation.rechunk import WAYS, notes_of, rechunk
 from groupgt.curation.review import HEADERS, accepted, rows_of
 from groupgt.engines.calls import in_call_order, rankings_to_write
+from groupgt.engines.order import with_distances
 from groupgt.errors import ConfigError, listed
-from groupgt.formats.detect import kind_of, require_columns, require_paths
+from groupgt.evaluation.evaluate import check_directions
+from groupgt.formats.detect import kind_of, require_paths
 from groupgt.formats.known import format_named
 from groupgt.formats.pairing import matched
 from groupgt.formats.source import Source
@@ -221,7 +223,7 @@ def agree_command(
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )
-@input_options(OF_TRUTH, PARTS, TOOLS)
+@input_options(OF_TRUTH, PARTS, SCORES, TOOLS)
 def convert_command(
     inputs: Inputs,
     source: Path,
@@ -247,11 +249,13 @@ def convert_command(
     if kind is None and source_format is not None:
         is_truth, is_run = (format_named(source_format, is_truth=each) is not None for each in (True, False))
         kind = None if is_truth == is_run else "truth" if is_truth else "run"
-    columns = inputs.value("truth_columns")
-    require_columns(columns, [read, *filter(None, [truth])])
-    if (kind or kind_of(read, columns)) == "truth":
-        refuse(["truth", "tool_spans"], "applies to runs, but IN is ground truth; remove this option")
-        converted = inputs.reading.but(truth_format=source_format, truth_columns=columns).truth(read)
+    truths = [] if truth is None else [truth]
+    if (kind or kind_of(read, inputs.columns_of("run", read) | inputs.columns_of("truth", read))) == "truth":
+        inputs.require_columns([read], [])
+        refuse(["truth", "scores", "tool_spans"], "applies to runs, but IN is ground truth; remove this option")
+        converted = inputs.reading.but(
+            truth_format=source_format, truth_columns=inputs.columns_of("truth", read)
+        ).truth(read)
         if accept is not None:
             converted, taken, left = accepted(converted, accept)
             out.say(f"accepted {taken:,}, rejected {left:,}")
@@ -260,10 +264,15 @@ def convert_command(
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
     refuse(["where", "limit", "accept", "shape"], "applies to ground truth, but IN is a run; remove this option")
-    reading = inputs.reading.but(truth_columns=inputs.columns_of(truth), run_columns=columns, run_format=source_format)
+    inputs.require_columns(truths, [read])
+    of_truth, of_run = inputs.columns_of("truth", *truths), inputs.columns_of("run", read)
+    reading = inputs.reading.but(truth_columns=of_truth, run_columns=of_run, run_format=source_format)
     queries = reading.whole_truth(truth) if truth else None
     run = reading.results(read, queries.qids if queries else None)
-    prepared = [in_call_order(matched(each, queries) if queries else each) for each in run.trials or (run,)]
+    check_directions(reading.options["scores"], [run.name])
+    ascending = reading.is_ascending(run.name)
+    each_trial = [with_distances(each) if ascending else each for each in run.trials or (run,)]
+    prepared = [in_call_order(matched(each, queries) if queries else each) for each in each_trial]
     run = Run.of_trials(prepared)
     written, calls, trials = rankings_to_write(run, inputs.policy)
     rankings, tag = list(written), run.name or "groupgt"

@@ -116,15 +116,14 @@ class TruthOptions(QueryOptions, total=False):
         Default(NO_COLUMNS),
         Doc('Column names of the ground truth by role, such as `{"retrieval_gt": "expected"}`.'),
         Shell(
-            "Name the column for a role (doc_id=chunk), or its path (doc_id=hits[].id), in every file that has it; "
-            "repeatable.",
+            "Name the column for a role (doc_id=chunk), or its path (doc_id=hits[].id), in every file that has it, or "
+            "in one side only (truth.doc_id=chunk, run.doc_id=id); repeatable.",
             flag="--columns",
             metavar="ROLE=NAME",
             form="texts",
             read=mapping(
                 "ROLE=NAME, such as doc_id=chunk",
-                "if two files use different names, convert one of them first, or name the columns of each in an "
-                "experiment file",
+                "if two files use different names, put truth. or run. before the role",
             ),
         ),
         InFile("columns", dict[str, str]),

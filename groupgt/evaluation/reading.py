@@ -46,8 +46,10 @@ class Reading:
             check_ranges(EvaluateOptions, options)
         if "scores" in options:
             check_direction(options["scores"])
-        for columns in (options[name] for name in ("truth_columns", "run_columns") if name in options):
-            check_declared(columns)
+        if "truth_columns" in options:
+            options["truth_columns"] = check_declared(options["truth_columns"], "truth")
+        if "run_columns" in options:
+            options["run_columns"] = check_declared(options["run_columns"], "run")
         return cls(
             {**DEFAULTS, **options},
             Policy.of(options["policy"]) if "policy" in options else DEFAULT_POLICY,
@@ -103,7 +105,7 @@ class Reading:
         if columns := self.options["run_columns"]:
             from groupgt.formats.detect import require_columns
 
-            require_columns(columns, runs)
+            require_columns(columns, runs, "run")
 
     def results(self, value: Any, qids: list[str] | None = None) -> Run:
         """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, or a `Run`."""
@@ -156,13 +158,17 @@ class Reading:
         if run.trials:
             return Run.of_trials([self.run(each, truth, name) for each in run.trials])
         run = replace(matched(run, truth), name=name)
-        scores = self.options["scores"]
-        ascending = (scores if isinstance(scores, str) else scores.get(name)) == "ascending"
+        ascending = self.is_ascending(name)
         if run.is_remote:
             from groupgt.engines.cluster import on_cluster
 
             return on_cluster(truth, run, ascending=ascending)
         return in_order(truth, run, ascending=ascending)
+
+    def is_ascending(self, name: str) -> bool:
+        """Return whether the scores of the run with this name are distances."""
+        scores = self.options["scores"]
+        return (scores if isinstance(scores, str) else scores.get(name)) == "ascending"
 
 
 @takes_options(QueryOptions)

@@ -280,6 +280,7 @@ class SystemAnswers:
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             reading = data.request.reading.but(parts=True, engine=engine, **options.how)
+            reading.require_columns([options.path])
             with collecting(data.warnings):
                 run = reading.run(options.path, data.truth, name, data.qids)
                 if data.corpus_ids and run.in_memory:

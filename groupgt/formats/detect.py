@@ -42,7 +42,7 @@ def read_ground_truth(
     ceiling: int = 0,
 ) -> GroundTruth:
     """Read ground truth from a file, a BEIR folder or a frame. `ceiling` limits memory in bytes (0: no limit)."""
-    require_columns(columns, [path])
+    require_columns(columns, [path], "truth")
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy), columns=columns)
     if run_parts.is_url(path):
@@ -160,9 +160,9 @@ def _in_records(value: Any, name: str) -> bool:
     return any(map(key.search, source.lines() if source.is_huge else [source.data]))
 
 
-def require_columns(columns: Declared, values: Iterable[Any]) -> None:
-    """Raise `ConfigError` for an unknown role or for a declared column that no file or frame has."""
-    check_declared(columns)
+def require_columns(columns: Declared, values: Iterable[Any], *kinds: roles.Kind) -> None:
+    """Raise `ConfigError` for a role that these kinds lack or for a declared column that no file or frame has."""
+    check_declared(columns, *kinds)
     values = list(values)
     found = declared_in(columns, values)
     names = (column_names(value) or () for value in _files_in(values) if columns)
@@ -268,7 +268,7 @@ def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = F
 
 def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:
     """Return `truth` or `run`, based on the declared roles that the file has at paths, or on its content."""
-    source = Source.at(path)
+    source = replace(Source.at(path), columns=columns)
     if columns and has_paths(column_names(source) or (), columns):
         of_runs = roles.NAMES["run"].keys() - {*roles.NAMES["truth"], "text"}
         return "run" if declared_in(columns, [source]).keys() & of_runs else "truth"

@@ -75,7 +75,9 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
 }
 # In nested records: where the rows are, and the elements whose documents are needed together.
 IN_RECORDS = ("rows", "all")
-ROLES = (*dict.fromkeys(role for kind in ("truth", "run", "answers") for role in NAMES[kind]), *IN_RECORDS)
+# The roles that users declare, by the kind of file.
+ROLES: dict[Kind, tuple[str, ...]] = {kind: (*NAMES[kind], *IN_RECORDS) for kind in ("run", "answers")}
+ROLES["truth"] = (*NAMES["truth"], "text", *IN_RECORDS)
 # Roles whose column has another name in results.
 _FIRST = {"text": "contents"}
 # Beside these, `score` is the grade of a judgment (BEIR).
@@ -187,12 +189,13 @@ def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
     return ""
 
 
-def check_declared(declared: Declared) -> Declared:
-    """Return the declared columns, or raise `ConfigError` for an unknown role."""
-    for role in declared:
-        if role not in ROLES:
-            raise ConfigError(f"columns: expected {listed(ROLES)}, found {role!r}{near_names(role, ROLES)}")
-    return declared
+def check_declared(declared: Declared | None, *kinds: Kind) -> Declared:
+    """Return the declared columns, or raise `ConfigError` for a role that these kinds of files do not have."""
+    known = dict.fromkeys(chain.from_iterable(map(ROLES.__getitem__, kinds)))
+    for role in declared or ():
+        if role not in known:
+            raise ConfigError(f"columns: expected {listed(known)}, found {role!r}{near_names(role, known)}")
+    return declared or NO_COLUMNS
 
 
 def has_paths(names: Collection[str], declared: Declared) -> bool:

@@ -500,6 +500,34 @@ def test_columns_are_what_the_user_says(tmp_path: Path, cli: Cli) -> None:
         groupgt.read_run(run, columns={"rank": "place"})
 
 
+def test_columns_of_one_side(tmp_path: Path, cli: Cli) -> None:
+    truth = put(tmp_path / "t.jsonl", '{"qid": "q1", "a": "d1", "b": "d2", "grade": 1}\n')
+    run = put(tmp_path / "r.jsonl", '{"qid": "q1", "a": "d2", "b": "d1", "rank": 1}\n')
+    call = ("evaluate", truth, run, "-m", "recall", "--format", "csv")
+    for ours, theirs, found in (("a", "b", "1.0"), ("b", "a", "1.0"), ("a", "a", "0.0")):
+        sides = [f"--columns=truth.doc_id={ours}", f"--columns=run.doc_id={theirs}"]
+        assert f"recall,{found}" in cli(*call, *sides).out
+    # A side's own column takes precedence.
+    assert "recall,1.0" in cli(*call, "--columns=doc_id=a", "--columns=run.doc_id=b").out
+    for typed, found in (("truth.rank=a", "'rank'"), ("run.grade=a", "'grade'"), ("runs.rank=a", "'runs.rank'")):
+        fails(cli(*call, "--columns", typed), "columns: expected qid, query", f"found {found}")
+    for typed in ("rank=a", "run.rank=a"):
+        assert cli("check", truth, "--columns", "doc_id=a", "--columns", typed).status == 2
+    stages = cli("stages", truth, run, f"x={run}@1", "--columns=truth.doc_id=a", "--columns=run.doc_id=b")
+    assert "covers 1 of 1 group" in stages.out
+    cli("convert", run, tmp_path / "o.jsonl", "--to", "jsonl", "--columns=run.doc_id=b")
+    assert groupgt.read_run(tmp_path / "o.jsonl").rankings == {"q1": ["d1"]}
+
+
+def test_no_columns_may_be_none(tmp_path: Path) -> None:
+    truth, run = {"q1": [["a"]]}, {"q1": ["a"]}
+    assert groupgt.evaluate(truth, run, ["mrr"], truth_columns=None, run_columns=None)["mrr"] == 1
+    file = put(tmp_path / "t.jsonl", '{"qid": "q1", "retrieval_gt": [["a"]]}\n')
+    assert groupgt.read_ground_truth(file, columns=None)["q1"] == [["a"]]
+    with pytest.raises(groupgt.ConfigError, match="found 'rank'"):
+        groupgt.read_ground_truth(file, columns={"rank": "qid"})
+
+
 @pytest.mark.parametrize("marks", [("True", "False"), ("1", "0"), ("2", "-1")])
 @pytest.mark.parametrize("kind", ["csv", "frame"])
 def test_relevant_beside_documents_is_a_grade(tmp_path: Path, kind: str, marks: tuple[str, str]) -> None:
