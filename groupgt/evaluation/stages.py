@@ -14,7 +14,7 @@ import numpy as np
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
-from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.names import named
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
@@ -125,7 +125,7 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
         raise ConfigError(f"stages: expected at least two stages, found {len(parts)}")
     pairs = named((name, run) for name, run, _ in parts)
     names, cutoffs = [name for name, _ in pairs], [cutoff for _, _, cutoff in parts]
-    evaluations = [evaluate_run(request, truth, run, name) for name, run in pairs]
+    evaluations = evaluate_each(request, truth, pairs)
     trials = _trials(evaluations)
     first = evaluations[0]
     query = first.truth.judgments.group_query

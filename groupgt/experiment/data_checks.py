@@ -77,7 +77,10 @@ def _runs(answers: SystemAnswers, dataset: str, faults: Faults, unchecked: list[
                 runs[name] = answers.run_of(dataset, name)
         # A stage may also be a system that is invalid here.
         stages = {stage.name: experiment.at(stage.source) for stage in experiment.stages(name, dataset)}
-        runs |= {f"{name}: {stage}": file for stage, file in stages.items() if exists(file)}
+        reading = data.request.reading.but(engine=Engine(), scores=system.config.scores)
+        for stage, path in stages.items():
+            with faults.merging():
+                runs |= {f"{name}: {stage}": reading.run(path, data.truth)} if exists(path) else {}
         if (config := system.config.answers) is not None:
             for file in config.paths(dataset).values():
                 with faults.merging():

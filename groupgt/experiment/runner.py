@@ -160,8 +160,13 @@ def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, 
     experiment = system_answers.experiment
     stages = experiment.stages(name, dataset)
     parts: list[tuple[str, Any, int | None]] = []
+    # The file of a stage has the kind of scores that its system has.
+    scores = {
+        stage.name: experiment.systems[stage.source if stage.is_system else name].config.scores for stage in stages
+    }
     if not any(stage.is_system and stage.source == name for stage in stages):
         parts.append((name, run, None))
+        scores[name] = experiment.systems[name].config.scores
     for stage in stages:
         source: Any
         if not stage.is_system:
@@ -175,7 +180,8 @@ def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, 
             source = _run_of(stage.source, system_answers.answers(dataset, stage.source, depth)[0])
         parts.append((stage.name, source, stage.cutoff))
     metrics = {METRIC: parse_metric(METRIC)}
-    return stages_of(replace(data.request, metrics=metrics, convention="coverage", audit=None), data.truth, parts)
+    how = replace(data.request, reading=data.request.reading.but(scores=scores), metrics=metrics, audit=None)
+    return stages_of(replace(how, convention="coverage"), data.truth, parts)
 
 
 def _answered(experiment: Experiment, dataset: str, config: AnswersConfig, evaluation: Evaluated) -> Outcomes:

@@ -14,9 +14,23 @@ from hypothesis import strategies as st
 import groupgt
 from groupgt.cli.main import main
 from groupgt.report.experiment import page_of
+from tests.bad_input import Cli
 from tests.snapshots import Snapshot
 
 TRUTH = {"q1": [["a", "b"], ["c"], ["d"]], "q2": [["e"]], "q3": []}
+
+
+def test_distances(tmp_path: Path, cli: Cli) -> None:
+    truth, near, cut = (tmp_path / name for name in ("t.jsonl", "near.csv", "cut.csv"))
+    truth.write_text('{"qid": "q1", "retrieval_gt": [["a"]]}\n')
+    for run in (near, cut):
+        run.write_text("qid,doc_id,score\nq1,x,0.9\nq1,a,0.1\n")
+    assert "covers 0 of 1 group" in cli("stages", truth, near, f"{cut}@1").out
+    assert "covers 1 of 1 group" in cli("stages", truth, near, f"{cut}@1", "--scores", "cut=ascending").out
+    assert "found 'other'" in cli("stages", truth, near, cut, "--scores", "other=ascending").err
+    cli("convert", near, tmp_path / "o.jsonl", "--to", "jsonl", "--scores", "ascending")
+    assert groupgt.read_run(tmp_path / "o.jsonl").rankings == {"q1": ["a", "x"]}
+    assert cli("convert", near, tmp_path / "o.trec", "--to", "trec", "--scores", "far=ascending").status == 2
 
 
 def test_by_hand() -> None:

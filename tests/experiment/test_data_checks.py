@@ -57,6 +57,21 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "experiment.yaml"
 
 
+def test_distances_of_a_stage_and_names_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.jsonl").write_text(jsonl({"qid": "q1", "retrieval_gt": [["a"]]}))
+    Path("r.csv").write_text("qid,doc_id,score\nq1,d,0.9\nq1,a,0.1\n")
+    systems = "systems: {s: {use: results, scores: ascending, with: {path: r.csv}, stages: {cut: r.csv@1}}}"
+    text = f"version: 1\nname: e\ndatasets: {{d: {{ground_truth: t.jsonl}}}}\n{systems}\nevaluate: {{metrics: [mrr]}}\n"
+    Path("e.yaml").write_text(text)
+    # The distances in a stage's file are those of its system: `a`, which is nearest, is first.
+    assert [each.covered for each in groupgt.run_experiment("e.yaml").stages["d"]["s"].stages] == [1, 1]
+    assert check_experiment(Path("e.yaml")).fails == {}
+    Path("e.yaml").write_text(text.replace("r.csv}", "r.csv, columns: {doc_id: nope}}"))
+    with pytest.raises(groupgt.GroupgtError, match="there is no 'nope' column"):
+        groupgt.run_experiment("e.yaml")
+
+
 def edit(file: Path, old: str, new: str) -> None:
     text = file.read_text(encoding="utf-8")
     assert old in text
