@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from groupgt.cli.options import (
     TOOLS,
     TRUTH,
 )
-from groupgt.errors import GroupgtWarning
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.runs import Evaluations
 from groupgt.evaluation.texts import numbers_in
@@ -216,10 +214,7 @@ def identify_command(inputs: Inputs, number: str, style: str) -> None:
 
     inputs.check()
     names = [name for text in inputs.metric_texts for name in split_names(text)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GroupgtWarning)  # each policy would repeat the warnings about suspicious data
-        result = identified(inputs.truth, inputs.run, number, inputs.request_for(), names)
-    out.show_result(result, style)
+    out.show_result(identified(inputs.truth, inputs.run, number, inputs.request_for(), names), style)
 
 
 FRACTIONS = "expected numbers above 0, at most 1, such as 0.5,0.9 or 90%"

@@ -15,14 +15,15 @@ from groupgt.cli.inputs import Inputs, input_options
 from groupgt.cli.needs import refuse, typed_parameters
 from groupgt.cli.options import ANY_RUNS, LABELLER, MAYBE_RUN, OF_TRUTH, PARTS, SCORES, TOOLS, TRUTH
 from groupgt.cli.reports import ReportingCommand
-from groupgt.curation.agree import agree
+from groupgt.curation.agree import agreement_of
 from groupgt.curation.check import Check, checked
 from groupgt.curation.rechunk import WAYS, notes_of, rechunk
 from groupgt.curation.review import HEADERS, accepted, rows_of
 from groupgt.engines.calls import in_call_order, rankings_to_write
 from groupgt.engines.order import with_distances
-from groupgt.errors import ConfigError, listed
+from groupgt.errors import ConfigError, DataError, listed
 from groupgt.evaluation.evaluate import check_directions
+from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
 from groupgt.formats.detect import kind_of, require_paths
 from groupgt.formats.known import format_named
 from groupgt.formats.pairing import matched
@@ -188,17 +189,8 @@ def agree_command(
     that either annotator has judged.
     """
     inputs.check(also_read=[annotator])
-    agreement = agree(
-        inputs.truth,
-        inputs.run,
-        other_truth=annotator,
-        labeller=inputs.labeller,
-        other_labeller=None if other is None else inputs.labeller_of(other),
-        policy=inputs.policy,
-        run_format=inputs.value("run_format"),
-        parts=inputs.value("parts"),
-        engine=inputs.engine,
-    )
+    other_labeller = None if other is None else inputs.labeller_of(other)
+    agreement = agreement_of(inputs.request_for(), inputs.truth, inputs.run, annotator, other_labeller)
     if annotator is not None:
         agreement = replace(agreement, first=str(inputs.truth_path), second=str(annotator))
     out.write_table(groups, agreement.group_rows)
@@ -256,6 +248,7 @@ def convert_command(
         converted = inputs.reading.but(
             truth_format=source_format, truth_columns=inputs.columns_of("truth", read)
         ).truth(read)
+        warn_of_joined(converted.unsplit, ())
         if accept is not None:
             converted, taken, left = accepted(converted, accept)
             out.say(f"accepted {taken:,}, rejected {left:,}")
@@ -270,6 +263,10 @@ def convert_command(
     queries = reading.whole_truth(truth) if truth else None
     run = reading.results(read, queries.qids if queries else None)
     check_directions(reading.options["scores"], [run.name])
+    unsplit = {text: where for each in run.trials or (run,) for text, where in each.unsplit.items()}
+    if fault := fault_of_joined(unsplit, ids_of(queries) if queries else ()):
+        raise DataError(fault)
+    warn_of_joined(unsplit, ())
     ascending = reading.is_ascending(run.name)
     each_trial = [with_distances(each) if ascending else each for each in run.trials or (run,)]
     prepared = [in_call_order(matched(each, queries) if queries else each) for each in each_trial]

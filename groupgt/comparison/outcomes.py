@@ -26,7 +26,7 @@ from groupgt.comparison.intervals import delta_intervals
 from groupgt.comparison.tests import infer
 from groupgt.errors import ConfigError, DataError, display
 from groupgt.evaluation.estimates import wilson
-from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluate import evaluate_given
 from groupgt.evaluation.misses import Failures, failures_of
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
@@ -119,7 +119,7 @@ def outcomes(
     [(10.0, 12.0), (0.0, 8.0)]
     """
     request = Request.of([COMPLETE], k=k, **options)
-    evaluation = evaluate_run(request, request.truth_of(truth), run)
+    evaluation = evaluate_given(request, truth, run)
     gold = None if oracle is None else read_answers(oracle, title="oracle")
     return outcomes_of(evaluation, k, read_answers(answers), gold, confidence)
 

@@ -13,9 +13,11 @@ from groupgt.curation.matching import GroupPair, group_pairs, judged_ids
 from groupgt.engines.carriers import renamed
 from groupgt.errors import ConfigError, DataError, warn
 from groupgt.evaluation.evaluate import label_run
+from groupgt.evaluation.joined_ids import fault_of_joined, ids_of
 from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import labeller_of
+from groupgt.evaluation.unknown_ids import fault_of_lists, warn_of_corpus
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -142,19 +144,32 @@ def agree(
     (0.5, 0.5, 0.0)
     """
     request = Request.of(parts=parts, **options)
+    return agreement_of(request, request.truth_of(truth), run, other_truth, other_labeller)
+
+
+def agreement_of(
+    request: Request, grouped: GroundTruth, run: Any, other_truth: Any = None, other_labeller: Any = None
+) -> Agreement:
+    """Compare two labellers or annotators with the data in a request."""
     other_request = request
+    if run is not None:
+        request.reading.require_columns([run])
     if other_labeller is not None:
         other_request = replace(request, labeller=labeller_of(other_labeller, request.sources))
-    grouped = request.truth_of(truth)
     if other_truth is None:
         if other_labeller is None:
             others = "another labeller (--other) or another ground truth (--annotator)"
             raise ConfigError(f"agree: expected {others} to compare with")
         if run is None:
             raise ConfigError("agree: comparing labellers requires a run")
+        warn_of_corpus(grouped, request)
+        warn_of_corpus(grouped, other_request)
         results = request.run_of(run, grouped)
+        _check_lists(fault_of_lists(grouped, results, request))
         return _of_labellers(_Judgments.of(grouped, results, request), _Judgments.of(grouped, results, other_request))
     other = request.reading.annotation(other_truth)
+    warn_of_corpus(grouped, request)
+    warn_of_corpus(other, request, "the other annotator: ")
     shared = [qid for qid in grouped.qids if qid in other.index]
     if not shared:
         raise DataError("agree: the two ground truths have no query in common")
@@ -163,11 +178,20 @@ def agree(
         names = {request.labeller.name, other_request.labeller.name}
         if grouped.forms or other.forms or names != {"id"}:
             raise ConfigError("agree: without a run, only judgments of ids can be compared; give a run")
+        joined = (fault_of_joined(one.unsplit, ids_of(two)) for one, two in (judged, judged[::-1]))
+        _check_lists(*joined)
         run = _judged_by(*judged)
     results = request.run_of(run, grouped)
+    _check_lists(*(fault_of_lists(each, results, request) for each in judged))
     first = _Judgments.of(judged[0], results, request)
     agreement = _of_annotators(first, _Judgments.of(judged[1], results, other_request))
     return agreement if grouped.forms or other.forms else replace(agreement, pairs=group_pairs(*judged))
+
+
+def _check_lists(*faults: str) -> None:
+    """Raise `DataError` if there is a text of several ids, as evaluating does."""
+    if fault := next(filter(None, faults), ""):
+        raise DataError(fault)
 
 
 def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:

@@ -37,6 +37,7 @@ from groupgt.render.results import Result
 from groupgt.render.tables import counted
 
 UNDEFINED, COMMENTS = "queries without ground truth (undefined)", "lines that begin with # (comments)"
+REFUSED = "errors that stop an evaluation"
 # Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
 NAME, SIZES = 40, 4
 # Number of names shown of a finding.
@@ -151,6 +152,7 @@ def checked(
         findings[name].append(check_corpus(truth, request))
     if not runs and (fault := fault_of_joined(truth.unsplit, texts)):
         warn(fault)
+        findings[name].append(_failing(REFUSED, 1))
     elif not runs:
         warn_of_joined(truth.unsplit, texts)
     candidates = nearly_equal_passages(truth, texts, threshold) if threshold is not None else []
@@ -226,14 +228,16 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     unknown_ids.warn_of_unknown(run, labeller)
     seen = unknown_ids.Seen.of(labelled, truth)
     faults = (unknown_ids.fault_of_queries(truth, run, seen), unknown_ids.fault_of_lists(truth, run, request))
-    for fault in filter(None, faults):
+    refused = list(filter(None, faults))
+    for fault in refused:
         warn(fault)
     unknown_ids.warn_of_no_match(truth, run, request, seen)
     largest: dict[str, Finding] = {}
     for finding in chain.from_iterable(_check_trial(truth, *pair, request) for pair in zip(trials, labelled)):
         other = largest.setdefault(finding.what, finding)
         largest[finding.what] = max(other, finding, key=lambda each: (each.count, each.example))
-    return [finding for finding in largest.values() if finding.count or finding.what != COMMENTS]
+    stopped = [_failing(REFUSED, len(refused))] if refused else []
+    return [*stopped, *(each for each in largest.values() if each.count or each.what != COMMENTS)]
 
 
 def _check_trial(truth: GroundTruth, run: Run, labelled: Labelled, request: Request) -> list[Finding]:

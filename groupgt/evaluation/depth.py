@@ -12,7 +12,7 @@ from typing_extensions import Doc
 
 from groupgt.engines.budgets import cumulative_lengths
 from groupgt.errors import ConfigError, Faults, display, listed
-from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluate import evaluate_given
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated, Evaluation
@@ -102,7 +102,7 @@ def depth(
     shares: list[Any] = list(share) if isinstance(share, (list, tuple)) else [share]
     check_depth(shares, unit, confidence)
     request = Request.of(METRIC, by=by, lengths=lengths, **options)
-    evaluation = evaluate_run(request, request.truth_of(truth), run)
+    evaluation = evaluate_given(request, truth, run)
     return depths_of([evaluation], shares, unit=unit, confidence=confidence, lengths=request.lengths)
 
 

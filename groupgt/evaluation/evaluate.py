@@ -64,10 +64,14 @@ def evaluate(
     {'recall@5': 0.75, 'mrr': 0.5}
     """
     with no_garbage_collection():
-        request = Request.of(metrics, **options)
-        refuse_swapped(truth, run)
-        request.reading.require_columns([run])
-        return evaluate_run(request, request.truth_of(truth), run)
+        return evaluate_given(Request.of(metrics, **options), truth, run)
+
+
+def evaluate_given(request: Request, truth: Any, run: Any) -> Evaluated:
+    """Evaluate one run on ground truth, both as users pass them."""
+    refuse_swapped(truth, run)
+    request.reading.require_columns([run])
+    return evaluate_run(request, request.truth_of(truth), run)
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluated:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupgt.errors import ConfigError, MetricError, printable
+from groupgt.errors import ConfigError, MetricError, printable, without_warnings
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Request
@@ -125,9 +124,8 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
     """
     request = Request.of([], **options)
     refuse_swapped(truth, run)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return identified(request.truth_of(truth), run, str(number), request, metrics)
+    request.reading.require_columns([run])
+    return identified(request.truth_of(truth), run, str(number), request, metrics)
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
@@ -171,7 +169,8 @@ def _joined(same: list[Setting]) -> Setting:
 
 def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -> Iterator[Setting]:
     grades = truth.judgments.alternative_grade
-    base = Policy(undefined="zero", flat_gt=request.policy.flat_gt, empty_groups=request.policy.empty_groups)
+    kept = {name: getattr(request.policy, name) for name in ("flat_gt", "empty_groups", "absent")}
+    base = Policy(undefined="zero", **kept)
     policies = {
         "": base,
         "ties=input": replace(base, ties="input"),
@@ -191,7 +190,9 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
         if not chosen:
             continue
         how = replace(request, metrics={}, policy=policy, convention=usual, is_auto=False, by=())
-        evaluation = evaluate_run(how, truth.under(policy), system)
+        # Each policy would repeat the warnings about suspicious data.
+        with without_warnings() if text else nullcontext():
+            evaluation = evaluate_run(how, truth.under(policy), system)
         system = evaluation.results
         columns: dict[str, _Column] = {}
         for metric in chosen:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Unpack
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display, near_names, printable
-from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
+from groupgt.evaluation.evaluate import evaluate_each, evaluate_given
 from groupgt.evaluation.missed import Misses
 from groupgt.evaluation.misses import check_misses
 from groupgt.evaluation.names import expanded, named
@@ -177,7 +177,9 @@ def misses(
     grouped = request.truth_of(truth)
     texts = request.sources.texts(None, "corpus")
     several = are_several(run, grouped)
-    evaluations = evaluate_each(request, grouped, named_runs(run)) if several else [evaluate_run(request, grouped, run)]
+    evaluations = (
+        evaluate_each(request, grouped, named_runs(run)) if several else [evaluate_given(request, grouped, run)]
+    )
     return Misses.of(evaluations, k, worst, texts)
 
 

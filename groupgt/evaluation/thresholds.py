@@ -14,7 +14,7 @@ from typing_extensions import Doc
 from groupgt.engines.budgets import scores_of
 from groupgt.errors import ConfigError
 from groupgt.evaluation.depth import METRIC, check_depth
-from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.evaluate import evaluate_given
 from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated, Evaluation
@@ -90,7 +90,7 @@ def thresholds(
     shares = [share] if isinstance(share, (int, float)) else list(share)
     check_depth(shares, "results", 0.95)
     request = Request.of(METRIC, **options)
-    return thresholds_of([evaluate_run(request, request.truth_of(truth), run)], shares)
+    return thresholds_of([evaluate_given(request, truth, run)], shares)
 
 
 def thresholds_of(evaluations: Sequence[Evaluated], shares: Sequence[float]) -> Thresholds:

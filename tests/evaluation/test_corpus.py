@@ -21,6 +21,8 @@ FUNCTIONS: list[Callable[..., Any]] = [
     lambda **options: groupgt.misses(TRUTH, RUN, **options),
     lambda **options: groupgt.depth(TRUTH, RUN, **options),
     lambda **options: groupgt.check(TRUTH, RUN, **options),
+    lambda **options: groupgt.identify(TRUTH, RUN, 0.5, **options),
+    lambda **options: groupgt.agree(TRUTH, RUN, other_truth={"q1": [["a"]]}, **options),
     lambda **options: groupgt.check(TRUTH, **options),
 ]
 
@@ -65,6 +67,7 @@ COMMANDS = {
     "misses": ["misses", "t.jsonl", "r.jsonl"],
     "check": ["check", "t.jsonl", "r.jsonl"],
     "stages": ["stages", "t.jsonl", "one=r.jsonl", "two=r.jsonl"],
+    "identify": ["identify", "t.jsonl", "r.jsonl", "0.5"],
     "run": ["run", "e.yaml"],
 }
 

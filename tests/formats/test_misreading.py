@@ -152,7 +152,16 @@ def test_checks_ask_about_joined_ids(tmp_path: Path, cli: Cli) -> None:
     corpus = lines(tmp_path / "c.jsonl", {"doc_id": "p1", "text": "one"}, {"doc_id": "p2", "text": "two"})
     run = lines(tmp_path / "r.jsonl", {"qid": "q1", "retrieved_ids": ["p1"]})
     for more in (["--corpus", corpus], [run]):
-        assert "--columns 'retrieval_gt=retrieval_gt[;]'" in cli("check", truth, *more).err
+        told = cli("check", truth, *more)
+        assert "--columns 'retrieval_gt=retrieval_gt[;]'" in told.err
+        assert (told.status, "errors that stop an evaluation: 1" in told.out) == (1, True)
+    fails(cli("agree", truth, run, "--annotator", truth), "although 'p1' is")
+    other = lines(tmp_path / "o.jsonl", {"qid": "q1", "retrieval_gt": [["p1"]]})
+    fails(cli("agree", other, "--annotator", truth), "although 'p1' is")
+    assert "1 text is read as one id" in cli("convert", truth, tmp_path / "out", "--to", "jsonl").err
+    joined = lines(tmp_path / "j.jsonl", {"qid": "q1", "retrieved_ids": "p1;p2"})
+    assert "1 text is read as one id" in cli("convert", joined, tmp_path / "out", "--to", "jsonl").err
+    fails(cli("convert", joined, tmp_path / "out", "--to", "jsonl", "--truth", other), "although 'p1' is")
     assert "2 alternatives" not in cli("check", truth).out
     split = ["--columns", "retrieval_gt=retrieval_gt[;]", "--policy", "flat_gt=or"]
     assert "p1" not in cli("check", truth, "--corpus", corpus, *split).err
