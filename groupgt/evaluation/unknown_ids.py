@@ -215,15 +215,24 @@ def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[in
 
 
 def _near_documents(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> str:
-    """Describe relevant alternatives that no result matches, although a result of the same query nearly does."""
-    alternatives = np.flatnonzero(truth.is_relevant & seen.present[truth.query_of] & ~seen.is_hit)
-    if run.is_remote or not len(alternatives):
+    """Describe ids that the ground truth names and no result matches, although a result of the query nearly does.
+
+    These ids are the relevant, harmful and excluded ones.
+    """
+    named = (truth.is_relevant | truth.is_harmful) & seen.present[truth.query_of]
+    alternatives = np.flatnonzero(named & ~seen.is_hit)
+    excluded = [(query, name) for query, ids in enumerate(truth.excluded or ()) for name in ids if seen.present[query]]
+    queries = np.append(truth.query_of[alternatives], np.array([query for query, _ in excluded], dtype=np.int64))
+    if run.is_remote or not len(queries):
         return ""
-    queries = truth.query_of[alternatives]
+    order = np.argsort(queries, kind="stable")
+    queries = queries[order]
     starts = np.flatnonzero(np.diff(queries, prepend=-1))
     distinct = queries[starts]
-    bounds = [*starts.tolist(), len(alternatives)][: MOST_QUERIES + 1]
-    names = list(map(truth.ids.__getitem__, alternatives[: bounds[-1]].tolist()))
+    bounds = [*starts.tolist(), len(queries)][: MOST_QUERIES + 1]
+    first = order[: bounds[-1]].tolist()
+    size = len(alternatives)
+    names = [truth.ids[alternatives[at]] if at < size else excluded[at - size][1] for at in first]
     unmatched = {truth.qids[query]: names[low:high] for query, (low, high) in zip(distinct.tolist(), pairwise(bounds))}
     sample = _sample(run, FEW_RESULTS, unmatched)
     looked_at = [qid for qid, results in sample.items() if results and qid in unmatched]
@@ -262,8 +271,9 @@ def absent_ids(truth: GroundTruth, request: Request) -> list[str]:
     passages = request.passages
     if not passages or request.labeller.name != "id":
         return []
-    forms = truth.forms or repeat(None)
-    return list(dict.fromkeys(name for name, form in zip(truth.ids, forms) if form is None and name not in passages))
+    judged = (name for name, form in zip(truth.ids, truth.forms or repeat(None)) if form is None)
+    every = dict.fromkeys(chain(judged, *(truth.excluded or ())))
+    return [name for name in every if name not in passages]
 
 
 def similar_id(name: str, passages: Mapping[str, str]) -> str | None:

@@ -45,3 +45,13 @@ def test_nearly_matching_ids_in_the_library(snapshot: Snapshot) -> None:
     with snapshot.warns(groupgt.GroupgtWarning):
         found = groupgt.evaluate({"q": [["A"]]}, {"q": ["a"]}, ["recall"])
     assert found["recall"] == 0
+
+
+@pytest.mark.parametrize("column", ["harmful_ids", "excluded_ids"])
+@pytest.mark.parametrize("theirs", ["H3", "h3 ", "h3.pdf", "h3#0"])
+def test_all_ids_that_the_ground_truth_names(column: str, theirs: str) -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a"]]}, **{column: {"q": ["h3"]}})
+    with pytest.warns(groupgt.GroupgtWarning, match=f"'h3' in the ground truth, '{theirs}' in the results"):
+        groupgt.evaluate(truth, {"q": ["a", theirs]}, ["recall"])
+    with pytest.warns(groupgt.GroupgtWarning, match="1 ground truth id is not in the corpus"):
+        groupgt.evaluate(truth, {"q": ["a"]}, ["recall"], corpus={"a": "text"})
