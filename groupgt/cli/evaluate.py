@@ -49,6 +49,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
     whole ranking.
     """
     inputs.check()
+    inputs.check_budgets(inputs.request)
     evaluations = inputs.evaluations(inputs.request)
 
     def write_page(path: Path) -> None:
@@ -163,9 +164,9 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
     STAGES are runs in pipeline order, such as retrieved.trec@100 reranked.trec@10 prompt.jsonl. @10 keeps only the
     first 10 results, and NAME=PATH names a stage. A group is lost at the stage after the last one that covers it.
     """
-    from groupgt.evaluation.stages import METRIC, cut_of, stages_of
+    from groupgt.evaluation.stages import METRIC, stage_of, stages_of
 
-    named = [(name, *cut_of(str(path))) for name, path in map(name_and_path, runs)]
+    named = [stage_of(name, str(path)) for name, path in map(name_and_path, runs)]
     paths: list[Any] = [path for _, path, _ in named]
     inputs = replace(inputs, run_paths=tuple(paths))
     inputs.check()

@@ -77,10 +77,7 @@ def stages(
     truth: Truth,
     runs: Annotated[
         Mapping[str, Any] | Sequence[Any],
-        Doc(
-            "`{name: run}` in pipeline order, or a list of paths. `PATH@10` uses only the first 10 results, as does "
-            "`NAME@10` for a run in memory."
-        ),
+        Doc("`{name: run}` in pipeline order, or a list of paths. `PATH@10` and `NAME@10` use the first 10 results."),
     ],
     *,
     by: Sequence[str] | str = (),
@@ -98,15 +95,20 @@ def stages(
     [('retrieved', 2, 1), ('reranked', 1, 1)]
     """
     request = Request.of(METRIC, by=by, **options)
-    parts: list[tuple[str, Any, int | None]] = []
-    for name, run in runs.items() if isinstance(runs, Mapping) else [("", run) for run in runs]:
-        if isinstance(run, (str, os.PathLike)):
-            path, cutoff = cut_of(str(run))
-            parts.append((name, path, cutoff))
-        else:
-            stage, cutoff = cut_of(name)
-            parts.append((stage or f"stage {len(parts) + 1}", run, cutoff))
+    pairs = runs.items() if isinstance(runs, Mapping) else [("", run) for run in runs]
+    parts = [stage_of(name, run, number) for number, (name, run) in enumerate(pairs, 1)]
     return stages_of(request, request.truth_of(truth), parts)
+
+
+def stage_of(name: str, run: Any, number: int = 0) -> tuple[str, Any, int | None]:
+    """Return the name, the run and the cutoff of a stage, which follows its name or its path."""
+    name, cutoff = cut_of(name)
+    if not isinstance(run, (str, os.PathLike)):
+        return name or f"stage {number}", run, cutoff
+    path, of_path = cut_of(str(run))
+    if cutoff and of_path:
+        raise ConfigError(f"stages: expected one cutoff, found {name}@{cutoff} and {path}@{of_path}; remove one")
+    return name, path, cutoff or of_path
 
 
 def cut_of(text: str) -> tuple[str, int | None]:

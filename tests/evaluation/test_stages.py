@@ -33,6 +33,19 @@ def test_distances(tmp_path: Path, cli: Cli) -> None:
     assert cli("convert", near, tmp_path / "o.trec", "--to", "trec", "--scores", "far=ascending").status == 2
 
 
+def test_the_cutoff_of_a_name_cuts_a_path(tmp_path: Path, cli: Cli) -> None:
+    truth = {"q1": [["a"], ["b"]]}
+    run = tmp_path / "r.jsonl"
+    run.write_text('{"qid": "q1", "retrieved_ids": ["a", "b"]}\n')
+    for second in (run, str(run), {"q1": ["a", "b"]}):
+        found = groupgt.stages(truth, {"one": run, "two@1": second})
+        assert [(each.name, each.cutoff, each.covered) for each in found.stages] == [("one", None, 2), ("two", 1, 1)]
+    with pytest.raises(groupgt.ConfigError, match="expected one cutoff, found two@1"):
+        groupgt.stages(truth, {"one": run, "two@1": f"{run}@2"})
+    (tmp_path / "t.jsonl").write_text('{"qid": "q1", "retrieval_gt": [["a"], ["b"]]}\n')
+    assert "covers 1 of 2 groups" in cli("stages", tmp_path / "t.jsonl", run, f"two@1={run}").out
+
+
 def test_by_hand() -> None:
     runs = {
         "retrieved@3": {"q1": ["a", "x", "c", "d"], "q2": ["y", "e"]},
