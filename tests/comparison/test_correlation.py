@@ -181,3 +181,9 @@ def test_comparisons_and_folders(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "--dataset: TRUTH and RUNS are a single data set" in capsys.readouterr().err
     assert main(["plot", "correlation", *ends, "--convention", "trec", *drawn[3:]]) is None
     assert capsys.readouterr().out == f"{direct.plot().text}\n"
+
+
+def test_too_few_runs_say_how_many_are_needed() -> None:
+    runs = {name: {"q": ["a"]} for name in "abcd"}
+    with pytest.raises(groupgt.ConfigError, match="expected at least 5, found 4"):
+        groupgt.correlate({"q": [["a"]]}, {"q": [["a"]]}, runs, "map")
