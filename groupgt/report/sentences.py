@@ -92,7 +92,7 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
     for is_declared, order in ((False, "rise"), (True, "fall, although declared as ascending,")):
         runs = {name: each for name, each in evaluations.items() if each.first.run.ascending == is_declared}
         if rising := _counted_runs(runs, "rising_scores"):
-            way = "" if is_declared else f"; {WAY_OUT}"
+            way = "" if is_declared else f". Sort the results by score or, {WAY_OUT}"
             yield f"queries whose scores {order} from first to last result: {rising}. groupgt keeps that order{way}"
     if contradicted := _counted_runs(evaluations, "contradicted_ranks"):
         yield f"queries whose ranks contradict their scores: {contradicted}. groupgt sorts by score; {WAY_OUT}"
