@@ -27,7 +27,7 @@ from groupgt.metrics.base import OF_SHAPE
 from groupgt.metrics.language import check_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
-from groupgt.model.values import CALLS, SCORE, Lengths
+from groupgt.model.values import CALLS, SCORE, Lengths, normal_text
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import counted
@@ -188,6 +188,11 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
         what = "none of its query ids is in the ground truth"
         raise DataError(f"{path}: {what}; it has ids such as {there}, and the ground truth has ids such as {here}")
     before = truth.texts or [None] * len(truth)
+    pairs = ((qid, text, texts.get(qid)) for qid, text in zip(truth.qids, before))
+    others = [qid for qid, text, other in pairs if text and other and normal_text(text) != normal_text(other)]
+    if others:
+        count = counted(len(others), "query has", "queries have")
+        warn(f"{path}: {count} another text in the ground truth, such as {shown(others[0])}; groupgt uses this file")
     return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
 
 

@@ -72,6 +72,22 @@ def test_distances_of_a_stage_and_names_of_columns(tmp_path: Path, monkeypatch: 
         groupgt.run_experiment("e.yaml")
 
 
+def test_two_texts_of_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = [("q1", "one"), ("q2", " two "), ("q3", None)]
+    Path("t.jsonl").write_text(jsonl(*({"qid": q, "query": text, "retrieval_gt": [["a"]]} for q, text in texts)))
+    Path("q.jsonl").write_text(
+        jsonl(*({"qid": q, "query": text} for q, text in (("q1", "1"), ("q2", "two"), ("q3", "3"))))
+    )
+    Path("r.jsonl").write_text(jsonl(*({"qid": q, "retrieved_ids": ["a"]} for q, _ in texts)))
+    systems = "systems: {s: {use: results, with: {path: r.jsonl}}}\nevaluate: {metrics: [mrr]}\n"
+    Path("e.yaml").write_text(
+        f"version: 1\nname: e\ndatasets: {{d: {{ground_truth: t.jsonl, queries: q.jsonl}}}}\n{systems}"
+    )
+    with pytest.warns(groupgt.GroupgtWarning, match="1 query has another text in the ground truth, such as 'q1'"):
+        groupgt.run_experiment("e.yaml")
+
+
 def edit(file: Path, old: str, new: str) -> None:
     text = file.read_text(encoding="utf-8")
     assert old in text
