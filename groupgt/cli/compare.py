@@ -160,6 +160,7 @@ def _comparison(
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     baseline = baseline_of([name for name, _ in inputs.named_runs], baseline)
+    inputs.check_budgets(inputs.request)
     request = replace(inputs.request, annotators=tuple(map(inputs.reading.annotation, others)))
     evaluations = inputs.evaluations_by_name(request)
     text_of = evaluations[baseline].text_of

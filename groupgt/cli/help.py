@@ -76,6 +76,8 @@ EXAMPLES = {
         "qa.jsonl bm25.trec --labeller id --other text --corpus corpus.jsonl",
     ),
 }
+# What other tools call an option.
+OTHER_NAMES = {"--slice": "--by", "--slices": "--by", "--group-by": "--by"}
 # What to write for an argument that is missing.
 MISSING = {
     "check": "Name the ground truth or an experiment file. In .pre-commit-config.yaml, write "
@@ -105,6 +107,9 @@ class Command(click.Command):
         except click.NoSuchOption as error:
             if removed := way_out("option", f"{self.name} {error.option_name}", error.option_name):
                 raise click.UsageError(removed, ctx) from None
+            ours = OTHER_NAMES.get(error.option_name, "")
+            if any(ours in parameter.opts for parameter in self.params):
+                raise click.UsageError(f"No such option {error.option_name!r}. Did you mean {ours}?", ctx) from None
             raise
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:

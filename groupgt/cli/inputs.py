@@ -20,7 +20,7 @@ from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.names import expanded, named
-from groupgt.evaluation.options import EvaluateOptions, shell_of
+from groupgt.evaluation.options import EvaluateOptions, RunOptions, shell_of
 from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated
@@ -48,6 +48,8 @@ CACHE = Path(".groupgt/cache")
 DECLARED = options_of(EvaluateOptions)
 # Declared options whose value also depends on files, on a result folder, or on what is measured.
 DERIVED = {"policy", "scores", "truth_columns", "labeller", "corpus", "audit", "assume_random", "convention", "k"}
+# Options that apply to runs alone.
+OF_RUNS = {*options_of(RunOptions), "parts", "names"}
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 
 
@@ -139,6 +141,8 @@ class Inputs:
             require_paths(self.truth_path, others)
         faults.stop()
         self.require_columns([self.truth_path], self.runs, others)
+        if not self.runs:
+            refuse(OF_RUNS, "applies to runs, but there are none; remove this option")
         check_outputs(click.get_current_context(), [*self.runs, *others])
 
     @cached_property
@@ -351,6 +355,11 @@ class Inputs:
             assumed = self.value("assume_random") or self.value("audit") is None
             options |= {"audit": audit, "assume_random": assumed}
         return Request.of(metrics, **options)
+
+    def check_budgets(self, request: Request) -> None:
+        """Raise `ConfigError` if a tokenizer was typed, but no metric counts tokens."""
+        if "tokens" not in {budget.unit for budget in request.budgets}:
+            refuse(["tokenizer"], "applies to budgets such as recall@2000tokens, but no metric has one; remove it")
 
     def evaluations(self, request: Request) -> list[Evaluated]:
         """Evaluate every run according to a request."""

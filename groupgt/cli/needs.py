@@ -15,6 +15,7 @@ NEEDS: dict[tuple[str, str], str] = {
     ("check", "--write"): "--near-duplicates",
     ("compare", "--digits"): "--format latex_booktabs",
     ("compare", "--against"): "--format latex_booktabs",
+    ("depth", "--tokenizer"): "--unit tokens",
     ("judge", "--blind"): "--prior",
     ("run", "--allow-no-previous"): "--against",
 }

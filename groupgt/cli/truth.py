@@ -96,6 +96,8 @@ def check_command(
     if near_duplicates and inputs.value("corpus") is None:
         raise ConfigError("--near-duplicates: needs passage text; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
+    if not runs and inputs.value("corpus") is None:
+        refuse(["labeller", "labeller_options"], "applies to runs and corpora, but there are none; remove this option")
     minimum = threshold if near_duplicates else None
     path = inputs.truth_path
     truth = inputs.reading.but(policy=inputs.policy.of_checks).truth(path)

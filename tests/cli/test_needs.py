@@ -16,6 +16,7 @@ CALLS: dict[tuple[str, str], tuple[list[str], list[str]]] = {
     ("check", "--write"): (["check", "t.jsonl"], ["near.csv"]),
     ("compare", "--digits"): (["compare", "t.jsonl", "a.jsonl", "b.jsonl", "-m", "mrr"], ["2"]),
     ("compare", "--against"): (["compare", "t.jsonl", "a.jsonl", "b.jsonl", "-m", "mrr"], ["a"]),
+    ("depth", "--tokenizer"): (["depth", "t.jsonl", "a.jsonl"], ["whitespace"]),
     ("judge", "--blind"): (["judge", "t.jsonl", "--corpus", "c.jsonl", "--out", "o.jsonl"], []),
     ("run", "--allow-no-previous"): (["run", "e.yaml", "--dry-run"], []),
 }
@@ -114,3 +115,31 @@ def test_an_option_that_what_was_chosen_does_not_use(
 def test_figures_of_comparisons_use_the_settings(figure: str) -> None:
     main(["plot", figure, "t.jsonl", "a.jsonl", "b.jsonl", "-m", "mrr", "-o", "f.json", "--alpha", "0.1"])
     assert Path("f.json").exists()
+
+
+def test_what_other_tools_call_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--slice", "--slices", "--group-by"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["compare", "t.jsonl", "a.jsonl", "b.jsonl", option, "topic"])
+        assert "Did you mean --by?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check t.jsonl --scores ascending",
+        "check t.jsonl --parts",
+        "check t.jsonl --run-format trec",
+        "check t.jsonl --names tag",
+        "check t.jsonl --tool-span search=id",
+        "check t.jsonl --labeller text",
+        "agree t.jsonl --annotator t.jsonl --scores ascending",
+        "evaluate t.jsonl a.jsonl -m mrr --tokenizer whitespace",
+        "compare t.jsonl a.jsonl b.jsonl -m mrr --tokenizer whitespace",
+    ],
+)
+def test_an_option_for_what_is_not_there(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words.split())
+    option = next(word for word in words.split() if word.startswith("--") and word != "--annotator")
+    assert f"{option}: applies to" in capsys.readouterr().err
