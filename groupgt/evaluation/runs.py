@@ -200,7 +200,7 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
             is_local = isinstance(run, (str, os.PathLike)) and not is_url(run)
             pairs += expanded(run, run_paths(run)) if is_local else [("", run)]
     if len(pairs) < least:
-        raise ConfigError(f"runs: expected at least {least}, found {len(pairs)}")
+        raise ConfigError(f"runs: expected at least {'one' if least == 1 else least}, found {len(pairs)}")
     nameless = [run for name, run in pairs if not (name or is_in_files(run) or (isinstance(run, Run) and run.name))]
     if len(pairs) > 1 and nameless:
         raise ConfigError(f"runs: {len(nameless):,} of {len(pairs):,} have no name; pass {{name: run}}")
