@@ -281,7 +281,7 @@ def share_documents(groups: Sequence[Any]) -> bool:
 def _differences(
     batch: Batch, metrics: Sequence[Metric], values: Values, after: Mapping[Metric, Floats], slack: float = 0.0
 ) -> Iterator[tuple[Metric, str, str, float]]:
-    """Yield (metric, query, old value as text, new value) where values differ by more than the relative `slack`."""
+    """Yield (metric, query, old value as text, new value) where values differ by more than a relative `slack`."""
     before = values(batch, metrics, None)
     for metric in metrics:
         for position, (qid, (groups, ranking)) in enumerate(batch.items()):

@@ -161,18 +161,18 @@ def text() -> str:
     return page(
         "Same name, different number",
         "Tools agree on the names of metrics, but not on the numbers. This page shows the values that eight tools "
-        f"and two published sets of formulas give for {_count(len(EXAMPLES))} small examples at a cutoff of {K}. The "
-        "last column of each table names the groupgt metric with the same values. After *except*, it lists the "
-        "examples for which even the closest metric differs.",
+        f"and two published sets of formulas give for {_count(len(EXAMPLES))} small examples at a cutoff of {K}. In "
+        "each table, the last column names the groupgt metric that gives the same values. Examples for which even "
+        "the closest metric differs follow *except*.",
         table(["example", "results", "ground truth", "what it shows"], examples),
         "Tools without groups get all alternatives as a single list of relevant documents. AutoRAG and "
         f"AutoRAG-Research have no cutoff, so they get the first {K} results. Tools that need one score per id "
-        "cannot read G.",
+        "can't read example G.",
         *(part for word in WORDS for part in _section(word)),
         "## Published formulas",
         *_published(),
         "## Versions",
-        "Each tool computed its own values. If the tool is installed, the tests compute them again.",
+        "Each tool's own code computed its values. If a tool is installed, the tests recompute its values.",
         table(["tool", "package", "version", "recorded"], versions),
     )
 
@@ -206,5 +206,6 @@ def _published() -> list[str]:
         "*Retrieval Quality Metrics* print the formulas of the `trec` convention, except that a repeated id earns "
         "credit twice in NDCG. Some of their printed numbers do not follow from these formulas:",
         table(["source", "metric", "printed", "by its own formula", "groupgt"], rows),
-        f"The other {agreed} numbers do. To check a number, use `groupgt explain`, which fills in the formula.",
+        f"The other {agreed} printed numbers follow from their formulas. To check a number, use `groupgt explain`, "
+        "which fills in the formula.",
     ]

@@ -285,7 +285,7 @@ def init_command(folder: Path, project: Path | None) -> None:
 @command("cache")
 @click.argument("place", metavar="[CONFIG|FOLDER]", type=out.FILE, default=CACHE)
 @click.option("--clear", is_flag=True, help="Delete the listed runs.")
-@out.repeatable_option("--only", metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
+@out.repeatable_option("--only", metavar="SYSTEM", help="List only these systems (name or pattern); repeatable.")
 @out.format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List or clear the cached runs that CONFIG would use, or all runs in a cache folder."""

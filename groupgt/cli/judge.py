@@ -67,7 +67,9 @@ from groupgt.store.files import write_atomically, write_text
 @file_option("--adjudicate", nargs=2, metavar="A B", help="Resolve the differences between two journals.")
 @click.option("--spans", is_flag=True, help="Write marked words as spans instead of passage ids.")
 @click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
-@default_option("--port", type=click.IntRange(0, 65535), metavar="N", default=0, help="Port; 0 picks a free one.")
+@default_option(
+    "--port", type=click.IntRange(0, 65535), metavar="N", default=0, help="Port to listen on; 0 picks a free one."
+)
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def judge_command(
     queries: Path | None,
@@ -172,7 +174,7 @@ def judge_command(
 @click.argument("queries", type=FILE)
 @click.option("--size", type=click.IntRange(min=1), metavar="N", required=True, help="Number of queries.")
 @default_option("--seed", type=int, default=0, help="Random seed for the sample.")
-@written_option("--out", required=True, help="File to write (.jsonl), one query per line.")
+@written_option("--out", required=True, help="Write one query per line to this file (.jsonl).")
 def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
     """Draw a random sample of queries to judge elsewhere, and record how it was drawn.
 
@@ -301,7 +303,7 @@ def _write(
     unsettled: list[str] | None = None,
     silent: bool = False,
 ) -> None:
-    """Write the ground truth from journals. Queries of the base in `path` without an answer stay unchanged."""
+    """Write the ground truth from journals. Copy the base's lines from `path` for queries that nobody answered."""
     copied: list[str] = []
     truth = truth_of(acts, base=base, spans=spans, unsettled=unsettled, copied=copied)
     lines = _lines(path, copied) if copied and base is not None and base.shape == truth.shape else {}

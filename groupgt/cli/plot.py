@@ -41,7 +41,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
     "plot", epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items())
 )
 @click.argument("what", metavar="WHAT")
-@output_option("File to write: .svg, .png, .pdf, .html or .json.", required=True)
+@output_option("Write the figure to this file: .svg, .png, .pdf, .html or .json.", required=True)
 @click.option("--title", metavar="TEXT", help="Title of the figure; empty for none.")
 @click.option("--size", callback=_size, metavar="WIDTHxHEIGHT", help="Size in pixels, such as 400x250.")
 @repeatable_option("--system", "shown", metavar="NAME", help="Draw only these systems and the baseline; repeatable.")

@@ -191,7 +191,7 @@ def mean_intervals(
 
 
 def _chance(in_trials: Values, name: str, text: str, metrics: Mapping[str, Metric]) -> float:
-    """Return how much of the variance of the sum of a system's values comes from its trials."""
+    """Return how much of the variance in the sum of a system's values comes from its trials."""
     values = in_trials.get(name, {}).get(text)
     if values is None:
         return 0.0
@@ -326,7 +326,7 @@ def _sign(value: float) -> int:
 
 
 def _spread(differences: Floats) -> float:
-    """Return the standard deviation (n − 1), which is NaN for fewer than two queries and 0 for a rounding error."""
+    """Return the standard deviation (n − 1): NaN for under two queries, 0 if the spread is only rounding error."""
     if len(differences) < 2:
         return math.nan
     centred = differences - mean_of(differences)

@@ -96,7 +96,7 @@ class Correlation(Result):
 
     @property
     def pairs(self) -> int:
-        """The number of pairs of systems."""
+        """The number of system pairs."""
         return math.comb(len(self.systems), 2)
 
     def plot(self) -> Figure:
@@ -115,7 +115,7 @@ def side_of(table: Systems, text: str, label: str) -> Side:
 
 
 def correlation_of(first: Side, second: Side, settings: Settings) -> Correlation:
-    """Correlate two sides over the systems and the queries that both have."""
+    """Correlate two sides over the systems and the queries that they have in common."""
     names = [name for name in first.values if name in second.values]
     if len(names) < FEWEST:
         raise DataError(

@@ -49,7 +49,7 @@ class Families:
         return np.asarray(p_values <= self.settings.alpha)
 
     def ends_of(self, blocks: Sequence[Block], alphas: Floats, p_values: Floats) -> Floats:
-        """Return the ends of the intervals of tested columns, shape (C, 2), NaN for columns in no block."""
+        """Return the interval ends of tested columns, shape (C, 2), NaN for columns in no block."""
         settings, ends = self.settings, np.full((len(self.columns), 2), np.nan)
         for places, block, inference in blocks:
             limits, rejected = self.bounds[places], self.significant(p_values[places])

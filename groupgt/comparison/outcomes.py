@@ -95,7 +95,7 @@ class Outcomes(Result):
         return self._teller.plot("means")
 
 
-@takes_options(OneRunOptions, corpus="A path, a frame or `{id: text}`, for the labeller.")
+@takes_options(OneRunOptions, corpus="The corpus for the labeller: a path, a frame or `{id: text}`.")
 def outcomes(
     truth: Truth,
     run: OneRun,
@@ -248,7 +248,7 @@ def difference_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats], l
 
 
 def gold_of(score: Floats, oracle: Floats, confidence: float) -> Share:
-    """Return the gain in accuracy from gold context over queries with both, with a randomization test's interval."""
+    """Return the accuracy gained with gold context, over queries with both answers, and a randomization interval."""
     both, alpha = ~np.isnan(oracle), np.array([1 - confidence])
     differences = (oracle - score)[both][:, np.newaxis]
     inference = infer("randomization", differences, RESAMPLES, SEED, float(alpha[0]))

@@ -228,7 +228,7 @@ class Systems:
 
     @property
     def annotators_differ(self) -> bool:
-        """True if annotators give any query different values of the primary metric."""
+        """True if annotators give any query different values for the primary metric."""
         columns = [values[self.primary] for values in self.tested.values()] if self.basis == "annotators" else []
         return any(bool((np.ptp(column, axis=-1) > 0).any()) for column in columns)
 
@@ -274,7 +274,7 @@ class Systems:
         return int((~np.isnan(plain_of(self.tested[name][metric or self.primary]))).sum())
 
     def queries_over(self, metric: str) -> tuple[int, int]:
-        """Return the smallest and the largest number of queries in the means of a metric."""
+        """Return the smallest and the largest number of queries behind any of a metric's means."""
         numbers = [self.queries_of(name, metric) for name in self.names]
         return min(numbers), max(numbers)
 
@@ -313,7 +313,7 @@ class Systems:
         return {**means, **all_builds(self.evaluations)}
 
     def _for_queries(self, rows: Sequence[Row], queries: Bools | None = None) -> list[Row]:
-        """Return rows whose intervals of means are for these queries and other trials, if the settings say so."""
+        """Return rows in which intervals of means cover other trials of these queries, if the settings ask for it."""
         if self.settings.these_queries:
             return [replace(row, interval=self._for_these(row.system, row.metric, queries)) for row in rows]
         return [replace(row, interval=self._over_builds(row)) if row.system in self.builds else row for row in rows]

@@ -279,8 +279,8 @@ def bonferroni(values: Floats) -> Floats:
 def benjamini_hochberg(values: Floats) -> Floats:
     """Apply the 1995 correction by Benjamini and Hochberg. Multiply the i-th smallest p by number ÷ i, up to 1.
 
-    No result exceeds the next larger one. The method controls the false discovery rate, the expected share of false
-    positives among significant differences, rather than the probability of any false positive.
+    No corrected p exceeds the one for the next larger p. The method controls the false discovery rate, the expected
+    share of false positives among significant differences, rather than the probability of any false positive.
     """
     factors = len(values) / np.arange(1, len(values) + 1)
     return _stepped(values, factors, lambda scaled: np.minimum.accumulate(scaled[::-1])[::-1])

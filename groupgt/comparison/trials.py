@@ -33,7 +33,7 @@ from groupgt.model.hits import Floats
 
 
 def noise_of_difference(sides: Sequence[tuple[Floats, bool]], *, bounded: bool = True) -> float | None:
-    """Return the largest difference of two means that is noise in 95% of cases, or None without trials.
+    """Return the largest difference between two means that is noise in 95% of cases, or None without trials.
 
     Each side is a pair of its values, shape (r, n), and whether its trials are builds.
     """

@@ -72,9 +72,9 @@ class Streaming:
 class Spark:
     """Options for the Spark session, which is the current one or a new one."""
 
-    master: Annotated[str, Doc("Master of a new Spark session.")] = ""
+    master: Annotated[str, Doc("Spark master for a new session.")] = ""
     bucket: Bucket = BUCKET
-    config: Annotated[Settings, Doc("Settings of a new Spark session, by name.")] = field(default_factory=dict)
+    config: Annotated[Settings, Doc("Settings for a new Spark session, by name.")] = field(default_factory=dict)
 
 
 AUTO = Plugin(Auto, summary="Labels lists in memory, files and frames as a stream, and results on a cluster in place.")

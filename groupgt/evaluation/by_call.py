@@ -21,7 +21,7 @@ MOST_CALLS = 100
 
 @dataclass(frozen=True)
 class Call:
-    """The searches with one call number: how many queries made one, and how many groups are covered by then.
+    """The searches with one call number: how many queries made one, and how many groups are covered after it.
 
     `nothing_new` counts the searches that covered no further group, and `repeated` those with a query text that was
     searched for before; None if no query texts are known. Of several trials, these are means.
@@ -43,7 +43,7 @@ def calls_of_run(evaluation: Evaluated) -> list[Call]:
 
 
 def _at(calls: Sequence[Call], call: int) -> Call:
-    """Return what is covered after a call, even if it is beyond the last one."""
+    """Return what is covered after a call, even a call beyond the last one."""
     if call <= len(calls):
         return calls[call - 1]
     last = calls[-1]

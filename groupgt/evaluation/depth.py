@@ -66,11 +66,11 @@ class Depths(ResultRows[Depth]):
     evaluations: tuple[Evaluated, ...] = field(default=(), repr=False, compare=False)
 
     def plot(self, name: str = "ecdf") -> Figure:
-        """Plot the fraction of queries with a first hit, and of complete queries, by rank."""
+        """Plot, by rank, the fraction of queries that have a first hit and the fraction that are complete."""
         return self._teller.plot(name)
 
 
-@takes_options(OneRunOptions, corpus="A path, a frame or `{id: text}`, for the labeller.")
+@takes_options(OneRunOptions, corpus="The corpus for the labeller: a path, a frame or `{id: text}`.")
 def depth(
     truth: Truth,
     run: OneRun,

@@ -275,7 +275,7 @@ def label_run(
     contents: tuple[GroundTruth, Mapping[str, str]] | None = None,
     engine: Engine | None = None,
 ) -> Labelled:
-    """Label a run that is `renamed` for the labeller, and measure how much fits each budget.
+    """Label a run that is `renamed` for the labeller, and measure how much fits into each budget.
 
     For metrics over contents, also pass the ground truth before the labeller read it, and texts by id.
     """

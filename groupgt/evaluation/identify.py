@@ -129,7 +129,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
-    """Identify a number with the data in a request. The metrics and the policy in the request are ignored."""
+    """Find the settings that give a number on a request's data. The request's metrics and policy are ignored."""
     low, high = _bounds(number)
     names = {parse_metric(text, "trec").name for text in metrics}
     settings_of: dict[bytes, list[Setting]] = {}

@@ -38,7 +38,7 @@ def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
 
 
 def ids_of(truth: GroundTruth) -> set[str]:
-    """Return all ids that the ground truth names as judged, excluded or harmful."""
+    """Return all ids that the ground truth lists as judged, excluded or harmful."""
     return {*truth.ids, *chain.from_iterable(chain(truth.excluded or (), truth.harmful or ()))}
 
 

@@ -93,7 +93,7 @@ class Misses(Result):
 
     @cached_property
     def lengths(self) -> Floats:
-        """The number of results of each query of a single run, shape (Q,); of trials, the mean."""
+        """The number of results for each query of a single run, shape (Q,), averaged over any trials."""
         lengths: Floats = self.evaluations[self.run].averaged(lambda hits: hits.length)
         return lengths
 
@@ -119,7 +119,7 @@ class Misses(Result):
 
     @property
     def harmful(self) -> list[dict[str, Any]] | None:
-        """The harmful results of a single run within k, in any trial; None if no query names harmful passages."""
+        """The harmful results of a single run within k, in any trial; None if no query has harmful passages."""
         hits = [each for each, _ in self._trials]
         return harmful_results(self.failures.truth, hits, self.k) if self.failures.truth.harmful else None
 

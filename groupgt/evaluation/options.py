@@ -28,7 +28,7 @@ from groupgt.plugins import ours
 
 @dataclass(frozen=True)
 class Shell:
-    """Annotation for an option that commands have too. `read` turns what is typed into the value."""
+    """Annotation for an option that commands also have. `read` turns what is typed into the value."""
 
     help: str = ""
     flag: str = ""
@@ -55,7 +55,7 @@ LABELLERS = ours("labeller")
 
 # Parameters that many functions have.
 Truth = Annotated[
-    Any, Doc("`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow, Spark, Ray or Dask.")
+    Any, Doc("`{qid: groups}`, a `GroundTruth`, a path, or a frame from polars, pandas, Arrow, Spark, Ray or Dask.")
 ]
 OneRun = Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame.")]
 Runs = Annotated[
@@ -194,9 +194,11 @@ class LabellerOptions(TypedDict, total=False):
     corpus: Annotated[
         Any,
         Default(None),
-        Doc("A path, a frame or `{id: text}`, for budgets and for labellers whose options name no text."),
+        Doc(
+            "The corpus for budgets and labellers: a path, a frame or `{id: text}`. The labeller's options come first."
+        ),
         Shell(
-            "The corpus (JSONL, parquet or CSV). groupgt shows its text next to ids, and labellers compare it. "
+            "The corpus (JSONL, parquet or CSV). groupgt shows its text next to ids, and labellers read it. "
             "Budgets such as recall@2000tokens need its text, or its tokens and chars columns.",
             form="file",
         ),
@@ -242,7 +244,7 @@ class SliceOptions(TypedDict, total=False):
     by: Annotated[
         Sequence[str] | str,
         Default(()),
-        Doc("Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by."),
+        Doc("Columns of the ground truth to slice by, or `n_groups` or `n_alternatives`."),
         Shell(
             "Slice by a column of TRUTH, or by n_groups or n_alternatives; repeatable.",
             metavar="COLUMN",
@@ -271,9 +273,9 @@ class AuditOptions(TypedDict, total=False):
     audit: Annotated[
         Any,
         Default(None),
-        Doc("Correct means and differences with an annotator's judgments of a random sample of the queries."),
+        Doc("Use an annotator's judgments of a random sample of the queries to correct means and differences."),
         Shell(
-            "Correct means and differences with an annotator's judgments of a random sample of the queries. (In "
+            "Use an annotator's judgments of a random sample of the queries to correct means and differences. (In "
             "groupgt judge, --audit takes the ground truth to check instead.)",
             form="file",
         ),
@@ -282,8 +284,8 @@ class AuditOptions(TypedDict, total=False):
     assume_random: Annotated[
         bool,
         Default(default=False),
-        Doc("Treat the queries of the audit as a random sample even if they do not record one."),
-        Shell("Treat the queries in --audit as a random sample even if the file does not record one."),
+        Doc("Treat the audited queries as a random sample even if the audit does not record how they were drawn."),
+        Shell("Treat the queries in --audit as a random sample even if the file does not record how they were drawn."),
         InFile(),
     ]
 

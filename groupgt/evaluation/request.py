@@ -37,7 +37,7 @@ DEFAULT_LABELLER, NO_LENGTHS = Ids(), Lengths()
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Evaluated request: `metrics` by text, under a `convention`, sliced `by` columns.
+    """A request for an evaluation: `metrics` by text, under a `convention`, sliced `by` columns.
 
     If the convention is `auto`, it depends on the shape of the ground truth, and `resolved` parses `requested` again.
     `audit` corrects means and differences; metric values are averaged over all `annotators`.

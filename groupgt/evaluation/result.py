@@ -104,7 +104,7 @@ class Evaluated(Result, ABC):
 
     @property
     def first(self) -> Evaluation:
-        """The run that is shown where only one can be: that of the first trial."""
+        """The run shown where only one can be: the first trial's."""
         return self.each[0]
 
     @property

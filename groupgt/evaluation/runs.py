@@ -152,7 +152,9 @@ def evaluate_runs(
         return Evaluations.of(evaluations, conventions if len(conventions) > 1 else [evaluations[0].convention])
 
 
-@takes_options(OneRunOptions, corpus="A path, a frame or `{id: text}`, for the labeller and for texts next to ids.")
+@takes_options(
+    OneRunOptions, corpus="The corpus for the labeller and for text shown next to ids: a path, a frame or `{id: text}`."
+)
 def misses(
     truth: Truth,
     run: Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.")],

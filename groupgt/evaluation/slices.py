@@ -61,7 +61,7 @@ class Slicer:
 
 
 def where(truth: GroundTruth, conditions: Mapping[str, Any]) -> GroundTruth:
-    """Select queries whose columns have this value, or one of a list; raise `ConfigError` if none remain."""
+    """Select queries by column values, or by lists of accepted values; raise `ConfigError` if none remain."""
     if not conditions:
         return truth
     keep = np.ones(len(truth), dtype=np.bool_)

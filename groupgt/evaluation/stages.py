@@ -122,7 +122,7 @@ def cut_of(text: str) -> tuple[str, int | None]:
 
 
 def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int | None]]) -> Stages:
-    """Compute the stages of a pipeline from (name, run, cutoff) for each run; files name runs without a name."""
+    """Compute a pipeline's stages from (name, run, cutoff) of each run; runs without a name get that of their file."""
     if len(parts) < 2:
         raise ConfigError(f"stages: expected at least two stages, found {len(parts)}")
     pairs = named((name, run) for name, run, _ in parts)

@@ -32,7 +32,7 @@ POINTS = 200
 
 @dataclass(frozen=True)
 class Threshold:
-    """Effect of returning only results with a score of at least `threshold`, or with a distance of at most (None: all).
+    """Effect of returning only results with scores of at least `threshold` (at most, for distances; None returns all).
 
     `abstains` is the share of unanswerable queries without results, `recall` the mean recall.coverage over answerable
     queries, `answered` the share of these that have a result. `asked` is True if the user requested the share.
@@ -61,7 +61,7 @@ class Thresholds(Result):
     evaluations: tuple[Evaluated, ...] = field(default=(), repr=False, compare=False)
 
     def plot(self) -> Figure:
-        """Plot both shares against the threshold."""
+        """Plot recall, and the share of unanswerable queries without results, against the threshold."""
         return self._teller.plot("thresholds")
 
 
@@ -178,7 +178,7 @@ class _Curve:
         return cls(evaluation.name, scores, *ends, covered[order], weight, evaluation.run.sign)
 
     def reaching(self, share: float) -> float | None:
-        """Return the lowest threshold that gives this share of unanswerable queries no results; None if not needed."""
+        """Return the lowest threshold that leaves this share of unanswerable queries empty; None if not needed."""
         needed = math.ceil(share * len(self.unanswerable) - 1e-9)
         below = float(self.unanswerable[needed - 1])
         if below == -math.inf:

@@ -75,7 +75,7 @@ def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, seen: Seen)
 
 
 def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
-    """Describe texts where lists of ids belong that are certainly several ids; warn about those that may be."""
+    """Describe texts that are certainly several ids where a list belongs; warn about texts that may be."""
     of_results = {text: place for each in run.trials or (run,) for text, place in each.unsplit.items()}
     if not (truth.unsplit or of_results):
         return ""
@@ -148,7 +148,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, seen: Seen)
 
 
 def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, seen: Seen, near: str) -> str:
-    """Describe results that match nothing; return an empty string if that may be chance, because queries are few."""
+    """Describe results that match nothing; return an empty string if it may be chance because there are few queries."""
     if labeller.name in OF_IDS:
         finding, question = "no result is in the ground truth", "is the run from the same corpus?"
         if near:
@@ -164,7 +164,7 @@ def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, seen: Seen, near
 
 
 def _few_matches(truth: GroundTruth, run: Run, seen: Seen) -> str:
-    """Describe results that match so little that they may be of another chunking, or return an empty string.
+    """Describe results that match so rarely that they may come from another chunking, or return an empty string.
 
     Either hardly any query has a hit, or most relevant ids never come back and the results have ids of another form.
     """
@@ -190,7 +190,7 @@ def _few_matches(truth: GroundTruth, run: Run, seen: Seen) -> str:
 
 
 def _form(name: str) -> str:
-    """Return an id with each number in it as 0: ids of one chunking have few forms."""
+    """Return an id with each number replaced by 0. Ids from one chunking have few such forms."""
     return _DIGITS.sub("0", name)
 
 

@@ -27,7 +27,7 @@ MOST_CHARS = 100
 Name = Annotated[
     str,
     Rule(
-        f"a name of letters, digits, blanks, '.', '_', '+' and '-', at most {MOST_CHARS} characters",
+        f"a name made up of letters, digits, spaces, '.', '_', '+' and '-', at most {MOST_CHARS} characters",
         lambda value: len(value) <= MOST_CHARS and re.fullmatch(NAME[1:-1], value) is not None,
         {"maxLength": MOST_CHARS, "pattern": NAME, "type": "string"},
     ),
@@ -148,7 +148,8 @@ class SystemConfig:
         AnswersConfig | None,
         Short("file"),
         Doc(
-            "Judged answers from system results. The report shows how often they are correct if retrieval is complete."
+            "Judged answers generated from the system's results. The report shows how often they are correct if "
+            "retrieval is complete."
         ),
     ] = None
     on_error: Annotated[
@@ -210,7 +211,7 @@ class Evaluate:
         Doc("The metric that decides the verdict, sorts tables and selects the best system (default: the first)."),
     ] = None
     best: Annotated[Best, Short("strategy"), Doc("How the best system is selected.")] = field(default_factory=Best)
-    by: Annotated[Texts, Doc("Columns of the ground truth, or n_groups, to slice by.")] = field(default_factory=list)
+    by: Annotated[Texts, Doc("Columns of the ground truth to slice by, or n_groups.")] = field(default_factory=list)
     labeller: Annotated[LabellerConfig, Short("use"), Doc("How results are matched to alternatives.")] = field(
         default_factory=lambda: LabellerConfig(use="id")
     )

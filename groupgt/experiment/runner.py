@@ -156,7 +156,7 @@ def _run_of(name: str, answers: Answers) -> Run:
 
 
 def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, run: Run) -> Stages:
-    """Evaluate each stage of a pipeline. The first is the system itself, unless it is named among its stages."""
+    """Evaluate each stage of a pipeline. The first is the system itself, unless its stages already include it."""
     experiment = system_answers.experiment
     stages = experiment.stages(name, dataset)
     parts: list[tuple[str, Any, int | None]] = []

@@ -26,7 +26,7 @@ class ActLog:
 
     def __init__(self, folder: Path, by: str) -> None:
         if not _NAME.fullmatch(by) or by.startswith("."):
-            raise ConfigError(f"--by: expected a name of letters, digits, '-', '_', '.' or '@', found {by!r}")
+            raise ConfigError(f"--by: expected a name made up of letters, digits, '-', '_', '.' or '@', found {by!r}")
         self.by = by
         self.path = folder / f"{by}{ENDING}"
         self.acts: list[Act] = []

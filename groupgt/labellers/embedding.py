@@ -24,14 +24,14 @@ BLOCK = 100_000
 
 @dataclass(frozen=True)
 class Options:
-    """Minimum similarity, and the source of vectors, which are tables with `doc_id` and `vector` or a model."""
+    """Minimum similarity, and the source of vectors: tables with `doc_id` and `vector`, or a model."""
 
     threshold: Annotated[float, Called("a cosine"), Gt(0), Le(1), Doc("Minimum cosine similarity for a hit.")] = 0.8
     documents: Annotated[Table, Doc("Vectors of results.")] = ""
     alternatives: Annotated[Table, Doc("Vectors of alternatives, by their id or text.")] = ""
     model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
-    corpus: Annotated[Table, Doc("Passage text that the model embeds for results without text.")] = ""
-    reference: Annotated[Table, Doc("Passage text that the model embeds for alternatives that are ids.")] = ""
+    corpus: Annotated[Table, Doc("Passage texts for the model to embed when results have no text of their own.")] = ""
+    reference: Annotated[Table, Doc("Passage texts for the model to embed when alternatives are ids.")] = ""
     document_prefix: Annotated[str, Doc("Prefix added to each result before the model embeds it.")] = ""
     alternative_prefix: Annotated[str, Doc("Prefix added to each alternative before the model embeds it.")] = ""
 
@@ -114,7 +114,8 @@ def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: 
 def _refuse_zero(vectors: Vectors, names: list[str], source: str) -> None:
     zero = np.flatnonzero(~vectors.any(axis=1))
     if len(zero):
-        raise DataError(f"{source}: the vector of {display(names[int(zero[0])])} is all zeros and has no cosine")
+        name = display(names[int(zero[0])])
+        raise DataError(f"{source}: the vector for {name} is all zeros, so its cosine similarity is undefined")
 
 
 def _unit(vectors: Vectors) -> Vectors:

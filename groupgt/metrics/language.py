@@ -400,7 +400,7 @@ class _Parser:
         return chosen
 
     def read_pairs(self, definition: Definition, in_brackets: str | None) -> dict[str, str]:
-        """Split the brackets at commas, or raise `MetricError` for a parameter that the metric has in no convention."""
+        """Split the brackets at commas, or raise `MetricError` for a parameter that no variant of the metric has."""
         if in_brackets is not None and not in_brackets.strip():
             raise self.fail("expected parameter=value within the brackets, or no brackets")
         pairs: dict[str, str] = {}
@@ -418,7 +418,7 @@ class _Parser:
         return pairs
 
     def refusal(self, metric: str, name: str, text: str, parameters: Sequence[str]) -> str:
-        """Say that a metric has no such parameter, and how to write in groupgt what it means in ir_measures."""
+        """Say that a metric has no such parameter, and how to express ir_measures' parameter in groupgt."""
         what = _lacks(metric, name, parameters)
         bare = re.sub(r"\s*\([^()]*\)", "", self.text)
         if name == "dcg" and "gain" in parameters:

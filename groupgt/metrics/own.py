@@ -40,7 +40,7 @@ def metric(
     source: str = "",
     replace: bool = False,
 ) -> Callable[[Callable[..., Any]], Metric]:
-    """Register a function over `Hits` as a metric, which can then be used wherever a metric can be named.
+    """Register a function over `Hits` as a metric, which can then be used wherever a metric name is accepted.
 
     The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It sees only
     the results within the cutoff, and `hits.length` counts them. `groupgt.metrics.views` provides the tables

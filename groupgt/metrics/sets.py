@@ -256,7 +256,7 @@ DEFINITIONS = (
         _explain_mrecall,
         "Min et al., EMNLP 2021",
         takes_sets=True,
-        warning="mrecall can fall as k grows, because it asks for only k groups while k is below m.",
+        warning="mrecall can fall as k grows, because it requires only k groups while k is below m.",
     ),
     one_meaning(
         "hits",
@@ -356,7 +356,7 @@ UNANSWERABLE = (
 HARM = (
     one_meaning(
         "harmful",
-        "Fraction of results that are harmful; null for an empty ranking and for queries that name none.",
+        "Fraction of results that are harmful; null for an empty ranking and for queries without harmful passages.",
         lambda hits, cut: null_if_empty(ratio(_count(hits, cut, views.harmful_results(hits)), cut.top), cut),
         "harmful results in top (repeats included) ÷ len(top)",
         lambda sheet: over(len(sheet.harmful), sheet.top),
@@ -366,7 +366,7 @@ HARM = (
     ),
     one_meaning(
         "clean",
-        "1 if no harmful passage was retrieved, otherwise 0; undefined for queries that name none.",
+        "1 if no harmful passage was retrieved, otherwise 0; undefined for queries without harmful passages.",
         lambda hits, cut: _flag(_count(hits, cut, views.harmful_results(hits)) == 0),
         "1 if no result in top is harmful, else 0",
         lambda sheet: number(not sheet.harmful),

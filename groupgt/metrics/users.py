@@ -167,7 +167,7 @@ DEFINITIONS = (
     ),
     one_meaning(
         "rbp_residual",
-        "Increase of rbp if all unjudged results and all results beyond top were relevant; null for an empty ranking.",
+        "Increase in rbp if all unjudged results and all results beyond top were relevant; null for an empty ranking.",
         rbp_residual,
         "1 − (1−p) Σ p^(r−1) over results in top with a grade ≥ 0",
         _explain_residual,

@@ -70,8 +70,8 @@ class Policy:
     unjudged: Annotated[
         Literal["nonrelevant", "drop"],
         Doc(
-            "Count unjudged results (without a grade, or with a negative one) as non-relevant, or remove them so "
-            "that later results move up (drop: condensed lists, as with trec_eval's -J; needs the id labeller)."
+            "Count unjudged results (those with no grade or a negative one) as non-relevant, or remove them so that "
+            "later results move up (drop). As with trec_eval's -J, this gives condensed lists. Needs the id labeller."
         ),
     ] = "nonrelevant"
     ties: Annotated[

@@ -25,10 +25,10 @@ FIGURES: dict[str, str] = {
     "means": "means with confidence intervals",
     "differences": "differences from the baseline with confidence intervals",
     "queries": "per-query differences, sorted, with mean and CI",
-    "scatter": "each query in two systems, with names where they differ most",
+    "scatter": "each query's values in two systems, with names where they differ most",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "iprec": "interpolated precision at eleven points of recall",
-    "ecdf": "fraction of queries with a first hit, and of complete queries, by rank",
+    "ecdf": "fraction of queries with a hit, and fraction of complete queries, by rank",
     "outcomes": "wins, ties and losses against the baseline",
     "slices": "a heat map of slices and systems",
     "groups": "heat map of groups × systems: rank of the first hit",
@@ -212,7 +212,7 @@ def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Fig
 
 
 def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
-    """Draw the share of queries with a first hit, and with all groups covered, up to each rank.
+    """Draw, up to each rank, the share of queries with a hit and the share with all groups covered.
 
     Rows: `system`, `kind` (one panel each), `rank`, `share`. With many systems, only `named` ones stand out.
     """

@@ -109,7 +109,7 @@ def range_text(counts: Collection[int]) -> str:
 
 
 def part_of(count: float, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:
-    """Format a part of a total as the subject of a sentence, with its verb."""
+    """Return a phrase that begins a sentence, such as `3 of 8 queries are`."""
     return f"{count_text(count)} of {counted(total, one)} {verb if 1 in (count, total) else verbs}"
 
 

@@ -70,7 +70,7 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
 
 
 def ecdf(systems: Systems) -> Figure:
-    """Draw the cumulative share of queries with a first hit, and of complete queries, by rank."""
+    """Draw, by rank, the fraction of queries that have a first hit and the fraction that are complete."""
     shown = shown_systems(systems)
     rows: list[dict[str, Any]] = []
     for name, each in shown.items():

@@ -357,9 +357,8 @@ def _reconciled(gate: GateResult, tested: Tested) -> str:
     if gate.asks.min_gain is not None or math.isnan(tested.contrast.p_value) or math.isnan(low):
         return ""
     if tested.contrast.significant:
-        return "Both agree: the drop is beyond the limit and significantly different from 0."
-    includes = "its interval includes 0, so chance cannot be ruled out"
-    return f"Both hold: the measured drop is beyond the limit, and {includes}."
+        return "The test agrees: the drop is significantly different from 0."
+    return "The measured drop is beyond the limit, but its interval includes 0, so chance cannot be ruled out."
 
 
 def _within_limit(case: Case, name: str) -> str:

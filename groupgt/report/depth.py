@@ -149,7 +149,7 @@ class ThresholdsTeller(Teller[Thresholds]):
             yield sentence_of("best", *subject(each.run), empty + rest)
 
     def figure(self) -> Figure:
-        """Draw both shares against the threshold."""
+        """Draw recall, and the share of unanswerable queries without results, against the threshold."""
         from groupgt.render.encodings import About
         from groupgt.render.tradeoffs import thresholds
 

@@ -228,7 +228,7 @@ def why_out(evaluations: Sequence[Evaluated], query: int) -> str:
             return "This query has no ground truth, so no mean includes it. Set answerable: false if it has no answer."
         return "No group of this query can be covered, so all means exclude it."
     if not all(each.populations.counting[query] for each in evaluations):
-        return "A system without results for this query excludes it from its means (policy missing=skip)."
+        return "Systems without results for this query exclude it from their means (policy missing=skip)."
     return ""
 
 

@@ -152,7 +152,7 @@ class Command(base.OneByOne):
         return done.stdout
 
     def _line(self, values: Mapping[str, Any]) -> bytes:
-        """Send one query to the program and return the line that it answers."""
+        """Send one query to the program and return the line that it answers with."""
         process = self.process = self.process or self._started()
         line = b""
         if self.lines.empty():

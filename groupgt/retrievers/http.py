@@ -37,7 +37,7 @@ class Options(base.Options):
     """
 
     url: Annotated[str, Doc("URL to which groupgt posts requests.")]
-    headers: Annotated[dict[str, str], Doc("Headers of each request.")] = field(default_factory=dict)
+    headers: Annotated[dict[str, str], Doc("Headers for each request.")] = field(default_factory=dict)
     batch: Annotated[int, Ge(1), Le(100_000), Doc("Number of queries per request.")] = 32
     timeout: Annotated[
         Seconds,

@@ -33,9 +33,11 @@ class Options(base.Options):
     """
 
     tool: Annotated[str, Doc("The tool that searches.")]
-    command: Annotated[list[str], Doc("The program of the server and its arguments.")] = field(default_factory=list)
+    command: Annotated[list[str], Doc("The command that starts the server, with its arguments.")] = field(
+        default_factory=list
+    )
     url: Annotated[str, Doc("The URL of the server, such as http://localhost:8000/mcp.")] = ""
-    arguments: Annotated[dict[str, Any], Doc("Arguments of the tool, with {query} and {k} filled in.")] = field(
+    arguments: Annotated[dict[str, Any], Doc("Arguments for the tool, with {query} and {k} filled in.")] = field(
         default_factory=lambda: {"query": "{query}"}
     )
     send: Send = field(default_factory=list)
@@ -50,7 +52,7 @@ class Options(base.Options):
     env: Annotated[
         dict[str, str], Doc("Environment variables to set for the program, which inherits only a few, such as PATH.")
     ] = field(default_factory=dict)
-    headers: Annotated[dict[str, str], Doc("Headers of each request to the URL.")] = field(default_factory=dict)
+    headers: Annotated[dict[str, str], Doc("Headers for each request to the URL.")] = field(default_factory=dict)
     timeout: Timeout = 30.0
 
     def batch_size(self) -> int:

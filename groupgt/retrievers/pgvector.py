@@ -53,7 +53,7 @@ class Options(QueryOptions):
         Literal["cosine", "l2", "inner_product"],
         Doc("cosine (score: 1 − distance), l2 or inner_product (score: −distance)."),
     ] = "cosine"
-    exact: Annotated[bool, Doc("Search without an index; false uses the index of the table.")] = True
+    exact: Annotated[bool, Doc("Search without an index. If false, use the table's index.")] = True
     timeout: Annotated[Seconds, Doc("Maximum duration of a statement, in seconds.")] = 30.0
 
     def asks_singly(self) -> bool | None:

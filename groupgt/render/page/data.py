@@ -322,7 +322,7 @@ class Dataset(Shown):
 
 
 class DatasetOnPage(Shown):
-    """A data set as all views see it: the number of its queries, and the queries in each block of details."""
+    """A data set as shown in all views: the number of its queries, and the queries in each block of details."""
 
     count: int
     chunks: list[list[int]]
@@ -348,7 +348,7 @@ class Times(TypedDict):
 
 
 class Frame(TypedDict):
-    """What surrounds data sets. `across` compares several of them, and `overall` is the decision over all."""
+    """Everything around the data sets. `across` compares several of them, and `overall` is the decision over all."""
 
     title: str
     facts: list[tuple[str, str]]
