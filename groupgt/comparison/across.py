@@ -53,7 +53,7 @@ class Beside:
         return self._computed[key]
 
     def means(self, name: str, metric: str) -> tuple[float, float]:
-        """Return the means of the counterpart and of the system over queries that count for both."""
+        """Return the counterpart's mean and the system's mean over queries that count for both."""
         before, now = self.before[name][metric], self.now[name][metric]
         both = ~np.isnan(before) & ~np.isnan(now)
         return mean_of(before[both]), mean_of(now[both])

@@ -191,7 +191,7 @@ def mean_intervals(
 
 
 def _chance(in_trials: Values, name: str, text: str, metrics: Mapping[str, Metric]) -> float:
-    """Return how much of the variance in the sum of a system's values comes from its trials."""
+    """Return how much of the variance of a system's summed values comes from its trials."""
     values = in_trials.get(name, {}).get(text)
     if values is None:
         return 0.0

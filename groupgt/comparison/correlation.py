@@ -91,7 +91,7 @@ class Correlation(Result):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The names of both sides."""
+        """The names of the two sides."""
         return self.sides[0].label, self.sides[1].label
 
     @property
@@ -100,7 +100,7 @@ class Correlation(Result):
         return math.comb(len(self.systems), 2)
 
     def plot(self) -> Figure:
-        """Draw the means of both sides against each other, with the names of the systems."""
+        """Draw the two sides' means against each other, with system names."""
         return self._teller.plot("correlation")
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ def tau_b(first: Floats, second: Floats) -> float:
 
 
 def tau_ap(reference: Floats, values: Floats) -> float:
-    """Return tau_AP of the order of `values` against the reference: (2 ÷ (n − 1)) Σ_{i>1} C(i) ÷ (i − 1) − 1.
+    """Return tau_AP for the order of `values` against the reference: (2 ÷ (n − 1)) Σ_{i>1} C(i) ÷ (i − 1) − 1.
 
     C(i) counts the systems above rank i that the reference also ranks above the system at rank i. Errors near the top
     count most. With ties, this is the mean over all orders of tied systems on either side.

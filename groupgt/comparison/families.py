@@ -125,7 +125,7 @@ def decided_together(families: Families, raw: Floats, p_values: Floats) -> Decid
 
 
 def raw_p_values(columns: Sequence[Floats], settings: Settings) -> Floats:
-    """Return the p-value of each column of differences before any correction, shape (C,)."""
+    """Return each column's p-value before any correction, shape (C,)."""
     raw = np.full(len(columns), np.nan)
     for places, values in by_defined_queries(columns):
         raw[places] = p_values(settings.test, values, settings.resamples, settings.seed)

@@ -20,7 +20,7 @@ MOST_SLICES = 200
 
 @dataclass(frozen=True)
 class Slice:
-    """The table rows for one slice, which has all queries with the same value in column `by`.
+    """The table rows for one slice, which contains all queries with the same value in column `by`.
 
     p-values are corrected over all systems and all values of the column, separately for each metric.
     """

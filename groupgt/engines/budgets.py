@@ -115,7 +115,7 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
         return carrier.flat(truth, policy, CALLS)
     flat = carrier.flat(truth, policy)
     if len(flat.query):
-        what = "a cutoff in calls needs the search call of every result, which these results do not have"
+        what = "a cutoff in calls needs the call number of every result, but these results have none"
         way = 'add a call column to rows, retrieved_calls to lists of ids, or {"id": …, "call": 1} in Python'
         raise DataError(f"{run.title}: {what}; {way}")
     return Flat(flat.query, flat.docs, {CALLS: np.zeros(0, dtype=np.int64)})
@@ -130,8 +130,8 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
     if carrier.carries(unit):
         return unit
     way = "a corpus" if unit == "chars" else f"a corpus with a {unit} column, or a corpus and a tokenizer"
-    what = f"a budget in {unit} needs the length of every result, which these results do not have"
-    raise DataError(f"{run.title}: {what}; name {way} (--corpus, --tokenizer; lengths= in Python)")
+    what = f"a budget in {unit} needs the length of every result, but these results have none"
+    raise DataError(f"{run.title}: {what}; specify {way} (--corpus, --tokenizer; lengths= in Python)")
 
 
 def _counted(truth: GroundTruth, run: Run, flat: Flat, lengths: Lengths, unit: str) -> Ints:

@@ -162,7 +162,7 @@ def measured_there(
         if isinstance(answer, str | None):
             has = f"groupgt {answer}" if answer else "no groupgt"
             what = f"expected groupgt {_version()} on every cluster worker, found {has}"
-            raise ConfigError(f"{run.title}: {what}; install that version and pyarrow for the Python of every worker")
+            raise ConfigError(f"{run.title}: {what}; install that version and pyarrow in every worker's Python")
         if isinstance(answer, GroupgtError):
             errors.append(answer)
         else:

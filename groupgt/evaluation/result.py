@@ -109,7 +109,7 @@ class Evaluated(Result, ABC):
 
     @property
     def results(self) -> Run:
-        """The results, with those of every trial."""
+        """The results, including those of every trial."""
         return replace(self.first.run, trials=tuple(each.run for each in self.trials))
 
     @property

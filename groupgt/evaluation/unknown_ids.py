@@ -344,7 +344,7 @@ _SUFFIX = re.compile(r"[#:_/|@. -]{1,2}((chunk|passage|part|page|section)[:_. -]
 
 @lru_cache(maxsize=1 << 16)
 def _key(name: str) -> str:
-    """Normalize an id as `fold` does, and ignore slashes around it, escapes such as `%20` and the ending of a file."""
+    """Normalize an id as `fold` does, and ignore surrounding slashes, escapes such as `%20` and file extensions."""
     text = fold(urls.unquote(name) if "%" in name else name)
     if text[:1] in "./" or text[-1:] == "/":
         text = text.removeprefix("./").strip("/")

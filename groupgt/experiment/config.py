@@ -360,7 +360,7 @@ class Config:
         Doc("Version of the file format (always 1)."),
     ]
     groupgt: Annotated[str | None, Doc('The minimum version of groupgt, such as ">=0.1".')] = None
-    name: Annotated[Name, Doc("The name of the experiment and of its folder of results.")]
+    name: Annotated[Name, Doc("The name of the experiment and of its results folder.")]
     plugins: Annotated[
         Texts,
         Doc(

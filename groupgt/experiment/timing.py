@@ -114,12 +114,12 @@ class Timing:
 
     @property
     def cost_mean(self) -> float | None:
-        """The mean cost of a query."""
+        """The mean cost per query."""
         return math.fsum(self.costs) / len(self.costs) if self.costs else None
 
     @property
     def cost_p95(self) -> float | None:
-        """The 95th percentile of the cost of a query."""
+        """The 95th percentile of the cost per query."""
         return _quantile(self.costs, 0.95)
 
     def as_dict(self) -> dict[str, Any]:

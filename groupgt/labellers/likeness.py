@@ -34,7 +34,7 @@ MARKS += "\u1a55-\u1a7f\u1b34-\u1b44\ua980-\ua983\ua9b3-\ua9c0"
 MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
 # A character that is a separate word.
 LONE = re.compile(f"[{ALONE}][{MARKS}]*")
-REFERENCE = "name its corpus as `reference`, or write {text: …}"
+REFERENCE = "set `reference` to its corpus, or write {text: …}"
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def result_texts(
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]
     lacks = "the corpus has no text for" if corpus else f"{who} needs the text of"
-    way = "" if corpus else "; name a corpus, or use results with text"
+    way = "" if corpus else "; specify a corpus, or use results with text"
     refuse(
         (f"results of query {truth.qids[int(query[place])]!r}", f"{lacks} the result {display(keys[place])}{way}")
         for place in (unknown if corpus else unknown[:1])

@@ -120,7 +120,7 @@ class Spans(Labeller):
             return f"the alternative {display(name)} is not in the reference"
         kind, way = "a text", "choose the text labeller"
         if form is None:
-            kind, way = "an id", "name the table of the judged chunks as `reference`"
+            kind, way = "an id", "set `reference` to the table of the judged chunks"
         return f"the spans labeller needs alternatives {{doc, start, end}}, but {display(name)} is {kind}; {way}"
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:

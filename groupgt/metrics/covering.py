@@ -39,7 +39,7 @@ Document = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """The group weights and documents of one query, those in several groups in byte order of their ids."""
+    """The group weights and documents of one query. Documents in several groups are in byte order of their ids."""
 
     weights: tuple[float, ...]
     documents: tuple[Document, ...]

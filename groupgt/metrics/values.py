@@ -29,7 +29,7 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 
 
 def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
-    """Raise `MetricError` for metrics without per-query values where such values are needed."""
+    """Raise `MetricError` for metrics without the per-query values that the caller needs."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
         why = f"{what} needs values per query, but this metric has only one per run"
         raise MetricError(f"{', '.join(texts)}: {why}; omit it (`groupgt evaluate` shows it)")

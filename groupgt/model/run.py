@@ -91,7 +91,7 @@ class Lines:
         return self.checked if self.read is None else self.read()
 
     def column(self, block: Block, at: int, most: int | None = None) -> list[bytes]:
-        """Return one column of the lines of a query, or of only the first of them."""
+        """Return one column of a query's lines, or of only the first of these lines."""
         size = block.lines if most is None else min(block.lines, most)
         rows = bytes(self.part(block.begin, block.end)).split(b"\n")
         words = b"\n".join(rows[:size]).split()

@@ -263,7 +263,7 @@ class Lengths:
         if unit == "chars":
             return list(map(len, texts))
         if self.count is None:
-            raise ConfigError("lengths in tokens need a tokenizer; name one")
+            raise ConfigError("lengths in tokens need a tokenizer; choose one")
         try:
             returned = list(self.count(texts))
         except Exception as error:  # any exception of the user's function

@@ -18,7 +18,7 @@ def effect_text(size: float) -> str:
 
 
 def level_text(confidence: float) -> str:
-    """Format the level of an interval, such as `98.3% CI`."""
+    """Format an interval's level, such as `98.3% CI`."""
     return f"{100 * confidence:.3g}% CI"
 
 

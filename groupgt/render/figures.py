@@ -114,7 +114,7 @@ def deltas(
 
 
 def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
-    """Draw the values of queries in one system against those in another. They are equal on the diagonal.
+    """Draw the values of queries in one system against those in another. Equal values lie on the diagonal.
 
     Rows, one for each place, furthest apart first: `x` (second system), `y` (first system), `times` (queries there),
     `qids`, `kind` (better, worse or same) and `name` (empty for no name). Names are placed on the side

@@ -78,7 +78,7 @@ class CorrelationTeller(Teller[Correlation]):
         return headers, sorted(map(list, zip(*columns)), key=lambda row: row[2])
 
     def figure(self) -> Figure:
-        """Return a plot of the means of both sides against each other, with the names of the systems."""
+        """Return a plot of the two sides' means against each other, with system names."""
         result = self.result
         means = [each.tolist() for each in result.means]
         points = [{"system": name, "x": x, "y": y} for name, x, y in zip(result.systems, *means)]

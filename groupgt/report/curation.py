@@ -198,7 +198,7 @@ class AgreementTeller(Teller[Agreement]):
     )
 
     def blocks(self) -> list[Block]:
-        """Return the names of both sides, the statistics, and the `worst` groups, where they disagree most."""
+        """Return the two sides' names, the statistics, and the `worst` groups, where they disagree most."""
         agreement = self.result
         lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
         if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):

@@ -113,7 +113,7 @@ class ThresholdsTeller(Teller[Thresholds]):
     fields = ("answerable", "unanswerable", "thresholds")
 
     def blocks(self) -> list[Item]:
-        """Return the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
+        """Return the verdict, a table with a row for each tenth of the unanswerable queries, and query counts."""
         thresholds = self.result
         counts = (
             f"{counted(thresholds.answerable, 'answerable query')}, {thresholds.unanswerable:,} declared unanswerable"

@@ -53,7 +53,7 @@ def _events(evaluation: Evaluation, metrics: Mapping[str, Metric]) -> list[list[
 
 
 def _told(failures: Failures) -> list[dict[str, str]]:
-    """Return the label and the explanation of each query of one run. They are empty for queries without groups."""
+    """Return the label and the explanation of each query in one run. They are empty for queries without groups."""
     missing: dict[str, list[str]] = {}
     for each in failures.groups(np.flatnonzero(failures.covered[:, 0] == 0)):
         missing.setdefault(each.qid, []).append(first_of(each.alternatives, NAMED, " or ") or "no alternatives")

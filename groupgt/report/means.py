@@ -376,7 +376,7 @@ def _notes(evaluations: Sequence[Evaluated]) -> Iterator[str]:
         parts[0] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
         yield (
             f"the autorag convention scores even a perfect ranking below 1 {' and '.join(parts)}. The coverage "
-            "convention gives it 1"
+            "convention scores it 1"
         )
     differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:

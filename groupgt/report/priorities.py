@@ -78,7 +78,7 @@ def _best_rank(failures: Failures, query: int) -> float:
 def _missing(
     systems: Systems, failures: Failures, query: int, subject: str | None, than: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the groups that the system misses (all systems, if None), with their ranks, and those in `than`."""
+    """Yield the groups that the system misses (all systems, if None), with their ranks, and their ranks in `than`."""
     count = len(systems.names)
     for group in failures.groups_of(query):
         if subject is not None:

@@ -134,7 +134,9 @@ def _of_trials(evaluation: Evaluated) -> Iterator[str]:
         return
     absent = np.any([~each.labelled.present for each in evaluation.trials], axis=0) & ~evaluation.populations.absent
     if queries := int((absent & evaluation.populations.defined).sum()):
-        rule = {"zero": "which score 0 in them", "skip": "which their means exclude"}.get(evaluation.policy.missing, "")
+        rule = {"zero": "which score 0 in those trials", "skip": "which their means exclude"}.get(
+            evaluation.policy.missing, ""
+        )
         yield f"{evaluation.name} has no results in some of its trials for {counted(queries, 'query')}, {rule}"
     for text in [] if evaluation.is_build else list(evaluation.values)[:1]:
         noise = noise_of(evaluation, text)

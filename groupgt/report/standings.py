@@ -49,7 +49,7 @@ class Standing:
 
     @property
     def completed(self) -> str:
-        """The number of complete queries and of all queries, such as `69/82`. The text is empty if unknown."""
+        """The numbers of complete and of all queries, such as `69/82`. The text is empty if unknown."""
         return "" if self.complete is None else f"{count_text(self.complete)}/{self.queries:,}"
 
     @property
@@ -127,7 +127,7 @@ def can_complete(systems: Systems) -> bool:
 
 
 def interval_level(systems: Systems) -> str:
-    """Return the level of the intervals of changes."""
+    """Return the confidence level of the intervals for changes."""
     each = next(iter(systems.against_baseline.values()), None)
     return "CI" if each is None else level_text(each.confidence)
 

@@ -56,7 +56,7 @@ class Corpus:
         return len(self.ids)
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """Return the cached result of `make`, such as the words of the corpus, which systems can share."""
+        """Return the cached result of `make`, such as the corpus's words, which systems can share."""
         if key not in self.made:
             self.made[key] = make()
         value: T = self.made[key]
@@ -346,7 +346,7 @@ def warn_of_doubts(
     if counted and len(answers.ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
         text = f"system {name!r}: exactly {count} for every query, but {most:,} were asked for. "
-        warn(text + "Metrics see only these results", "few results")
+        warn(text + "Metrics use only these results", "few results")
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:

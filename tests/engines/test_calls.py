@@ -128,10 +128,10 @@ def test_numbers_of_numpy_are_calls() -> None:
 
 def test_results_without_calls_cannot_be_cut_by_them() -> None:
     with pytest.raises(
-        groupgt.DataError, match=r"the search call of every result, which these results do not have; add a call column"
+        groupgt.DataError, match=r"the call number of every result, but these results have none; add a call column"
     ):
         groupgt.evaluate(TRUTH, {"q": ["a"]}, ["recall@2calls"])
-    with pytest.raises(groupgt.DataError, match="which these results do not have"):
+    with pytest.raises(groupgt.DataError, match="but these results have none"):
         groupgt.depth(TRUTH, {"q": ["a"]}, unit="calls")
 
 

@@ -89,7 +89,7 @@ def test_an_alternative_that_no_chunk_covers_enough(options: dict[str, Any], way
         (SPANS, "id", "needs alternatives that are ids, but 'd\\[0:10\\]' is a span; .* such as spans"),
         ({"q": [[{"text": "a"}, {"text": "b"}]]}, "id", "'a' is a text, as are 1 more; .* such as text"),
         (SPANS, "parents", "is a span"),
-        ({"q": [["a"]]}, "spans", "'a' is an id; name the table of the judged chunks as `reference`"),
+        ({"q": [["a"]]}, "spans", "'a' is an id; set `reference` to the table of the judged chunks"),
         ({"q": [[{"text": "a"}]]}, "spans", "'a' is a text; choose the text labeller"),
         (SPANS, "text", "found the span 'd\\[0:10\\]'; use the spans labeller for spans"),
         ({"q": [["a", "b"]]}, "text", "no text for the alternative 'a', nor for 1 more; .*`reference`"),
@@ -101,7 +101,7 @@ def test_alternatives_of_another_kind(truth: Any, use: str, words: str) -> None:
 
 
 def test_results_without_a_text() -> None:
-    with pytest.raises(groupgt.DataError, match="needs the text of the result 'c1'; name a corpus") as caught:
+    with pytest.raises(groupgt.DataError, match="needs the text of the result 'c1'; specify a corpus") as caught:
         labelled({"q": [[{"text": "a"}]]}, {"q": ["c1", "c2"]}, "text")
     assert caught.value.total == 1
     with pytest.raises(groupgt.DataError, match="the corpus has no text for the result 'c2'"):

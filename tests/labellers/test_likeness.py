@@ -153,7 +153,7 @@ def test_results_without_a_text_are_named() -> None:
     ]
     with pytest.raises(groupgt.DataError) as caught:
         texts(["x", None, None], {})
-    way = "name a corpus, or use results with text"
+    way = "specify a corpus, or use results with text"
     assert list(caught.value.faults) == [f"results of query 'q': it needs the text of the result 'c2'; {way}"]
 
 

@@ -248,7 +248,7 @@ def test_alternatives_that_are_no_spans() -> None:
     empty = {"q": [[{"doc": "d", "start": 5, "end": 5}]], "p": [["judged"]], "o": [[{"text": "words"}]]}
     words = refused(empty, {"q": ["c1"]}, "spans", chunks=chunks)
     assert "expected a span that ends after its start, found" in words
-    assert "'judged' is an id; name the table of the judged chunks as `reference`" in words
+    assert "'judged' is an id; set `reference` to the table of the judged chunks" in words
     assert "'words' is a text; choose the text labeller" in words
     with_reference = refused({"p": [["judged"]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
     assert "the alternative 'judged' is not in the reference" in with_reference

@@ -158,7 +158,7 @@ class Gate(TypedDict):
 
 
 class Former(TypedDict):
-    """A system and its version in the previous run, as text. Only the first of many queries are named."""
+    """A system and its version in the previous run, as text. Only the first of many queries are listed."""
 
     name: str
     rows: list[list[str]]
