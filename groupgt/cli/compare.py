@@ -45,7 +45,8 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @click.option(
     "--across",
     type=click.Choice(["datasets"]),
-    help="Compare each system's results on every data set with those on --baseline. TRUTH must be a result folder.",
+    help="Compare each system's results on every data set with its results on --baseline. TRUTH must be a result "
+    "folder.",
 )
 @setting_options()
 @out.file_option(

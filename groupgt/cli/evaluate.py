@@ -187,7 +187,7 @@ def outcomes_command(inputs: Inputs, answers: Path, oracle: Path | None, k: int,
     """Show how often answers are correct when retrieval is complete, and when it is not.
 
     ANSWERS has one row per answer (JSONL, CSV or parquet), with qid and correct (0, 1 or a score in between). groupgt
-    leaves out answers to queries without ground truth. All numbers are associations.
+    leaves out answers to queries without ground truth. The numbers show associations, not causes.
     """
     from groupgt.comparison.outcomes import COMPLETE, outcomes_of
     from groupgt.formats.answers import read_answers

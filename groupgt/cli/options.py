@@ -61,7 +61,7 @@ NAMES = default_option(
     "--names",
     type=click.Choice(["file", "tag"]),
     default="file",
-    help="Name runs given without NAME= after their file, or after the tag in the sixth column of a TREC run.",
+    help="For runs without NAME=, use the file's name, or the tag in a TREC run's sixth column.",
 )
 TRIALS = click.option(
     "--trials", "in_trials", is_flag=True, help="Treat runs with the same NAME as trials of one system."
@@ -80,7 +80,7 @@ FOLDER = together(
         help="Use only this system, such as 'bm25[k1=0.9,b=0.4]'; repeatable (default: all). TRUTH must be a result "
         "folder of groupgt run, or its `latest` file.",
     ),
-    click.option("--dataset", "dataset_name", metavar="NAME", help="Use this data set of the result folder TRUTH."),
+    click.option("--dataset", "dataset_name", metavar="NAME", help="Use this data set from the result folder TRUTH."),
 )
 RUNS = together(_runs(metavar="RUNS...", nargs=-1), _READING, NAMES, TRIALS, FOLDER)
 ANY_RUNS = together(_runs(metavar="[RUNS]...", nargs=-1), _READING, NAMES)

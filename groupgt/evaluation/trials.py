@@ -147,7 +147,7 @@ def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, 
 
 
 def changing_queries(values: Floats) -> float:
-    """Return the mean number of queries whose values, shape (r, Q), differ between two trials that both have a value."""
+    """Return the mean number of queries whose values, shape (r, Q), differ between two trials with values for both."""
     pairs = list(combinations(values, 2))
     differing = [int((one != other)[~np.isnan(one) & ~np.isnan(other)].sum()) for one, other in pairs]
     return sum(differing) / len(pairs)

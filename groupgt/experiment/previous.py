@@ -92,7 +92,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
 
 
 def _changes(now: Evaluated, then: Evaluated, primary: Metric, paired: Bools) -> tuple[Floats, Floats]:
-    """Return the shares of trials that complete each paired query, now and then; 0 if the query does not count in both."""
+    """Return the shares of trials that complete each paired query, now and then; 0 unless it counts in both runs."""
     counting = now.counting[paired] & then.counting
     after, before = complete_within(now, primary.cutoff)[paired], complete_within(then, primary.cutoff)
     return np.where(counting, after, 0.0), np.where(counting, before, 0.0)

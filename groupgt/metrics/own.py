@@ -42,7 +42,7 @@ def metric(
 ) -> Callable[[Callable[..., Any]], Metric]:
     """Register a function over `Hits` as a metric, which can then be used wherever a metric name is accepted.
 
-    The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It sees only
+    The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It gets only
     the results within the cutoff, and `hits.length` counts them. `groupgt.metrics.views` provides the tables
     `covered_groups`, `relevant_results`, `novel_results`, `group_hits` and `judged_results`. `hits.judgments` is the
     ground truth. If the function also takes `cut`, it gets k (`cut.k`, one number per query) and the depth at which

@@ -35,7 +35,7 @@ def correlate(
         Doc("One metric, or two if there is no `second` (default with folders: their primary metrics)."),
     ] = (),
     *,
-    dataset: Annotated[str | None, Doc("The data set of result folders that have several.")] = None,
+    dataset: Annotated[str | None, Doc("The data set to use, if result folders have several.")] = None,
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 0,

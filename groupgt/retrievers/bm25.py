@@ -27,9 +27,7 @@ class Options(base.Options):
 
     k1: Annotated[float, Ge(0), Le(1000), Doc("Term-frequency saturation.")] = 1.2
     b: Annotated[float, Ge(0), Le(1), Doc("Length normalization.")] = 0.75
-    variant: Annotated[Literal["lucene", "robertson", "atire", "bm25l", "bm25+"], Doc("The formula of BM25.")] = (
-        "lucene"
-    )
+    variant: Annotated[Literal["lucene", "robertson", "atire", "bm25l", "bm25+"], Doc("The BM25 formula.")] = "lucene"
     stemmer: Annotated[str, Doc("Snowball language such as english, or none (stemming needs groupgt[retrieval]).")] = (
         "none"
     )

@@ -100,7 +100,7 @@ class Options(QueryOptions):
         ),
     ] = ""
     document_prefix: Annotated[str, Doc("Prefix added to each passage before the model embeds it.")] = ""
-    similarity: Annotated[Literal["cosine", "dot"], Doc("How two vectors are compared.")] = "cosine"
+    similarity: Annotated[Literal["cosine", "dot"], Doc("How to compare two vectors.")] = "cosine"
 
     def least_score(self) -> float | None:
         return -1.0 if self.similarity == "cosine" else None

@@ -80,7 +80,7 @@ def words(**changes: str) -> list[str]:
         ),
         ([*JUDGE, "--export"], "truth.journal: expected journals (*.jsonl), found none"),
         ([*JUDGE, "--adjudicate", "qa.jsonl", "qa.jsonl"], "qa.jsonl:1: expected an action"),
-        (words(by="a/b"), "--by: expected a name of letters"),
+        (words(by="a/b"), "--by: expected a name made up of letters"),
         (
             ["sample", "queries.tsv", "--size", "2", "--out", "x.csv"],
             "--out x.csv: expected a file that ends in .jsonl",

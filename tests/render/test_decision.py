@@ -308,11 +308,11 @@ class TestTheLineThatReconciles:
 
     def test_a_gate_and_a_test_that_agree(self) -> None:
         decision = decide(WORSE, [change(WORSE, "bad", passed=False, is_beyond=True, max_drop=0.02)])
-        assert decision.note.startswith("Both agree: ")
+        assert decision.note.startswith("The test agrees: ")
 
     def test_a_gate_and_a_test_that_disagree(self) -> None:
         decision = decide(FEWER, [change(FEWER, "less", passed=False, is_beyond=True, max_drop=0.02)])
-        assert decision.note.startswith("Both hold: ")
+        assert decision.note.startswith("The measured drop is beyond the limit, but ")
 
     def test_a_loss_within_the_limit(self) -> None:
         wide = decide(WORSE, [change(WORSE, "bad", passed=True, is_beyond=False, max_drop=0.9)])
