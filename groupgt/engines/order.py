@@ -24,8 +24,8 @@ DIRECTIONS: tuple[Direction, ...] = ("descending", "ascending")
 # The most results in columns whose ranks are read unless a check asks for them.
 MOST_ROWS = 1 << 20
 WAY_OUT = (
-    "if the scores are distances, declare them as ascending (--scores in the shell, scores= in Python, scores: next to use "
-    "in experiments)"
+    "if the scores are distances, declare them as ascending (--scores in the shell, scores= in Python, "
+    "scores: next to use in experiments)"
 )
 
 
