@@ -106,7 +106,7 @@ def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: 
         raise DataError(f"`{option}`: expected vectors of one length, lists of numbers") from None
     if not np.isfinite(rows).all():
         first = names[int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])]
-        raise DataError(f"`{option}`: the vector of {display(first)} contains NaN or infinity")
+        raise DataError(f"`{option}`: the vector for {display(first)} contains NaN or infinity")
     _refuse_zero(rows, names, f"`{option}`")
     return _unit(rows)
 

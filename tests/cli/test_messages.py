@@ -177,10 +177,10 @@ def test_k_beside_a_cutoff(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_results_as_mappings_with_other_keys(folder: Path) -> None:
-    cell = {"doc_id": "a", "score": 1}
+    cell = {"url": "a", "score": 1}
     with pytest.raises(groupgt.DataError) as caught:
         groupgt.evaluate("truth.jsonl", {f"q{number}": [cell] for number in (1, 2)}, ["recall"])
-    assert "pairs, {id: score}, or mappings with the key id; found mappings with the keys doc_id, score" in str(
+    assert "pairs, {id: score}, or mappings with the key id; found mappings with the keys url, score" in str(
         caught.value
     )
 

@@ -52,7 +52,7 @@ def test_distances_that_are_not_declared_are_told_and_cannot_be_cut() -> None:
     # q alone has two results.
     assert found.counts["rising_scores"] == 1
     told = " ".join(groupgt.evaluate_runs(TRUTH, {"far": SHAPES["pairs"]}, ["mrr"]).text().split())
-    assert "queries whose scores rise from first to last result: far 1. groupgt keeps that order;" in told
+    assert "queries whose scores rise from first to last result: far 1. groupgt keeps that order. Sort" in told
     with pytest.raises(groupgt.DataError, match=r"falling score, found 0.1 before 0.7; if the scores are distances"):
         groupgt.evaluate(TRUTH, SHAPES["pairs"], ["recall@0.5score"])
 

@@ -15,7 +15,7 @@ from groupgt.experiment.cache import needed
 from groupgt.experiment.datasets import read_all
 from groupgt.experiment.experiment import load
 from groupgt.report.run import run_experiment
-from groupgt.store import files
+from groupgt.store import stamped
 from tests.experiment.conftest import HANDBOOK, MEMBERS
 from tests.experiment.folders import contents
 
@@ -84,7 +84,7 @@ def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeyp
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "sync", full)
+    monkeypatch.setattr(stamped, "_renamed", full)
     with pytest.raises(groupgt.DataError, match="No space left"):
         run_experiment(experiment)
     assert sorted(path.name for path in first.folder.parent.iterdir()) == before

@@ -110,9 +110,9 @@ def test_nothing_to_look_up_is_no_hit() -> None:
             "vectors with the same number of dimensions, found 3 for results and 2 for alternatives",
         ),
         ({"c1": [1, "x"]}, {"a": [1, 0]}, "`documents`: expected vectors of one length, lists of numbers"),
-        ({"c1": [1, float("nan")]}, {"a": [1, 0]}, "`documents`: the vector of 'c1' contains NaN or infinity"),
-        ({"c1": [0, 0]}, {"a": [1, 0]}, "`documents`: the vector of 'c1' is "),
-        ({"c1": [1, 0]}, {"a": [0.0, 0.0]}, "`alternatives`: the vector of 'a' is "),
+        ({"c1": [1, float("nan")]}, {"a": [1, 0]}, "`documents`: the vector for 'c1' contains NaN or infinity"),
+        ({"c1": [0, 0]}, {"a": [1, 0]}, "`documents`: the vector for 'c1' is "),
+        ({"c1": [1, 0]}, {"a": [0.0, 0.0]}, "`alternatives`: the vector for 'a' is "),
     ],
 )
 def test_vectors_that_are_none(documents: Any, alternatives: Any, words: str) -> None:
@@ -122,7 +122,7 @@ def test_vectors_that_are_none(documents: Any, alternatives: Any, words: str) ->
 def test_a_model_that_says_nothing_of_a_text() -> None:
     given = {"model": "m", "corpus": {"c1": "one"}, "reference": {"a": "ein"}}
     labeller = labeller_of({"use": "embedding", "with": given}, encoder({"one": [1, 0], "ein": [0, 0]}))
-    with pytest.raises(groupgt.DataError, match="the model 'm': the vector of 'ein' is "):
+    with pytest.raises(groupgt.DataError, match="the model 'm': the vector for 'ein' is "):
         recall({"q": [["a"]]}, {"q": ["c1"]}, labeller)
 
 
