@@ -162,8 +162,8 @@ def text() -> str:
         "Same name, different number",
         "Tools agree on the names of metrics, but not on the numbers. This page shows the values that eight tools "
         f"and two published sets of formulas give for {_count(len(EXAMPLES))} small examples at a cutoff of {K}. In "
-        "each table, the last column names the groupgt metric that gives the same values. Examples for which even "
-        "the closest metric differs follow *except*.",
+        "each table, the last column names the groupgt metric that gives the same values. After *except* come the "
+        "examples for which even the closest metric differs.",
         table(["example", "results", "ground truth", "what it shows"], examples),
         "Tools without groups get all alternatives as a single list of relevant documents. AutoRAG and "
         f"AutoRAG-Research have no cutoff, so they get the first {K} results. Tools that need one score per id "

@@ -145,9 +145,10 @@ def rechunk(
     method: Annotated[
         Literal["spans", "contained", "partial_ratio", "token_recall"] | None,
         Doc(
-            "With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of it. With texts, "
-            "it must contain the alternative (`contained`) or reach a similarity of `threshold` (`partial_ratio`, "
-            "`token_recall`). The default is `spans` if both tables have spans, otherwise `contained`."
+            "With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of that "
+            "alternative. If groupgt compares texts, the chunk must contain the alternative (`contained`) or reach a "
+            "similarity of `threshold` (`partial_ratio`, `token_recall`). The default is `spans` if both tables have "
+            "spans, otherwise `contained`."
         ),
     ] = None,
     min_overlap: Annotated[

@@ -50,7 +50,8 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
     if ranking is None:
         return [], None
     if not isinstance(ranking, (list, tuple)):
-        faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {shown(ranking)}")
+        expected = "a list of ids, a list of (id, score) pairs, or {id: score}"
+        faults.add(where, f"expected {expected}, found {shown(ranking)}")
         return [], None
     # The usual sequences: a few checks in C over all results.
     kinds = set(map(type, ranking))

@@ -164,7 +164,7 @@ def check_audit(audit: Audit, truth: GroundTruth) -> None:
         raise DataError(f"audit: query {others[0]!r} is not in the audited ground truth")
     if len(judged) < FEWEST:
         what = f"expected at least {FEWEST} audited queries, found {len(judged)}"
-        raise ConfigError(f"audit: {what}; fewer say too little about the judgments that were not audited")
+        raise ConfigError(f"audit: {what}; fewer would say too little about the judgments that were not audited")
     fault = None if audit.assume_random else sample_fault(judged.qids, judged.columns.get(SAMPLE, ()), truth.qids)
     if fault:
         way_out = "draw one with groupgt sample (or judge --sample), or add --assume-random if you know it is random"

@@ -283,7 +283,7 @@ class Gate:
     min: Annotated[float | None, Doc("The lowest value that passes.")] = None
     max: Annotated[float | None, Doc("The highest value that passes.")] = None
     max_drop: Annotated[Annotated[float, Ge(0)] | None, Doc("The largest drop from the baseline that passes.")] = None
-    min_gain: Annotated[Annotated[float, Ge(0)] | None, Doc("The smallest gain over the baseline that passes.")] = None
+    min_gain: Annotated[Annotated[float, Ge(0)] | None, Doc("The gain over the baseline must be at least this.")] = None
     against: Annotated[
         Literal["baseline", "previous"],
         Doc(

@@ -20,7 +20,7 @@ class Format:
 
     `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
     other file. `usually` replaces `either`. Users must name a format without `look` or from another package. `folder`
-    checks whether a folder has its layout. `shape` is the ground truth shape if the reader does not set it.
+    checks whether a folder is in this format. `shape` is the ground truth shape if the reader does not set it.
     """
 
     name: str

@@ -113,7 +113,7 @@ def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
 
 
 def look_trec_rag(source: Source) -> str | None:
-    """Return `run` for a file of answers with references."""
+    """Return `"run"` if the file contains answers with references."""
     head = source.head()
     return "run" if b'"references"' in head and b'"answer"' in head and head.lstrip()[:1] in b"[{" else None
 

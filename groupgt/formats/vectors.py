@@ -110,5 +110,5 @@ def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
         raise DataError(f"{path}: expected lists of numbers in the {name} column, found {column.dtype}") from None
     lengths = lists.list.len().unique().to_list()
     if len(lengths) != 1 or None in lengths:
-        raise DataError(f"{path}: expected vectors of one length in the {name} column")
+        raise DataError(f"{path}: expected vectors of the same length in the {name} column")
     return lists.explode().to_numpy().reshape(len(ids), -1) if lengths[0] else np.empty((len(ids), 0))

@@ -103,7 +103,7 @@ def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: 
     try:
         rows = np.array([vectors[name] for name in names], dtype=np.float64).reshape(len(names), -1 if names else 0)
     except (TypeError, ValueError):
-        raise DataError(f"`{option}`: expected vectors of one length, lists of numbers") from None
+        raise DataError(f"`{option}`: expected vectors (lists of numbers), all of the same length") from None
     if not np.isfinite(rows).all():
         first = names[int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])]
         raise DataError(f"`{option}`: the vector for {display(first)} contains NaN or infinity")

@@ -154,7 +154,7 @@ def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Docume
 
 
 def solve(problem: Problem, discount: Discount) -> Solution:
-    """Find the best ranking at every depth, exactly for up to 4,096 states and greedily beyond."""
+    """Find the best ranking at every depth, exactly for up to 4,096 states and greedily beyond that."""
     levels: list[set[float]] = [set() for _ in problem.weights]
     for group, gain in set(chain.from_iterable(problem.documents)):
         levels[group].add(gain)

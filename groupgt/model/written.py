@@ -90,7 +90,7 @@ class Written:
         return {"alternatives": written, **described} if described else written
 
     def _sets(self, alternatives: Iterable[int]) -> list[list[int]]:
-        """Combine the alternatives in a group that belong to the same set."""
+        """Within a group, combine alternatives of the same set."""
         if self.set_of is None:
             return [[alternative] for alternative in alternatives]
         sets: dict[object, list[int]] = {}

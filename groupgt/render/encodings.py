@@ -156,7 +156,7 @@ def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> lis
 
 
 def by_system(systems: Sequence[str], field: str = "system") -> Layer:
-    """Encode systems by color and dash. All systems beyond the first few look the same."""
+    """Encode systems by color and dash pattern. All systems beyond the first few look the same."""
     count = len(systems)
     colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
     dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]

@@ -27,7 +27,7 @@ from groupgt.store.stamped import LATEST
 def correlate(
     first: Annotated[Any, Doc("The reference: ground truth, a result folder or a comparison.")],
     second: Annotated[
-        Any, Doc("Another ground truth for the same runs, another result folder or comparison; None for two metrics.")
+        Any, Doc("Another ground truth for the runs, or another result folder or comparison. Omit it for two metrics.")
     ] = None,
     runs: Annotated[Any, Doc("The runs, if `first` is ground truth.")] = None,
     metrics: Annotated[

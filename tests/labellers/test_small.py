@@ -109,7 +109,7 @@ def test_nothing_to_look_up_is_no_hit() -> None:
             {"a": [1, 0]},
             "vectors with the same number of dimensions, found 3 for results and 2 for alternatives",
         ),
-        ({"c1": [1, "x"]}, {"a": [1, 0]}, "`documents`: expected vectors of one length, lists of numbers"),
+        ({"c1": [1, "x"]}, {"a": [1, 0]}, "`documents`: expected vectors (lists of numbers), all of the same length"),
         ({"c1": [1, float("nan")]}, {"a": [1, 0]}, "`documents`: the vector for 'c1' contains NaN or infinity"),
         ({"c1": [0, 0]}, {"a": [1, 0]}, "`documents`: the vector for 'c1' is "),
         ({"c1": [1, 0]}, {"a": [0.0, 0.0]}, "`alternatives`: the vector for 'a' is "),
