@@ -114,12 +114,6 @@ class Failures:
         place = self.systems.index(system)
         return self._names((self.solved[:, place] > 0) & ((self.solved > 0).sum(axis=1) == 1))
 
-    def only_count(self, system: str) -> float:
-        """Return the number of queries that only this system completes."""
-        place = self.systems.index(system)
-        others = np.delete(self.solved, place, axis=1)
-        return summed((self.solved[:, place] * (1 - others).prod(axis=1))[self.counted])
-
     @property
     def every_count(self) -> float:
         """The number of queries that every system completes."""

@@ -15,19 +15,14 @@ from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, without_warnings
 from groupgt.experiment.answers import NONE_LEFT, Silence, SystemAnswers
 from groupgt.experiment.cache import AnswerCache, Task, needed, run_key
-from groupgt.experiment.config import Gate
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Here, shared_process
-from groupgt.experiment.gates import members
 from groupgt.experiment.retrieval import Left, left_behind, left_by
-from groupgt.experiment.runner import evaluated, stored_timing
-from groupgt.experiment.systems import matching, placed
-from groupgt.experiment.timing import LATENCIES
+from groupgt.experiment.runner import evaluated
+from groupgt.experiment.systems import placed
 from groupgt.formats.parts import is_url
 from groupgt.labellers.code import Code
-from groupgt.metrics.language import parse_metric
-from groupgt.model.populations import Populations
 from groupgt.model.values import SCORE
 from groupgt.retrievers.base import Corpus, Setting
 
@@ -76,7 +71,6 @@ def plan(
             names = [name for name in experiment.systems if (dataset, name) in tasks]
             for name in names:
                 answers = SystemAnswers(experiment, datasets, cache, Silence())
-                _check_slices(experiment, data, dataset, name, faults)
                 rows.append(_row(answers, dataset, name, tasks[dataset, name], used, faults))
             rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
         faults.stop(ConfigError)
@@ -135,25 +129,6 @@ def _row(
     return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
 
 
-def _gates(experiment: Experiment, dataset: str, name: str) -> list[tuple[int, Gate]]:
-    """Return the gates on a system that is run on a data set, with their indices."""
-    gates = enumerate(experiment.config.gate if name in experiment.chosen else ())
-    return [each for each in gates if matching(each[1].dataset, [dataset]) and matching(each[1].system, [name])]
-
-
-def _check_slices(experiment: Experiment, data: Data, dataset: str, name: str, faults: Faults) -> None:
-    """Add an error for each gate on a slice in which no query can have a value of its metric."""
-    populations = Populations(data.truth.judgments, policy=experiment.policy)
-    for number, gate in _gates(experiment, dataset, name):
-        if gate.metric in LATENCIES:
-            continue
-        valued = parse_metric(gate.metric, experiment.convention).valued(populations)
-        if not (valued & members(gate, data.truth)).any():
-            what = f"gate.{number}: no query of {dataset} {'in this slice ' if gate.slice else ''}can have a value"
-            where = experiment.document.place(("gate", number))
-            faults.add(where, f"{what} of {gate.metric}; choose another metric{' or slice' if gate.slice else ''}")
-
-
 def _check_stored(answers: SystemAnswers, dataset: str, name: str, faults: Faults) -> None:
     """Evaluate stored results, so that a dry run reports all errors that the run would."""
     experiment, data = answers.experiment, answers.data[dataset]
@@ -161,11 +136,6 @@ def _check_stored(answers: SystemAnswers, dataset: str, name: str, faults: Fault
         run = answers.run_of(dataset, name)
         if any(budget.unit == SCORE for budget in data.request.budgets):
             scores_of(data.truth, run, experiment.policy)
-        timing = stored_timing(dataset, name, run)
-        for number, gate in _gates(experiment, dataset, name):
-            if gate.metric in LATENCIES and getattr(timing, gate.metric, None) is None:
-                what = f"gate.{number}.metric: the results of {name} on {dataset} do not contain {gate.metric}"
-                faults.add(experiment.document.place(("gate", number, "metric")), f"{what}; name another system")
         if experiment.systems[name].config.on_error == "fail" and name in experiment.chosen:
             with without_warnings():
                 reading = replace(data.request.reading, engine=Engine())

@@ -99,7 +99,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         try:
             if system.is_stored:
                 run = system_answers.run_of(dataset, name, experiment.engine)
-                timing = stored_timing(dataset, name, run)
+                timing = _stored_timing(dataset, name, run)
             else:
                 trials = system_answers.trials(dataset, name, experiment.config.evaluate.depth)
                 answers[dataset, name], timing = trials[0][0], Timing.over([each for _, each in trials])
@@ -137,7 +137,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
     )
 
 
-def stored_timing(dataset: str, name: str, run: Run) -> Timing | None:
+def _stored_timing(dataset: str, name: str, run: Run) -> Timing | None:
     """Return the times and costs that a file of results contains, or None if it contains none."""
     ms = [] if run.traces is None else list(run.traces.ms.values())
     costs = [cost for trial in run.trials or (run,) for cost in trial.costs.values()]

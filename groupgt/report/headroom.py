@@ -31,7 +31,7 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         gained, lost = (count_text(against[side]) for side in ("only_first", "only_second"))
         changes = ["", ""] if name == systems.baseline else [gained, lost]
         of = f"/{queries[name]:,}" if failures.populations_differ else ""
-        rows.append([name, f"{count_text(complete)}{of}", count_text(failures.only_count(name)), *changes])
+        rows.append([name, f"{count_text(complete)}{of}", len(failures.only(name)), *changes])
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     count = int(failures.counted.sum())
     nobody = failures.nobody

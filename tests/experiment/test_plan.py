@@ -47,19 +47,6 @@ def test_the_plan_refuses_what_a_run_would(tmp_path: Path, snapshot: Snapshot) -
     snapshot(plan(file, changes=changes).unchecked)
 
 
-def test_the_plan_refuses_gates_that_can_have_no_value(tmp_path: Path) -> None:
-    """No query names harmful passages, and a list of ids has no cost; recall needs only groups."""
-    file = small(tmp_path, "mine: {use: results, with: {path: mine.csv}}")
-    (tmp_path / "mine.csv").write_text("qid,doc_id,rank\nq1,d1,1\n")
-    bounds = ("clean@1, min: 0.1", "cost_mean, max: 1", "recall@1, min: 0")
-    gates = ", ".join(f"{{system: mine, metric: {each}}}" for each in bounds)
-    with pytest.raises(groupgt.ConfigError) as error:
-        plan(file, changes=["evaluate={metrics: [recall@1, clean@1]}", f"gate=[{gates}]"])
-    assert [key in fault for key, fault in zip(("gate.0", "gate.1.metric"), error.value.faults, strict=True)] == [
-        True
-    ] * 2
-
-
 def test_a_plan_says_once_where_a_fault_is(tmp_path: Path) -> None:
     file = small(tmp_path, "mine: {use: results, with: {path: mine.csv}}")
     (tmp_path / "mine.csv").write_text("question_id,page,position\nq1,d1,1\n")
