@@ -296,7 +296,7 @@ def test_a_small_file(small: Path) -> None:
         ('">=0.1"', '">=99"', "2:10", "the file needs >=99"),
         ('">=0.1"', '"==0.1"', "2:10", "expected a minimum version"),
         ("name: trial", "name: [a]", "3:7", "name: expected text, found a list"),
-        ("name: trial", "name: ../x", "3:7", "expected a name of letters"),
+        ("name: trial", "name: ../x", "3:7", "expected a name made up of letters"),
         ("name: trial", "nam: trial", "3:1", "did you mean 'name'"),
         ("coverage", "coverge", "4:13", "did you mean 'coverage'"),
         ("corpus.jsonl", "corpse.jsonl", "6:18", "file not found"),
