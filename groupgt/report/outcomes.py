@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -116,8 +115,8 @@ def _of_trials(result: Outcomes) -> str:
     if result.trials < 2:
         return ""
     return (
-        f"A query counts as complete if it is complete in at least half of the {result.trials:,} trials. "
-        "Shares weight each query by the fraction of trials in which it is complete."
+        f"The table of counts calls a query complete if it is in at least half of the {result.trials:,} trials. "
+        "All other numbers weight each query by the fraction of trials in which it is complete."
     )
 
 
@@ -244,20 +243,18 @@ def _cells(result: Outcomes) -> dict[str, list[str]]:
 def _sentence(result: Outcomes) -> str:
     """Return the counts of wrong answers, or mean scores if queries have several answers or scores between 0 and 1."""
     at, wrong = _at(result), result.shares.get("wrong")
-    scores = {side: [each.score for each in result.queries if each.complete == side] for side in SIDES}
-    alone = [side for side in SIDES if not scores[not side]]
-    sums = {side: math.fsum(scores[side]) for side in SIDES}
+    shares = {side: result.shares[name] for side, name in SIDES.items() if name in result.shares}
+    alone = list(shares) if len(shares) == 1 else []
     if result.is_plain:
         if alone:
-            count = f"{sums[alone[0]]:,.0f} of {len(result.queries):,}"
+            count = f"{shares[alone[0]].part:,.0f} of {len(result.queries):,}"
             return f"Retrieval is {SIDES[alone[0]]}{at} for every answered query, and {count} answers are correct."
         if wrong is None:
-            lacking = f"{len(scores[False]):,} had incomplete retrieval{at}"
+            lacking = f"{shares[False].whole:,.0f} had incomplete retrieval{at}"
             return f"All {len(result.queries):,} answers are correct, and {lacking}."
         of = f" of {name}" if (name := subject(result.run)[1]) else ""
         return f"Of {wrong.whole:,.0f} wrong answers{of}, {wrong.part:,.0f} had incomplete retrieval{at}."
-    counts = {side: len(scores[side]) for side in SIDES}
-    means = {side: f"{sums[side] / max(count, 1):.3f} ({counted(count, 'query')})" for side, count in counts.items()}
+    means = {side: f"{each.value:.3f} ({counted(each.whole or 0, 'query')})" for side, each in shares.items()}
     if alone:
         side = alone[0]
         return f"Retrieval is {SIDES[side]}{at} for every answered query. Answers score {means[side]} on average."

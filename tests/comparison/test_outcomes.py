@@ -24,6 +24,7 @@ from groupgt.cli.main import main
 from groupgt.comparison.outcomes import Level, Outcomes, gold_of, outcomes_of, share_of
 from groupgt.errors import DataError
 from groupgt.formats.answers import read_answers
+from groupgt.model.run import Run
 from groupgt.report.experiment import page_of
 from tests.comparison.slowly import NEEDS_SCIPY
 from tests.snapshots import Snapshot
@@ -425,3 +426,12 @@ def test_answers_that_an_experiment_lacks(tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text(swept, encoding="utf-8")
     with pytest.raises(groupgt.ConfigError, match="all systems of a sweep would have the same answers"):
         groupgt.run_experiment(tmp_path / "e.yaml")
+
+
+def test_sentences_weight_queries_by_their_trials() -> None:
+    """q1 is complete in 1 of 2 trials and answered correctly, q2 in both and wrongly: ½ of 1½, and ½ of ½."""
+    truth = {"q1": [["a"]], "q2": [["b"]]}
+    trials = [{"q1": ["a"], "q2": ["b"]}, {"q1": ["x"], "q2": ["b"]}]
+    found = groupgt.outcomes(truth, Run.of_trials([Run.of(each) for each in trials]), {"q1": 1, "q2": 0})
+    assert "Answers score 0.333 (1.5 queries) on average when" in found.text()
+    assert "and 1.000 (0.5 queries) when it is not" in found.text()

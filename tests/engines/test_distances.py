@@ -173,6 +173,8 @@ def test_ranks_that_contradict_scores_in_tables(
 @pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "arrow"])
 def test_ranks_that_contradict_scores_in_frames(kind: str) -> None:
     rows = pl.DataFrame({"qid": [*"qqs"], "doc_id": [*"aba"], "rank": [1, 2, 1], "score": [0.1, 0.3, 0.1]})
-    frames: dict[str, Any] = {"polars": rows, "lazy": rows.lazy(), "pandas": rows.to_pandas(), "arrow": rows.to_arrow()}
-    assert groupgt.evaluate({"q": [["a"]], "s": [["a"]]}, frames[kind], ["mrr"]).counts["contradicted_ranks"] == 1
+    if kind in ("pandas", "arrow"):
+        pytest.importorskip("pyarrow", reason="polars converts with pyarrow, of the extra [frames]")
+    made = {"polars": rows.clone, "lazy": rows.lazy, "pandas": rows.to_pandas, "arrow": rows.to_arrow}
+    assert groupgt.evaluate({"q": [["a"]], "s": [["a"]]}, made[kind](), ["mrr"]).counts["contradicted_ranks"] == 1
     assert "contradicted_ranks" not in groupgt.evaluate({"q": [["a"]]}, rows.drop("score"), ["mrr"]).counts

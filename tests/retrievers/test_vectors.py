@@ -224,8 +224,8 @@ def test_rows_of_questions_are_those_of_the_whole_ground_truth(tmp_path: Path) -
 BAD_PARQUET: list[tuple[str, list[Any], Any, str, Any, str]] = [
     ("doc_id", ["d0", "x"], [[1.0], [2.0]], "vector", None, "1 ids have no vector: d1"),
     ("doc_id", ["d0", "d1", "d0"], [[1.0], [2.0], [3.0]], "vector", None, "1 ids have several vectors: d0"),
-    ("doc_id", ["d0", "d1"], [[1.0], [2.0, 3.0]], "vector", None, "vectors of one length in the vector column"),
-    ("doc_id", ["d0", "d1"], [[1.0], None], "vector", None, "vectors of one length"),
+    ("doc_id", ["d0", "d1"], [[1.0], [2.0, 3.0]], "vector", None, "vectors of the same length in the vector column"),
+    ("doc_id", ["d0", "d1"], [[1.0], None], "vector", None, "vectors of the same length"),
     ("doc_id", ["d0", "d1"], [[1.0], [None]], "vector", None, r"row 2 \('d1'\): expected finite numbers"),
     ("doc_id", ["d0", "d1"], [[], []], "vector", pl.List(pl.Float64), r"found shape \(2, 0\)"),
     (
