@@ -19,11 +19,11 @@ from groupgt.curation.agree import agreement_of
 from groupgt.curation.check import Check, checked
 from groupgt.curation.rechunk import WAYS, notes_of, rechunk
 from groupgt.curation.review import HEADERS, accepted, rows_of
-from groupgt.engines.calls import in_call_order, rankings_to_write
-from groupgt.engines.order import with_distances
+from groupgt.engines.calls import rankings_to_write
+from groupgt.engines.measure import ordered
 from groupgt.errors import ConfigError, DataError, listed
 from groupgt.evaluation.evaluate import check_directions
-from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
+from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, unsplit_in, warn_of_joined
 from groupgt.formats.detect import kind_of, require_paths
 from groupgt.formats.known import format_named
 from groupgt.formats.pairing import matched
@@ -265,17 +265,16 @@ def convert_command(
     queries = reading.whole_truth(truth) if truth else None
     run = reading.results(read, queries.qids if queries else None)
     check_directions(reading.options["scores"], [run.name])
-    unsplit = {text: where for each in run.trials or (run,) for text, where in each.unsplit.items()}
+    unsplit = unsplit_in(run)
     if fault := fault_of_joined(unsplit, ids_of(queries) if queries else ()):
         raise DataError(fault)
     warn_of_joined(unsplit, ())
     ascending = reading.is_ascending(run.name)
-    each_trial = [with_distances(each) if ascending else each for each in run.trials or (run,)]
-    prepared = [in_call_order(matched(each, queries) if queries else each) for each in each_trial]
-    run = Run.of_trials(prepared)
-    written, calls, trials = rankings_to_write(run, inputs.policy)
+    trials = [matched(each, queries) if queries else each for each in run.each]
+    run = Run.of_trials([ordered(each, ascending=ascending) for each in trials])
+    written, calls, numbers = rankings_to_write(run, inputs.policy)
     rankings, tag = list(written), run.name or "groupgt"
-    _write(target, lambda part: write_run(part, rankings, to, tag=tag, calls=calls, trials=trials), to, len(rankings))
+    _write(target, lambda part: write_run(part, rankings, to, tag=tag, calls=calls, trials=numbers), to, len(rankings))
 
 
 def import_autorag(project: Path, target: Path) -> None:

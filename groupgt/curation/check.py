@@ -222,7 +222,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     labeller, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = labeller.read(truth)
     run = request.run_of(results, truth)
-    trials = [renamed(truth, each, labeller, plain) for each in run.trials or (run,)]
+    trials = [renamed(truth, each, labeller, plain) for each in run.each]
     run = Run.of_trials(trials)
     labelled = [label_run(truth, each, plain, labeller, engine=request.engine) for each in trials]
     unknown_ids.warn_of_unknown(run, labeller)

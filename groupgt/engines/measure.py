@@ -22,7 +22,12 @@ from groupgt.model.values import Budget, Lengths
 
 def in_order(truth: GroundTruth, run: Run, *, ascending: bool) -> Run:
     """Return a run ordered by its scores and calls, without the results that the ground truth excludes."""
-    return without_excluded(truth, in_call_order(with_distances(run) if ascending else run))
+    return without_excluded(truth, ordered(run, ascending=ascending))
+
+
+def ordered(run: Run, *, ascending: bool) -> Run:
+    """Return a run ordered by its scores, which may be distances, and by its calls."""
+    return in_call_order(with_distances(run) if ascending else run)
 
 
 def measured(

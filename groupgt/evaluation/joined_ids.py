@@ -9,7 +9,13 @@ from shlex import quote
 from groupgt.errors import display, warn
 from groupgt.formats.columns import SEPARATORS
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.run import Run
 from groupgt.model.values import Unsplit
+
+
+def unsplit_in(run: Run) -> Unsplit:
+    """Return the texts of a run, in all of its trials, that were read as one id, with their places."""
+    return {text: place for each in run.each for text, place in each.unsplit.items()}
 
 
 def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:

@@ -76,11 +76,11 @@ def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, seen: Seen)
 
 def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
     """Describe texts that are certainly several ids where a list belongs; warn about texts that may be."""
-    of_results = {text: place for each in run.trials or (run,) for text, place in each.unsplit.items()}
-    if not (truth.unsplit or of_results):
+    if not (truth.unsplit or any(each.unsplit for each in run.each)):
         return ""
-    from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, warn_of_joined
+    from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, unsplit_in, warn_of_joined
 
+    of_results = unsplit_in(run)
     passages = request.passages
     of_truth, of_run = {*_documents(run.by_original_ids), *passages}, {*ids_of(truth), *passages}
     fault = fault_of_joined(truth.unsplit, of_truth) or fault_of_joined(of_results, of_run)

@@ -140,7 +140,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
 def _stored_timing(dataset: str, name: str, run: Run) -> Timing | None:
     """Return the times and costs that a file of results contains, or None if it contains none."""
     ms = [] if run.traces is None else list(run.traces.ms.values())
-    costs = [cost for trial in run.trials or (run,) for cost in trial.costs.values()]
+    costs = [cost for trial in run.each for cost in trial.costs.values()]
     return Timing(dataset, name, 0.0, ms, [], {}, costs) if ms or costs else None
 
 

@@ -78,12 +78,12 @@ def _above(source: Source) -> list[bytes]:
 
 
 def _comments_in(source: Source) -> int:
-    return sum(line.startswith(b"#") for line in _above(source))
+    return sum(line.startswith(b"#") for line in source.cached(_above))
 
 
 def _header_line(source: Source) -> bytes:
     """Return the first line that is neither blank nor a comment."""
-    above = len(_above(source))
+    above = len(source.cached(_above))
     return source.head().split(b"\n")[above].removesuffix(b"\r") if above else source.first_line
 
 
@@ -120,7 +120,7 @@ class _Text:
 
     @classmethod
     def of(cls, source: Source, *, keep: bool = False, run: bool = False) -> _Text:
-        above = len(_above(source))
+        above = len(source.cached(_above))
 
         def read() -> Iterable[str]:
             if source.is_huge or (keep and source.ceiling):
@@ -309,7 +309,7 @@ def _streamed(source: Source) -> Run:
     """Return lazy columns if the byte layout is regular. Otherwise, use the strict reader."""
     header = list(canonical(header_of(source), source.columns))
     needed, names = _needed(header), set(header)
-    has_columns = set(needed) <= names and len(names) == len(header) <= WIDEST_TABLE and not _above(source)
+    has_columns = set(needed) <= names and len(names) == len(header) <= WIDEST_TABLE and not source.cached(_above)
     layout = layout_of(source, delimiter_of(_header_line(source))) if has_columns else Layout(regular=False)
     if not layout.has_columns(len(header)):
         return _read_strictly(source)

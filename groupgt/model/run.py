@@ -187,6 +187,11 @@ class Run:
             raise DataError(f"{runs[0].title}: expected one run for each trial, found a run that has trials itself")
         return replace(runs[0], trials=tuple(runs)) if len(runs) > 1 else runs[0]
 
+    @property
+    def each(self) -> tuple[Run, ...]:
+        """The runs of all trials, or this run alone."""
+        return self.trials or (self,)
+
     @classmethod
     def of(
         cls, rankings: Mapping[Any, Any], name: str = "", *, scores: Mapping[str, Sequence[float]] | None = None
