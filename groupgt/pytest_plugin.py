@@ -67,7 +67,7 @@ class Records:
 
         def plain(evaluation: Evaluated) -> Any:
             if not isinstance(evaluation, Evaluation):
-                return replace(evaluation, trials=tuple(map(plain, evaluation.trials)))
+                return replace(evaluation, repeats=tuple(map(plain, evaluation.repeats)))
             rankings = {qid: ids for qid, (ids, _) in all_rankings(evaluation.run, evaluation.policy)}
             run = replace(Run.of(rankings, evaluation.name), is_build=evaluation.is_build)
             return replace(evaluation, run=run)

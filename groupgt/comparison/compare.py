@@ -23,6 +23,7 @@ from groupgt.evaluation.options import Metrics, RequestOptions, Runs, Truth, tak
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.runs import named_runs
+from groupgt.evaluation.trials import Noise
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
 from groupgt.render.drawing import Figure
@@ -90,6 +91,12 @@ class Comparison(Systems, Result):
     def warnings(self) -> list[str]:
         """Warnings that few queries differ, or that some queries count for only one system."""
         return self._teller.warnings()
+
+    @property
+    def trials(self) -> dict[str, dict[str, Noise]]:
+        """How much the metrics of each system with trials vary between them, as `Evaluated.trials` has it."""
+        noises: dict[str, dict[str, Noise]] = self._teller.noises()
+        return noises
 
     @property
     def footer(self) -> list[str]:
@@ -186,7 +193,7 @@ def comparison_of(
     tested = [text for text in texts if text in first.values_per_query]
     needed = {text: first.metrics[text] for text in texts if not tested or first.metrics[text] == decisive}
     check_aggregates(needed, "a comparison")
-    if settings.these_queries and not any(each.trials for each in evaluations.values()):
+    if settings.these_queries and not any(each.repeats for each in evaluations.values()):
         raise ConfigError("these_queries: needs a system with trials, because a single run does not show how runs vary")
     if settings.these_queries and (first.audit or first.annotators):
         what = "an audit" if first.audit else "several annotators"

@@ -72,10 +72,9 @@ class Answered:
 class Outcomes(Result):
     """Answers compared with retrieval, over the queries that have both. Completeness is measured within `cutoff`.
 
-    `shares` contains the share of correct answers if retrieval is `complete` and if it is `incomplete`, the
-    `difference`, the share of wrong answers with incomplete retrieval (`wrong`) and, with an oracle run, the gain in
-    accuracy over the answers (`gold`). Shares with a denominator of 0 are omitted. `left_out` counts queries and
-    answers that are in no share. `is_plain` is True if each query has one answer, which is correct or not, and one
+    `shares` contains `complete`, `incomplete`, `difference`, `wrong` and, with an oracle run, `gold`, which are
+    properties, too. A share with a denominator of 0 is left out, and its property is None. `left_out` counts queries
+    and answers that are in no share. `is_plain` is True if each query has one answer, which is correct or not, and one
     ranking. Over several `trials`, a query counts as complete if it is complete in at least half of them, and shares
     weight it by the fraction of trials. `failures` contains the groups of every query.
     """
@@ -89,6 +88,31 @@ class Outcomes(Result):
     queries: tuple[Answered, ...] = field(repr=False)
     failures: Failures = field(repr=False)
     trials: int = 1
+
+    @property
+    def wrong(self) -> Share | None:
+        """Of the wrong answers (`whole`), those with incomplete retrieval (`part`); the others had it all."""
+        return self.shares.get("wrong")
+
+    @property
+    def complete(self) -> Share | None:
+        """The share of correct answers if retrieval is complete."""
+        return self.shares.get("complete")
+
+    @property
+    def incomplete(self) -> Share | None:
+        """The share of correct answers if retrieval is incomplete."""
+        return self.shares.get("incomplete")
+
+    @property
+    def difference(self) -> Share | None:
+        """How much larger the share of correct answers is if retrieval is complete."""
+        return self.shares.get("difference")
+
+    @property
+    def gold(self) -> Share | None:
+        """How much accuracy gold context gains, or None without an oracle."""
+        return self.shares.get("gold")
 
     def plot(self) -> Figure:
         """Plot the shares of correct answers if retrieval is complete, and if it is not."""
@@ -115,8 +139,8 @@ def outcomes(
     >>> truth = {f"q{n}": [[f"a{n}"]] for n in range(20)}
     >>> run = {f"q{n}": [f"a{n}" if n < 12 else "x"] for n in range(20)}
     >>> found = outcomes(truth, run, {f"q{n}": n < 10 for n in range(20)})
-    >>> [(found.shares[side].part, found.shares[side].whole) for side in ("complete", "incomplete")]
-    [(10.0, 12.0), (0.0, 8.0)]
+    >>> found.complete.part, found.complete.whole, found.incomplete.value
+    (10.0, 12.0, 0.0)
     """
     request = Request.of([COMPLETE], k=k, **options)
     evaluation = evaluate_given(request, truth, run)

@@ -120,7 +120,7 @@ def all_in_trials(evaluations: Mapping[str, Evaluated]) -> dict[str, dict[str, F
     return {
         name: {text: values for text, values in of_metrics.items() if values is not None}
         for name, of_metrics in columns.items()
-        if evaluations[name].trials
+        if evaluations[name].repeats
     }
 
 

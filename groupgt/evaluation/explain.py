@@ -68,14 +68,14 @@ def number_of(truth: GroundTruth, qid: str) -> int:
 def values_explained(evaluation: Evaluated, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     """Return each metric's value for one query (NaN if undefined), in each trial, with a worked example."""
     hits, several = evaluation.first.labelled.hits, evaluation.hits_in_trials
-    check_trials(metrics, len(evaluation.trials))
+    check_trials(metrics, len(evaluation.repeats))
     figures = []
     for metric in (metric for metric in metrics if metric.definition.aggregate is None):
         has_value = bool(metric.valued(evaluation.populations)[query])
         worked = metric.explanation(hits, query) if has_value else None
-        value = float(metric.values(hits)[query]) if has_value and not evaluation.trials else math.nan
+        value = float(metric.values(hits)[query]) if has_value and not evaluation.repeats else math.nan
         figures.append({"metric": str(metric), "formula": metric.formula.text, "worked": worked, "value": value})
-        if has_value and evaluation.trials:
+        if has_value and evaluation.repeats:
             plain = replace(metric, passes=None)
             values = np.stack([plain.values(each)[query : query + 1] for each in several])
             figures[-1] |= {"value": float(combined(metric, values)[0]), "trials": values[:, 0].tolist()}

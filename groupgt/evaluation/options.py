@@ -57,7 +57,7 @@ LABELLERS = ours("labeller")
 Truth = Annotated[
     Any, Doc("`{qid: groups}`, a `GroundTruth`, a path, or a frame from polars, pandas, Arrow, Spark, Ray or Dask.")
 ]
-OneRun = Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame.")]
+OneRun = Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame, or a list of trials.")]
 Runs = Annotated[
     Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
     Doc("`{name: run}`, a path, or a list of these. Each file in a folder or a glob is a run, named after the file."),

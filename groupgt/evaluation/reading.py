@@ -108,7 +108,7 @@ class Reading:
             require_columns(columns, runs, "run")
 
     def results(self, value: Any, qids: list[str] | None = None) -> Run:
-        """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, or a `Run`."""
+        """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, a `Run`, or trials."""
         columns = _there(self.options["run_columns"], value)
         if is_in_files(value):
             return self._in_files(value, columns, qids)
@@ -117,6 +117,8 @@ class Reading:
         if frames.is_frame(value):
             return frames.run_of(value, qids=qids, columns=columns)
         found = None if isinstance(value, Mapping) else frames.run_in(value)
+        if found is None and isinstance(value, list) and value and all(map(_is_run, value)):
+            return Run.of_trials([self.results(each, qids) for each in value])
         return Run.of(value if found is None else found)
 
     def _in_files(self, value: Any, columns: Declared, qids: list[str] | None) -> Run:
@@ -272,6 +274,13 @@ def is_in_files(run: Any) -> bool:
     """Return whether a run is a path, or a list of paths that together form one run."""
     parts = (run if isinstance(run, (list, tuple)) else [run]) or [None]
     return all(isinstance(part, (str, os.PathLike)) for part in parts)
+
+
+def _is_run(value: Any) -> bool:
+    """Return whether an item of a list can be the run of one trial: rankings by query, and not a record."""
+    if isinstance(value, Mapping):
+        return not any(isinstance(ranking, str) for ranking in value.values())
+    return isinstance(value, Run) or frames.is_frame(value)
 
 
 def are_several(value: Any, truth: GroundTruth) -> bool:

@@ -35,6 +35,7 @@ from groupgt.runtime import pl
 
 if TYPE_CHECKING:
     from groupgt.evaluation.missed import Misses
+    from groupgt.evaluation.trials import Noise
     from groupgt.render.drawing import Figure
 
 
@@ -65,7 +66,7 @@ class Evaluated(Result, ABC):
     `values` has one column per metric, shape (Q,), with NaN if a query does not count. `print` shows the means, the
     policy and the counts; `means[text]` and `result[text]` return one mean. `is_auto` is True if the shape of the
     ground truth determined the convention. `audit` is the same system evaluated against an annotator's judgments for a
-    random sample of queries; `annotators` contains an evaluation for each further annotator. `trials` has the
+    random sample of queries; `annotators` contains an evaluation for each further annotator. `repeats` has the
     evaluation of each trial, and is empty for one run.
     """
 
@@ -79,7 +80,7 @@ class Evaluated(Result, ABC):
     is_auto: bool = False
     audit: Evaluated | None = None
     annotators: tuple[Evaluated, ...] = ()
-    trials: tuple[Evaluation, ...] = ()
+    repeats: tuple[Evaluation, ...] = ()
 
     def __post_init__(self) -> None:
         """Protect the values, which the means have been or will be computed from."""
@@ -110,7 +111,7 @@ class Evaluated(Result, ABC):
     @property
     def results(self) -> Run:
         """The results, including those of every trial."""
-        return replace(self.first.run, trials=tuple(each.run for each in self.trials))
+        return replace(self.first.run, trials=tuple(each.run for each in self.repeats))
 
     @property
     def is_plain(self) -> bool:
@@ -195,6 +196,16 @@ class Evaluated(Result, ABC):
             raise ConfigError("corrected: expected a run with an audit (audit=HUMAN, or --audit)")
         columns = {text: column for text, column in self.tested.items() if column.ndim > 1}
         return {text: each for text, column in columns.items() if (each := of_column(column)) is not None}
+
+    @property
+    def trials(self) -> dict[str, Noise]:
+        """How much each metric varies between trials, by its text; empty for one run.
+
+        Each `Noise` has `trials`, `queries`, `mean`, `interval` (these queries, other trials), `floor` (two runs differ
+        by up to this much in 95% of cases) and `changing` (the mean number of queries that differ between two trials).
+        """
+        noises: dict[str, Noise] = self._teller.noises()
+        return noises
 
     def is_corrected(self, text: str) -> bool:
         """Return whether an audit corrects a metric, which needs queries that can be answered."""
@@ -468,4 +479,4 @@ class Repeated(Evaluated):
     @property
     def each(self) -> tuple[Evaluation, ...]:
         """The evaluations of all trials."""
-        return self.trials
+        return self.repeats

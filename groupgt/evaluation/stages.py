@@ -164,12 +164,12 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
 
 def _trials(evaluations: Sequence[Evaluated]) -> list[tuple[Evaluation, ...]]:
     """Return the stages of each trial; a stage without trials is the same in all."""
-    several = {each.name: len(each.trials) for each in evaluations if each.trials}
+    several = {each.name: len(each.repeats) for each in evaluations if each.repeats}
     if len(set(several.values())) > 1:
         counts = ", ".join(f"{name} {count}" for name, count in several.items())
         raise ConfigError(f"stages: expected the same number of trials for each stage with trials, found {counts}")
     size = max(several.values(), default=1)
-    return list(zip(*(each.trials or each.each * size for each in evaluations)))
+    return list(zip(*(each.repeats or each.each * size for each in evaluations)))
 
 
 def _covered(evaluations: Sequence[Evaluation], cutoffs: Sequence[int | None]) -> Bools:

@@ -60,17 +60,17 @@ def over_trials(trials: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> 
         by=trials[0].by,
         labeller=trials[0].labeller,
         is_auto=trials[0].is_auto,
-        trials=tuple(trials),
+        repeats=tuple(trials),
     )
 
 
 def of_single_trials(evaluation: Evaluated) -> Evaluated:
     """Return a system with the metric of a single trial in place of each count over trials, such as `pass_at`."""
-    if not evaluation.trials or all(metric.passes is None for metric in evaluation.metrics.values()):
+    if not evaluation.repeats or all(metric.passes is None for metric in evaluation.metrics.values()):
         return evaluation
     audit = None if evaluation.audit is None else of_single_trials(evaluation.audit)
     annotators = tuple(map(of_single_trials, evaluation.annotators))
-    return replace(over_trials(evaluation.trials, evaluation.trials[0].metrics), audit=audit, annotators=annotators)
+    return replace(over_trials(evaluation.repeats, evaluation.repeats[0].metrics), audit=audit, annotators=annotators)
 
 
 def combined(metric: Metric, values: Floats) -> Floats:
@@ -155,9 +155,9 @@ def changing_queries(values: Floats) -> float:
 
 def values_in_trials(evaluation: Evaluated, text: str) -> Floats | None:
     """Return the values of a metric in every trial, shape (r, Q), or None without trials or for counts over trials."""
-    if not evaluation.trials or evaluation.metrics[text].passes is not None:
+    if not evaluation.repeats or evaluation.metrics[text].passes is not None:
         return None
-    return np.stack([trial.values[text] for trial in evaluation.trials])
+    return np.stack([trial.values[text] for trial in evaluation.repeats])
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,9 @@ class Run:
         """
         if not isinstance(rankings, Mapping):
             kind = type(rankings).__name__
-            raise DataError(f"results: expected {{query id: ranking}}, a path or a frame, found {kind}")
+            raise DataError(
+                f"results: expected {{query id: ranking}}, a path, a frame or a list of trials, found {kind}"
+            )
         if scores is None and (columns := _documents_in(rankings)) is not None:
             ids = columns.pop("id", None)
             numbered = {qid: unnamed(len(texts)) for qid, texts in columns[TEXT].items()} if ids is None else ids

@@ -117,8 +117,8 @@ class Teller(ABC, Generic[ResultT]):
     fields: Sequence[str] = ()
     # Only for results that have one: a single figure, the HTML page, lines that describe what was measured, warnings
     # that limit the conclusions, a Markdown summary for a pull request, the means as a flat dict for experiment
-    # trackers, events of queries for their traces, a LaTeX table and a paragraph on methods for a paper; of one run, an
-    # explanation of one query, and means below their minimum.
+    # trackers, events of queries for their traces, how metrics vary between trials, a LaTeX table and a paragraph on
+    # methods for a paper; of one run, an explanation of one query, and means below their minimum.
     figure: Callable[[], Figure]
     page: Callable[..., bytes]
     footer: Callable[[], list[str]]
@@ -126,6 +126,7 @@ class Teller(ABC, Generic[ResultT]):
     summary: Callable[[], str]
     metrics: Callable[[], dict[str, float]]
     events: Callable[[], Grid]
+    noises: Callable[[], dict[str, Any]]
     latex: Callable[..., str]
     explain: Callable[..., str]
     explain_dict: Callable[[str], dict[str, Any]]

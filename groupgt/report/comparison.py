@@ -10,6 +10,7 @@ from typing import Any
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import Systems
+from groupgt.evaluation.trials import Noise
 from groupgt.experiment.outcome import Against, GateResult
 from groupgt.render import tables
 from groupgt.render.columns import csv_cells, csv_headers, jsonable
@@ -93,6 +94,15 @@ class ComparisonTeller(Teller[Comparison]):
         """Return the means of each system as a flat dict."""
         return tracked(([name], means) for name, means in self.result.means.items())
 
+    def noises(self) -> dict[str, dict[str, Noise]]:
+        """Return how much each metric of each system with trials varies between them."""
+        confidence = self.result.settings.confidence
+        return {name: trials.noises(each, confidence) for name, each in trials.of_systems(self.result).items()}
+
+    def _noise_dicts(self) -> dict[str, dict[str, Any]]:
+        confidence = self.result.settings.confidence
+        return {name: trials.noise_dicts(each, confidence) for name, each in trials.of_systems(self.result).items()}
+
     def csv_rows(self) -> Grid:
         """Return headers and one row per system and metric, over all queries (empty `by`) and for each slice."""
         comparison = self.result
@@ -131,6 +141,7 @@ class ComparisonTeller(Teller[Comparison]):
             ],
             "failures": nulls(comparison.failures and comparison.failures.to_dict()),
             "headroom": jsonable(comparison.headroom),
+            **({"trials": noise} if (noise := self._noise_dicts()) else {}),
             "warnings": self.warnings(),
             **({"run_warnings": list(comparison.warned)} if comparison.warned else {}),
             "population": population_of(comparison),

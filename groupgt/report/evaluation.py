@@ -23,6 +23,7 @@ from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped
 from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
+    from groupgt.evaluation.trials import Noise
     from groupgt.render.drawing import Drawable
     from groupgt.render.page.data import Sentence
 
@@ -34,7 +35,7 @@ def _title(evaluations: Sequence[Evaluated]) -> list[str]:
 
 def _noise(evaluations: Mapping[str, Evaluated], metrics: Sequence[str]) -> Iterable[Block]:
     """Return notes on these metrics from trials, if there are any. The module is imported only then."""
-    if not any(each.trials for each in evaluations.values()):
+    if not any(each.repeats for each in evaluations.values()):
         return ()
     from groupgt.report.trials import blocks
 
@@ -114,7 +115,7 @@ class EvaluatedTeller(Teller[Evaluated]):
                 plain["metrics"][text]["mean_by_labels"] = mean
         if evaluation.audit is not None:
             plain["corrected"] = nulls(evaluation.corrected)
-        if evaluation.trials:
+        if evaluation.repeats:
             from groupgt.report.trials import noise_dicts
 
             plain["trials"] = noise_dicts(evaluation)
@@ -127,6 +128,12 @@ class EvaluatedTeller(Teller[Evaluated]):
     def metrics(self) -> dict[str, float]:
         """Return the means as a flat dict."""
         return tracked([([], self.result.means)])
+
+    def noises(self) -> dict[str, Noise]:
+        """Return how much each metric varies between trials."""
+        from groupgt.report.trials import noises
+
+        return noises(self.result)
 
     def events(self) -> Grid:
         """Return the events of each query."""

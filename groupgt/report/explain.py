@@ -43,9 +43,9 @@ def explanation(
     if evaluation.labeller.name != "id":
         repeat = "a repeat hits what an earlier result already hit, and scores nothing"
         parts.append(f"labeller {evaluation.labeller}; {repeat}")
-    if evaluation.trials:
-        times = round(complete_within(evaluation, None)[query] * len(evaluation.trials))
-        parts.append(f"results are from the first trial; complete in {times:,} of {len(evaluation.trials):,} trials")
+    if evaluation.repeats:
+        times = round(complete_within(evaluation, None)[query] * len(evaluation.repeats))
+        parts.append(f"results are from the first trial; complete in {times:,} of {len(evaluation.repeats):,} trials")
     if not truth.judgments.groups[query]:
         is_defined = evaluation.populations.defined[query]
         counts = "counts as 0" if is_defined else "is undefined (no ground truth) and excluded from all means"

@@ -134,7 +134,7 @@ class MissesTeller(Teller[Misses]):
         """Report how many queries are complete, and whether missed groups are retrieved later or not at all."""
         misses = self.result
         ((run, evaluation),) = misses.evaluations.items()
-        often = f"{at_cutoff(misses.k)}{' in an average trial' if evaluation.trials else ''}"
+        often = f"{at_cutoff(misses.k)}{' in an average trial' if evaluation.repeats else ''}"
         complete = f"{count_text(misses.evaluated - misses.incomplete)} of {counted(misses.evaluated, 'query')}"
         yield sentence_of("best", *subject(run), f" completes {complete}{often}.{self._missed()}")
         if misses.harmful:
@@ -353,7 +353,7 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
         important = set(places)
         rankings: list[list[Any] | None] = []
         for evaluation, by_query, marks, times in zip(systems.every, every_ranking, every_mark, every_count):
-            several = len(evaluation.trials)
+            several = len(evaluation.repeats)
             if systems.qids[at] not in by_query:
                 rankings.append(None)
                 continue

@@ -95,7 +95,7 @@ def changed_queries(outcome: Outcome, against: Against) -> Iterator[Item]:
         cutoff = at_cutoff(against.metrics[against.primary].cutoff)
         yield ["since the previous run", "queries lost", "queries gained"], rows
         often = "in more trials of the previous run than of this one"
-        has_trials = any(each.trials for each in against.again.values())
+        has_trials = any(each.repeats for each in against.again.values())
         what = often if has_trials else "in the previous run and not in this one"
         yield f"Lost queries are complete{cutoff} {what}. Gained queries are the reverse."
 

@@ -44,7 +44,7 @@ def results_of(outcome: Outcome) -> dict[str, Any]:
 def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
     evaluations: list[Any] = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
     for evaluation, measured in zip(evaluations, outcome.evaluations[dataset].values()):
-        if measured.trials:
+        if measured.repeats:
             evaluation["trials"] = noise_dicts(measured, outcome.experiment.settings.confidence)
         evaluation["labeller"] = outcome.experiment.hide(evaluation["labeller"])
     result: dict[str, Any] = {"systems": evaluations}
@@ -58,6 +58,7 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
         # The decision on the data set knows its gates.
         result["comparison"] = outcome.comparison[dataset].to_dict()
         del result["comparison"]["decision"]
+        result["comparison"].pop("trials", None)  # each system has its own
     if dataset in outcome.stages:
         result["stages"] = {}
         for system, each in outcome.stages[dataset].items():

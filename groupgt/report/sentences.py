@@ -130,9 +130,9 @@ def warning(text: str) -> Sentence:
 
 def _of_trials(evaluation: Evaluated) -> Iterator[str]:
     """Warn about queries without results in some trials, and about trials that differ as a whole."""
-    if not evaluation.trials:
+    if not evaluation.repeats:
         return
-    absent = np.any([~each.labelled.present for each in evaluation.trials], axis=0) & ~evaluation.populations.absent
+    absent = np.any([~each.labelled.present for each in evaluation.repeats], axis=0) & ~evaluation.populations.absent
     if queries := int((absent & evaluation.populations.defined).sum()):
         rule = {"zero": "which score 0 in those trials", "skip": "which their means exclude"}.get(
             evaluation.policy.missing, ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,34 @@ SHOWN = 30
 
 
 def noises(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, Noise]:
-    """Return the noise of every metric that has noise, by the metric's text."""
-    each = {text: noise_of(evaluation, text, confidence) for text in evaluation.values_per_query}
-    return {text: noise for text, noise in each.items() if noise is not None}
+    """Return the noise of every metric that has noise, by the metric's text. `mean` is the mean that decides.
+
+    A count over trials, such as `pass_at`, has the noise of the metric that it counts.
+    """
+    single = of_single_trials(evaluation)
+    each = {text: noise_of(single, text, confidence) for text in single.values_per_query}
+    return {
+        text if evaluation.metrics[text].passes is None else single.label_of(text): replace(
+            noise, mean=single.means[text]
+        )
+        for text, noise in each.items()
+        if noise is not None
+    }
 
 
 def noise_dicts(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, dict[str, Any]]:
     """Return the noise of every metric as plain Python. `mean` is the mean that decides."""
-    plain = {text: jsonable(noise) for text, noise in noises(evaluation, confidence).items()}
+    plain = {name: jsonable(noise) for name, noise in noises(evaluation, confidence).items()}
     if evaluation.audit is not None or evaluation.annotators:
-        for text, noise in plain.items():
-            noise |= {"mean_by_labels": noise["mean"], "mean": finite(evaluation.means[text])}
+        labels = noises(replace(evaluation, audit=None, annotators=()), confidence)
+        for name, noise in plain.items():
+            noise |= {"mean_by_labels": finite(labels[name].mean), "mean": finite(noise["mean"])}
     return plain
+
+
+def of_systems(systems: Systems) -> dict[str, Evaluated]:
+    """Return the systems with trials, by name."""
+    return {name: each for name, each in systems.evaluations.items() if each.repeats}
 
 
 def blocks(

@@ -96,7 +96,7 @@ def test_completeness_is_averaged_over_trials() -> None:
     trials = [{"q0": ["a"], "q1": ["x"]}, {"q0": ["x"], "q1": ["x"]}, {"q0": ["a"], "q1": ["x"]}]
     evaluation = groupgt.compare(truth, {"s": trials, "one": trials[0]}, ["recall@1"]).evaluations["s"]
     for order in ((0, 1, 2), (1, 2, 0)):
-        moved = replace(evaluation, trials=tuple(evaluation.trials[place] for place in order))
+        moved = replace(evaluation, repeats=tuple(evaluation.repeats[place] for place in order))
         found = outcomes_of(moved, 1, read_answers({"q0": 1, "q1": 1}))
         assert found.shares["complete"].part == found.shares["complete"].whole == pytest.approx(2 / 3)
         assert found.shares["incomplete"].whole == pytest.approx(4 / 3)

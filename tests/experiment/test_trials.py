@@ -89,7 +89,7 @@ def reference() -> Evaluation:
 
 def same(first: Evaluation, second: Evaluation) -> bool:
     """Whether two evaluations have the same values, in the mean and in each trial."""
-    pairs = [(first, second), *zip(first.trials, second.trials, strict=True)]
+    pairs = [(first, second), *zip(first.repeats, second.repeats, strict=True)]
     return all(
         np.array_equal(a.values[a.text_of(text)], b.values[b.text_of(text)], equal_nan=True)
         for a, b in pairs
@@ -104,7 +104,7 @@ def test_means_of_trials_are_the_values() -> None:
         of_each = np.stack([each.values[text] for each in single])
         assert values == pytest.approx(of_each.mean(axis=0), abs=1e-15)
     assert evaluation.means["complete@2"] == pytest.approx((6 + 3 + 0) / 18)
-    assert len(evaluation.trials) == 3
+    assert len(evaluation.repeats) == 3
 
 
 def test_a_single_run_has_no_trials_to_count() -> None:
@@ -151,7 +151,7 @@ def test_calls_keep_their_trial(tmp_path: Path, cli: Cli) -> None:
     rows = [{**row, "retrieved_calls": [row["trial"]] * len(row["retrieved_ids"])} for row in NESTED]
     run = lines(tmp_path / "calls.jsonl", [{**row, "retrieve_scores": None} for row in rows])
     expected = groupgt.evaluate(TRUTH, run, ["recall@1calls"])
-    assert expected.trials[1].means["recall@1calls"] == 0
+    assert expected.repeats[1].means["recall@1calls"] == 0
     for to in ("jsonl", "csv", "parquet"):
         assert cli("convert", run, tmp_path / f"copy.{to}", "--to", to).status == 0
         assert same(groupgt.evaluate(TRUTH, tmp_path / f"copy.{to}", ["recall@1calls"]), expected)
@@ -231,13 +231,13 @@ def test_the_noise_in_results_has_the_level_of_the_comparison(tmp_path: Path) ->
 def test_folders_are_written_read_merged_and_compared_with(tmp_path: Path, cli: Cli) -> None:
     outcome = ran(tmp_path, "trials.jsonl", "many")
     evaluation = outcome.evaluations["one"]["a"]
-    assert len(evaluation.trials) == 3
+    assert len(evaluation.repeats) == 3
     # Measured again from the folder, with all trials.
     folder = ResultFolder.opened(outcome.folder)
     request = Request.of(METRICS, convention="coverage")
     again = [evaluate_run(request, folder.truth(folder.policy), run, name) for name, run in folder.runs]
     assert same(next(each for each in again if each.name == "a"), evaluation)
-    assert [each.trials for each in again if each.name == "b"] == [()]
+    assert [each.repeats for each in again if each.name == "b"] == [()]
     # Merged with a folder without trials.
     other = ran(tmp_path, "single.jsonl", "one")
     merged = cli("report", outcome.folder, other.folder, "--format", "json")
@@ -543,9 +543,9 @@ def test_a_fusion_has_the_trials_of_its_inputs(tmp_path: Path) -> None:
     )
     (tmp_path / "fusion.yaml").write_text(FUSION)
     evaluations = run_experiment(tmp_path / "fusion.yaml", jobs=2).evaluations["one"]
-    assert {name: len(each.trials) for name, each in evaluations.items()} == {"words": 3, "lsa": 0, "both": 3}
+    assert {name: len(each.repeats) for name, each in evaluations.items()} == {"words": 3, "lsa": 0, "both": 3}
     # Deterministic systems answer alike in every trial.
-    assert all(same(each, evaluations["both"].trials[0]) for each in evaluations["both"].trials)
+    assert all(same(each, evaluations["both"].repeats[0]) for each in evaluations["both"].repeats)
 
 
 FUSION = """
@@ -574,7 +574,7 @@ def test_builds_have_a_variance_of_their_own() -> None:
         return [replace(Run.of(run), is_build=True) for run in runs]
 
     table = groupgt.compare(truth, {"a": builds(3), "b": builds(4)}, ["recall@3"])
-    sides = [np.stack([each.values["recall@3"] for each in table.evaluations[name].trials]) for name in "ba"]
+    sides = [np.stack([each.values["recall@3"] for each in table.evaluations[name].repeats]) for name in "ba"]
     deltas = sides[0].mean(axis=0) - sides[1].mean(axis=0)
     variance = deltas.var(ddof=1) / 30
     for side in sides:
@@ -620,3 +620,29 @@ def test_a_group_of_a_lost_query_says_how_many_trials_cover_it() -> None:
     assert _where(Place(None, 0, 3, 0), None) == "covered in 0 of 3 trials"
     assert _where(Place(4, 0, 1, 1), Place(1, 1, 1, 1)) == "rank 4, was 1"
     assert _where(Place(None, 0, 1, 0), Place(None, 0, 1, 0)) == "not retrieved"
+
+
+def test_a_list_of_runs_is_the_trials_of_one_system() -> None:
+    """20 queries, 2 trials, q0 is complete in one of them and all others are complete in both.
+
+    The mean is 19.5/20 = 0.975. W = 1/2 + 1/2 = 1, t with 20 (2 - 1) degrees of freedom is 2.086, so the floor is
+    2.086 √2 / 20 = 0.1475. Wilson at 0.975 · 0.025 · 2 · 20² / 1 = 19.5 queries is 0.7962 to 0.9974.
+    """
+    truth = {f"q{n}": [["a"]] for n in range(20)}
+    complete = {qid: ["a"] for qid in truth}
+    runs = [complete, complete | {"q0": ["x"]}]
+    evaluation = groupgt.evaluate(truth, runs, ["complete@10", "complete(pass_at=2)@10"])
+    of_one = groupgt.evaluate_runs(truth, {"s": runs}, ["complete@10"])["s"].trials
+    compared = groupgt.compare(truth, {"s": runs, "one": runs[1]}, ["complete@10"])
+    for noise in (evaluation.trials["complete@10"], of_one["complete@10"], compared.trials["s"]["complete@10"]):
+        assert (noise.trials, noise.mean, noise.changing) == (2, pytest.approx(0.975), 1)
+        assert noise.floor == pytest.approx(0.1475, abs=5e-5)
+        assert noise.interval == pytest.approx((0.7962, 0.9974), abs=5e-5)
+    assert compared.to_dict()["trials"] == {"s": evaluation.to_dict()["trials"]}
+    assert list(compared.trials) == ["s"]
+    assert groupgt.evaluate(truth, runs[0], ["complete@10"]).trials == {}
+    assert [len(found.queries) for found in (groupgt.misses(truth, runs), groupgt.misses(truth, runs[0]))] == [1, 0]
+    counted = groupgt.evaluate(truth, runs, ["complete(pass_at=2)@10"])
+    assert counted.trials == {"complete@10": evaluation.trials["complete@10"]}
+    with pytest.raises(DataError, match="or a list of trials, found list"):
+        groupgt.evaluate(truth, [{"qid": "q0", "doc_id": "a"}], ["complete@10"])
