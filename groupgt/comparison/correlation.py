@@ -123,10 +123,10 @@ def correlation_of(first: Side, second: Side, settings: Settings) -> Correlation
             f"{f' ({first_of(names, 5)})' if names else ''}; with fewer, a rank correlation hinges on a few swaps"
         )
     known = set(second.qids)
-    shared = [qid for qid in first.qids if qid in known]
+    shared = sorted(qid for qid in first.qids if qid in known)
     left_out = (len(first.qids) - len(shared), len(second.qids) - len(shared)) if shared else (0, 0)
-    if shared:
-        first, second = first.only(shared), second.only(shared)
+    # Draws do not depend on the order of queries.
+    first, second = first.only(shared or sorted(first.qids)), second.only(shared or sorted(second.qids))
     # Higher is better on both sides from here on.
     signs = [1 if side.metric.higher_is_better else -1 for side in (first, second)]
     means = first.means(names), second.means(names)

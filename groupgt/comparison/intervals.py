@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupgt.comparison.draws import ENOUGH, SLACK, in_errors, on_grid, resampled_counts, zeroed
+from groupgt.comparison.draws import ENOUGH, SLACK, in_errors, in_order, on_grid, resampled_counts, zeroed
 from groupgt.comparison.tests import Inference, around
 from groupgt.evaluation.estimates import normal_quantile, student_quantile, unvaried
 from groupgt.model.hits import Bools, Floats
@@ -101,7 +101,7 @@ def _quantiles(
     step = max(1, AT_ONCE // (4 * resamples))
     for start in range(0, width, step):
         part = slice(start, min(start + step, width))
-        columns = values[:, part]
+        columns = in_order(values[:, part])
         both = np.concatenate([columns, on_grid(columns * columns)], axis=1)
         sums = np.concatenate([counts @ both for counts in resampled_counts(count, resamples, seed)])
         means, squares = np.split(sums / count, 2, axis=1)

@@ -22,18 +22,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast, Key, Values, contrasts_of
-from groupgt.comparison.draws import ENOUGH, SLACK, halves, on_grid, scipy_stats, signs, slack_of, step_of
+from groupgt.comparison.draws import SLACK, on_grid, scipy_stats, signs, step_of
 from groupgt.comparison.families import Decide, Decided, Families, decide, decided_together, raw_p_values
 from groupgt.comparison.intervals import agreeing, within
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK_OF_T, around, p_values
+from groupgt.comparison.tests import SLACK_OF_T, around
 from groupgt.evaluation.estimates import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Ints
@@ -62,7 +62,7 @@ def contrasts_of_pairs(
     values: Values, metrics: Mapping[str, Metric], twos: Sequence[tuple[str, str]], settings: Settings
 ) -> dict[Key, Contrast]:
     """Compare pairs of systems, deciding all pairs on one metric together."""
-    names = list(dict.fromkeys(name for two in twos for name in two))
+    names = sorted({name for two in twos for name in two})
     tables = {text: np.stack([values[name][text] for name in names], axis=1) for text in metrics if names}
     is_estimated = any(table.ndim > 2 for table in tables.values())
     method = settings.of_pairs(is_estimated=is_estimated)
@@ -70,11 +70,14 @@ def contrasts_of_pairs(
     if method == "studentized range":
         for table in tables.values():
             table[np.isnan(table).any(axis=1)] = np.nan
-        values = {name: {text: tables[text][:, at] for text in metrics} for at, name in enumerate(names)}
         how = partial(by_studentized_range, tables)
     elif method == "step-down maximum":
+        # Draws must not depend on the order of queries.
+        tables = {text: table[np.lexsort(table.T)] for text, table in tables.items()}
         place = {name: at for at, name in enumerate(names)}
         how = partial(by_step_down, tables, [(place[first], place[second]) for first, second in twos])
+    if how is not decide:
+        values = {name: {text: tables[text][:, at] for text in metrics} for at, name in enumerate(names)}
     return contrasts_of(values, metrics, twos, settings, how)
 
 
@@ -101,7 +104,7 @@ def by_step_down(tables: Mapping[str, Floats], places: Sequence[tuple[int, int]]
         table, pairwise = tables[text], None
         if len(table) and not np.isnan(table).any():
             pairwise = Pairwise.of(table, first, second)
-        raw[family] = raw_p_values(columns[family], settings) if pairwise is None else pairwise.p_values(settings)
+        raw[family] = raw_p_values(columns[family], settings)
         stepped[family] = step_down(columns[family], raw[family], settings, pairwise)
     return decided_together(families, raw, stepped)
 
@@ -141,22 +144,6 @@ class Pairwise:
         if len(self.second):
             of_pairs -= sums[self.second]
         return of_pairs
-
-    def p_values(self, settings: Settings) -> Floats:
-        """Return the p-value of the randomization test of each pair, shape (C,)."""
-        exact, count = self.differences, len(self.systems)
-        few = (exact != 0).sum(axis=0) < ENOUGH
-        found = np.full(exact.shape[1], np.nan)
-        found[few] = p_values("randomization", exact[:, few], settings.resamples, settings.seed)
-        rest = replace(self, first=self.first[~few], second=self.second[~few])
-        total = exact[:, ~few].sum(axis=0)[:, None]
-        bound, as_far = np.abs(total) - slack_of(self.systems).max(initial=0.0), np.zeros(len(total))
-        for sums in rest.under(halves(count, settings.resamples, settings.seed)):
-            sums *= 2
-            sums -= total
-            as_far += (np.abs(sums, out=sums) >= bound).sum(axis=1)
-        found[~few] = (1 + as_far) / (1 + settings.resamples)
-        return found
 
     def under(self, drawn: Iterator[Floats]) -> Iterator[Floats]:
         """Yield the sums of all pairs under rows of signs or coins, shape (C, draws), in blocks of draws."""

@@ -10,10 +10,12 @@ from typing import Literal
 import numpy as np
 
 from groupgt.comparison.draws import (
+    AT_ONCE,
     ENOUGH,
     SLACK,
     halves,
     in_errors,
+    in_order,
     on_grid,
     resampled_counts,
     scipy_stats,
@@ -51,7 +53,8 @@ class Inference:
 
 def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
     """Return the p-value of each column, computed by a test from `TESTS`."""
-    return infer(test, differences, resamples, seed).p_values
+    parts = np.array_split(differences, max(differences.shape[1] * resamples // AT_ONCE, 1), axis=1)
+    return np.concatenate([infer(test, part, resamples, seed).p_values for part in parts])
 
 
 def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
@@ -64,7 +67,8 @@ def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: floa
         return Inference(np.full(width, np.nan))
     cleaned = np.where(np.abs(differences) > SLACK, differences, 0.0)
     differing = np.flatnonzero(cleaned.any(axis=0))
-    result = TESTS[test].function(cleaned[:, differing], resamples, seed, alpha) if len(differing) else Inference(NONE)
+    columns = in_order(cleaned[:, differing])
+    result = TESTS[test].function(columns, resamples, seed, alpha) if len(differing) else Inference(NONE)
     inverse, ranks = result.inverse, result.ranks
 
     def of_all(values: Floats, otherwise: float) -> Floats:
@@ -127,7 +131,9 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
     for coins in halves(count, resamples, seed) if len(total) else ():
         kept = coins @ columns
         # Σ ±d = 2 Σ over heads − Σ d; all terms are exact.
-        as_far += (np.abs(2 * kept - total) >= bound[~few]).sum(axis=0)
+        sums = 2 * kept
+        sums -= total
+        as_far += (np.abs(sums, out=sums) >= bound[~few]).sum(axis=0)
         if most:
             heads = coins.sum(axis=1)[:, None]
             one_sided = (heads == 0) | (heads == count)

@@ -65,6 +65,7 @@ def detectable(
     probability X ÷ mean (a gain raises it to the best value). A `share` of the queries also changes up or down by its
     value. The gate itself decides, with a corrected p-value multiplied by the number of `comparisons`.
     """
+    values = np.sort(values)  # draws do not depend on the order of queries
     count, is_gain = len(values), gate.min_gain is not None
     copies = max(min(COPIES, MOST_VALUES // max(count, 1)), 100)
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([settings.seed, 4, count])))

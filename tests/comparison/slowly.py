@@ -84,9 +84,19 @@ def randomized_slowly(differences: Sequence[Fraction]) -> Fraction:
     return Fraction(far, len(signs))
 
 
+def order_of_draws(column: Sequence[float]) -> list[float]:
+    """The values in the order of their draws: from the end with the shorter tail, or by the sign of the sum."""
+    up = sorted(column)
+    for one, other in zip(up, reversed(up)):
+        gap = (one - up[0]) - (up[-1] - other)
+        if abs(gap) > 1e-12 * max(map(abs, up)):
+            return up if gap > 0 else up[::-1]
+    return up[::-1] if math.fsum(up) < 0 else up
+
+
 def bootstrapped_slowly(column: Sequence[float], counts: Sequence[Sequence[float]]) -> tuple[float, float]:
     """The p-value, and how close the nearest t came to the observed one."""
-    n = len(column)
+    column, n = order_of_draws(column), len(column)
     mean = math.fsum(column) / n
 
     def t(values: Sequence[float]) -> float:
@@ -128,7 +138,7 @@ def interval_slowly(
     column: Sequence[float], bounds: tuple[float, float], level: float, counts: Sequence[Sequence[float]]
 ) -> tuple[float, float]:
     """What the docstring of `groupgt.comparison.intervals` says, with loops; roots are found by halving."""
-    n = len(column)
+    column, n = order_of_draws(column), len(column)
     low, high = bounds
 
     def moments(values: Sequence[float]) -> tuple[float, float]:

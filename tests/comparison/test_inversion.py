@@ -13,7 +13,7 @@ from groupgt.comparison.draws import halves
 from groupgt.comparison.intervals import delta_intervals
 from groupgt.comparison.tests import CORRECTIONS, TESTS, alpha_at, corrected, infer, p_values
 from groupgt.model.hits import Floats
-from tests.comparison.slowly import NEEDS_SCIPY, NEEDS_STATSMODELS, WIDE, ndcg_like
+from tests.comparison.slowly import NEEDS_SCIPY, NEEDS_STATSMODELS, WIDE, ndcg_like, order_of_draws
 
 INVERTED = [name for name in TESTS if name != "wilcoxon"]
 
@@ -41,13 +41,14 @@ def test_ends_are_where_the_test_begins_to_reject(test: str, n: int) -> None:
 def test_ends_of_randomization_by_hand() -> None:
     """Of each draw the lesser and the greater of two means: of what keeps its sign, and of what changes it."""
     column = [0.5, -0.25, 0.125, 0.75, 0.25, -0.5, 0.375, 0.5, -0.25, 0.125, 0.75, 0.25, -0.5, 0.375, 0.25]
-    lows, highs = [], []
+    lows, highs, given = [], [], column
+    column = order_of_draws(column)
     for coins in np.concatenate(list(halves(15, 199, 5))).tolist():
         parts = [[d for d, coin in zip(column, coins) if coin == side] for side in (0.0, 1.0)]
         means = [sum(part) / len(part) if part else None for part in parts]
         lows.append(-math.inf if None in means else min(m for m in means if m is not None))
         highs.append(math.inf if None in means else max(m for m in means if m is not None))
-    inverse = infer("randomization", np.array(column)[:, None], 199, 5, 0.1).inverse
+    inverse = infer("randomization", np.array(given)[:, None], 199, 5, 0.1).inverse
     assert inverse is not None
     # p = (1 + as far) ÷ 200 is above 0.1 from the 20th on.
     assert inverse(np.array([0.1])).tolist() == [[sorted(lows)[19], sorted(highs)[-20]]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,7 @@ from tests.comparison.slowly import (
     bootstrapped_slowly,
     dyadic,
     ndcg_like,
+    order_of_draws,
     randomized_slowly,
 )
 
@@ -88,8 +90,21 @@ def test_random_p_values_are_a_count_of_drawn_patterns() -> None:
     coins = np.concatenate(list(halves(30, resamples, 9))).tolist()
     found = p_values("randomization", differences, resamples, 9)
     for column, p in zip(differences.T.tolist(), found.tolist()):
+        column = order_of_draws(column)
         far = sum(abs(sum(d if coin else -d for d, coin in zip(column, row))) >= abs(sum(column)) for row in coins)
         assert p == (1 + far) / (1 + resamples)
+
+
+@given(
+    st.lists(st.sampled_from([-1, -0.5, 0, 0.25, 0.5, 1]), min_size=2, max_size=40), st.randoms(use_true_random=False)
+)
+def test_draws_depend_neither_on_the_order_nor_on_the_side(differences: list[float], rng: random.Random) -> None:
+    column = np.array(differences)[:, None]
+    shuffled = np.array(rng.sample(differences, len(differences)))[:, None]
+    for test in ("randomization", "bootstrap"):
+        p = p_values(test, column, 99, 0)
+        assert p.tolist() == pytest.approx(p_values(test, shuffled, 99, 0).tolist(), nan_ok=True)
+        assert p.tolist() == pytest.approx(p_values(test, -column, 99, 0).tolist(), nan_ok=True)
 
 
 @pytest.mark.parametrize("resamples", [1, 99, 100_000])
