@@ -1,4 +1,4 @@
-"""A search that gives other results each time: it looks at a random part of the passages, as approximate indexes do."""
+"""A search whose results differ each time, because it overlooks random passages, as approximate indexes do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def words(text: str) -> list[str]:
 
 
 class ApproximateSearch:
-    """Ranks passages by the rare words that they share with a query, and overlooks some of them."""
+    """Rank passages by the rare words that they share with a query, but overlook some passages."""
 
     def __init__(self, ids: Sequence[str], texts: Sequence[str], overlooked: float, seed: int) -> None:
         self.passages = {name: set(words(text)) for name, text in zip(ids, texts)}
@@ -24,18 +24,18 @@ class ApproximateSearch:
         self.overlooked, self.random = overlooked, random.Random(seed)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[tuple[str, float]]]:
-        """Return the best passages of each query, with their scores."""
+        """Return each query's best passages, with their scores."""
         return [self.search(set(words(query)), k) for query in queries]
 
     def search(self, query: set[str], k: int) -> list[tuple[str, float]]:
-        """Return the best passages among those that are not overlooked this time."""
+        """Return the best passages, without those that are overlooked this time."""
         seen = (name for name in self.passages if self.random.random() >= self.overlooked)
         scores = ((name, sum(self.weights[word] for word in query & self.passages[name])) for name in seen)
         return sorted((pair for pair in scores if pair[1]), key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
 def build(corpus, overlooked: float, seed: int) -> ApproximateSearch:  # type: ignore[no-untyped-def]
-    """Return the search; groupgt calls this once, and then asks it in every trial."""
+    """Return the search. groupgt calls this function once, and runs the search in every trial."""
     return ApproximateSearch(corpus.ids, corpus.texts, overlooked, seed)
 
 

@@ -1,4 +1,4 @@
-"""The same evaluation of frames of Spark, Ray Data and Dask: `python examples/clusters.py spark` (or `ray`, `dask`)."""
+"""Evaluate results in a frame from Spark, Ray Data or Dask: `python examples/clusters.py spark` (or `ray`, `dask`)."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ if __name__ == "__main__":
     frame = FRAMES[sys.argv[1]]()
     found = groupgt.evaluate(TRUTH, frame, ["recall@10", "mrr.coverage"])
     print(found)
-    # What a frame of pandas gives, to the bit.
+    # A pandas frame gives exactly the same values.
     assert found.means == groupgt.evaluate(TRUTH, ROWS, ["recall@10", "mrr.coverage"]).means

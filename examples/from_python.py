@@ -1,4 +1,4 @@
-"""Evaluate a search function of your own, and look at what it missed: `python examples/from_python.py`."""
+"""Evaluate your own search function, and see what it missed: `python examples/from_python.py`."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ HANDBOOK = Path(__file__).parent / "handbook"
 
 
 def my_search(question: str, passages: dict[str, set[str]], k: int) -> list[str]:
-    """A deliberately simple search: passages by how many words of the question they hold."""
+    """Rank passages by how many of the question's words they contain."""
     words = set(question.lower().split())
     ranked = sorted(passages, key=lambda name: (-len(words & passages[name]), name))
     return ranked[:k]
@@ -26,7 +26,7 @@ def main() -> None:
     print(result)
 
     worst = result.per_query.sort("recall@20", nulls_last=True)["qid"][0]
-    print(f"\nthe worst question, worked out:\n\n{result.explain(worst, ['recall@20', 'ndcg@20'])}")
+    print(f"\na worked example for the worst question:\n\n{result.explain(worst, ['recall@20', 'ndcg@20'])}")
 
 
 if __name__ == "__main__":

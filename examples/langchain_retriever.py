@@ -1,6 +1,6 @@
-"""A retriever of LangChain in an experiment: `python examples/langchain_retriever.py` (needs langchain-core).
+"""Run an experiment with a LangChain retriever: `python examples/langchain_retriever.py` (needs langchain-core).
 
-The experiment file names `build` as `langchain_retriever:build`; from the shell it runs with
+The experiment file refers to `build` as `langchain_retriever:build`. To run the experiment from the shell, use
 `groupgt run examples/langchain.yaml --allow-code`.
 """
 
@@ -19,7 +19,7 @@ import groupgt
 
 
 class WordOverlap(BaseRetriever):
-    """Ranks passages by the words they share with the question, rare words more: put your own retriever here."""
+    """Stand in for your retriever: rank passages by the words they share with the question, and favor rare words."""
 
     passages: list[Document]
     top: int = 50
@@ -30,13 +30,13 @@ class WordOverlap(BaseRetriever):
         asked = set(query.lower().split())
 
         def worth(passage: Document) -> float:
-            return math.fsum(1 / found_in[word] for word in asked & words[id(passage)])  # whatever their order
+            return math.fsum(1 / found_in[word] for word in asked & words[id(passage)])  # the same sum in any order
 
         return sorted((each for each in self.passages if worth(each) > 0), key=worth, reverse=True)[: self.top]
 
 
 def build(corpus: Any, top: int = 50) -> WordOverlap:
-    """What the experiment file names: it is given the corpus, and returns the retriever."""
+    """Return the retriever. groupgt calls this function with the corpus."""
     passages = [Document(page_content=text, metadata={"doc_id": name}) for name, text in zip(corpus.ids, corpus.texts)]
     return WordOverlap(passages=passages, top=top)
 

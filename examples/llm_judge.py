@@ -1,8 +1,8 @@
-"""A judge for the labeller `code`: says of each result whether it gives what an alternative gives.
+"""A function for the `code` labeller, which decides whether a result says the same as an alternative.
 
-`ask` stands where the call of a language model belongs; here it is a fake that counts words, so that this runs as it
-is. What a judge raises ends the run: a model that cannot be reached is never a result that was not relevant. Verdicts
-are kept under the texts, so that only new pairs are asked.
+Replace `ask` with a call to your language model. This fake counts words, so the example runs without a model. If the
+function raises an exception, the run ends. A failed call to the model therefore never counts as a non-relevant result.
+groupgt stores each verdict with the text of its pair, and asks only about new pairs.
 """
 
 import re
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from groupgt.labellers.code import Pair
 
 PROMPT = """Question: {query}
-What answers it, or a part of it: {wanted}
-A passage: {said}
-Does the passage say what answers the question? Reply yes or no."""
+A passage that answers it, or a part of it: {wanted}
+Another passage: {said}
+Does the other passage give the same answer? Reply yes or no."""
 
 
 def judge(pairs: Sequence[Pair]) -> list[bool]:
-    """One verdict a pair, in their order; anything but yes or no is an error."""
+    """Return one verdict per pair, in order. Any reply other than yes or no is an error."""
     prompts = [PROMPT.format(query=pair.query, wanted=pair.alternative_text, said=pair.result_text) for pair in pairs]
     replies = [reply.strip().lower() for reply in ask(prompts)]
     strange = [reply for reply in replies if reply not in ("yes", "no")]
@@ -27,11 +27,11 @@ def judge(pairs: Sequence[Pair]) -> list[bool]:
 
 
 def ask(prompts: Sequence[str]) -> list[str]:
-    """The model's replies. This one says yes where the passage has half of the words of what answers."""
+    """Return the model's replies. This fake says yes if a passage has at least half of the other passage's words."""
     replies = []
     for prompt in prompts:
-        wanted = prompt.partition("part of it: ")[2].rpartition("\nA passage: ")[0]
-        said = prompt.rpartition("\nA passage: ")[2].rpartition("\nDoes the")[0]
+        wanted = prompt.partition("part of it: ")[2].rpartition("\nAnother passage: ")[0]
+        said = prompt.rpartition("\nAnother passage: ")[2].rpartition("\nDoes the")[0]
         words, others = (set(re.findall(r"\w+", text.lower())) for text in (wanted, said))
         replies.append("yes" if 2 * len(words & others) >= len(words) else "no")
     return replies

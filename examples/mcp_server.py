@@ -1,4 +1,4 @@
-"""An MCP server with one tool that searches the handbook: `python mcp_server.py`, or with a port for HTTP."""
+"""An MCP server with one tool, which searches the handbook: `python mcp_server.py`, with a port to use HTTP."""
 
 import json
 import re
@@ -22,7 +22,7 @@ WORDS = [words(passage["contents"]) for passage in PASSAGES]
 
 @server.tool()
 def search(query: str, limit: int = 5) -> list[dict[str, str | int]]:
-    """Find the passages that have the most words of a query."""
+    """Find the passages that share the most words with a query."""
     scores = [len(has & words(query)) for has in WORDS]
     best = sorted(range(len(scores)), key=lambda row: -scores[row])[:limit]
     return [{"id": PASSAGES[row]["doc_id"], "score": scores[row], "text": PASSAGES[row]["contents"]} for row in best]

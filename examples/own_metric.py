@@ -1,4 +1,4 @@
-"""A metric of your own, in ten lines, used like any other: `python examples/own_metric.py`."""
+"""Define a metric in ten lines, and use it like any other: `python examples/own_metric.py`."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ def main() -> None:
     print(groupgt.compare(truth, {"late": late, "early": early}, ["half_life", "half_life(h=1)@2"], baseline="late"))
     print(groupgt.evaluate(truth, early, [half_life]).explain("q3"))
     try:
-        # Values in [0, 1], whatever the order of groups, and so on: what every metric of groupgt obeys.
+        # Check the laws that every groupgt metric obeys, such as values in [0, 1] for any order of groups.
         check_metric(half_life, examples=20)
     except groupgt.ConfigError as error:  # hypothesis is not installed
         print(error)

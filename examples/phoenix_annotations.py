@@ -1,8 +1,8 @@
-"""Put scores beside traces in Phoenix: `python examples/phoenix_annotations.py TRUTH [PROJECT]`.
+"""Annotate traces in Phoenix with their scores: `python examples/phoenix_annotations.py TRUTH [PROJECT]`.
 
-It reads the spans of a project from the server that PHOENIX_COLLECTOR_ENDPOINT names (http://localhost:6006 by
-default), evaluates each trace as a query, and annotates its first span with its scores. Repeated, it replaces them.
-Needs `pip install arize-phoenix-client`.
+The script reads a project's spans from the server in PHOENIX_COLLECTOR_ENDPOINT (default: http://localhost:6006),
+evaluates each trace as a query, and annotates the trace's first span with the scores. If you run the script again, the
+new scores replace the old ones. Needs `pip install arize-phoenix-client`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ METRICS = ["complete", "recall", "completion_rr"]
 
 
 def annotations(evaluation: groupgt.Evaluation) -> list[dict[str, Any]]:
-    """Return an annotation of Phoenix for each event; queries without a trace have a value, but no span to annotate."""
+    """Return a Phoenix annotation for each event. Queries without a trace have scores, but no span to annotate."""
     made = []
     for event in evaluation.to_events():
         if event["span_id"] is None:
@@ -26,14 +26,14 @@ def annotations(evaluation: groupgt.Evaluation) -> list[dict[str, Any]]:
         cells = {name.removeprefix("gen_ai.evaluation."): cell for name, cell in event["attributes"].items()}
         result = {"score": cells["score.value"], "label": cells.get("score.label")}
         result["explanation"] = cells.get("explanation")
-        # Annotations of a span with the same name and identifier are replaced.
+        # Phoenix replaces a span's earlier annotation with the same name and identifier.
         about = {"name": cells["name"], "annotator_kind": "CODE", "identifier": "groupgt"}
         made.append({"span_id": event["span_id"], "result": result, **about})
     return made
 
 
 def annotate(client: Any, project: str, truth: Any) -> groupgt.Evaluation:
-    """Evaluate the traces of a project, and annotate them."""
+    """Evaluate a project's traces, and annotate them."""
     with TemporaryDirectory() as folder:
         spans = Path(folder) / "spans.parquet"
         client.spans.get_spans_dataframe(project_identifier=project, limit=100_000).to_parquet(spans)

@@ -1,4 +1,4 @@
-// Answers each line, {"query": …, "k": …}, with the passages that have the most words of the query.
+// Answers each line, {"query": …, "k": …}, with the passages that share the most words with the query.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 

@@ -1,4 +1,4 @@
-# The passages with the most words of a query, as one line of JSON: bash search.sh QUERY K
+# Prints the passages that share the most words with a query, as one line of JSON: bash search.sh QUERY K
 grep -oE '[[:alpha:]]{4,}' <<< "$1" | sort -fu |
   while read -r word; do
     grep -iwF -- "$word" handbook/corpus.jsonl | cut -d '"' -f 4

@@ -1,7 +1,7 @@
-"""Send scores of queries through OpenTelemetry, each to its trace: `python examples/send_events.py SCORES.otel.jsonl`.
+"""Send each query's scores to its trace with OpenTelemetry: `python examples/send_events.py SCORES.otel.jsonl`.
 
-The file is what `groupgt evaluate TRUTH TRACES --per-query SCORES.otel.jsonl` wrote; `Evaluation.to_events()` has the
-same in Python. Needs `pip install 'groupgt[otel]'`, and the exporter of your backend in place of the console's.
+`groupgt evaluate TRUTH TRACES --per-query SCORES.otel.jsonl` writes the file. In Python, `Evaluation.to_events()`
+returns the same events. Needs `pip install 'groupgt[otel]'`. Replace the console exporter with your backend's exporter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_s
 
 
 def send(events: Iterable[Mapping[str, Any]], provider: LoggerProvider) -> None:
-    """Emit each event in the context of the span that it evaluates, or without one if its run had no traces."""
+    """Emit each event in the context of the span that it evaluates, or without a context if the run had no traces."""
     logger = provider.get_logger("groupgt")
     for event in events:
         context = None

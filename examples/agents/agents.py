@@ -1,9 +1,9 @@
-"""What the experiments in this folder search with: a memory, a conversation, an agent that searches several times.
+"""Searches for the experiments in this folder: a memory, a conversation, and an agent that searches several times.
 
-- `groupgt run examples/agents/memory.yaml --allow-code`: questions in the form of LongMemEval, each with its haystack.
-- `groupgt run examples/agents/conversation.yaml --allow-code`: turns in the form of MTRAG, each with those before it.
-- `groupgt run examples/agents/agent.yaml`: the searches of an agent, asked three times, which
-  `python examples/agents/agents.py` wrote to agent.jsonl.
+- `groupgt run examples/agents/memory.yaml --allow-code`: questions in LongMemEval's format, each with its haystack.
+- `groupgt run examples/agents/conversation.yaml --allow-code`: turns in MTRAG's format, each with the earlier turns.
+- `groupgt run examples/agents/agent.yaml`: an agent's searches in three trials.
+  `python examples/agents/agents.py` writes the searches to agent.jsonl.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ HERE = Path(__file__).parent
 
 
 def words(text):
-    """Return the words of at least three letters."""
+    """Return a text's words of at least three letters."""
     return set(re.findall(r"\w{3,}", text.lower()))
 
 
 def best(scores, k):
-    """Return the k highest scores above 0."""
+    """Return the k highest scores above 0, with their names."""
     return sorted(((name, score) for name, score in scores.items() if score), key=lambda pair: -pair[1])[:k]
 
 
 def memory(path):
-    """Search the sessions of a question's own history, by the share of the question's words that they hold."""
+    """Search the sessions in a question's own history. A session's score is its share of the question's words."""
     sessions = {}
     for record in json.loads((HERE / path).read_text(encoding="utf-8")):
         for name, turns in zip(record["haystack_session_ids"], record["haystack_sessions"]):
@@ -46,9 +46,11 @@ def memory(path):
     return search
 
 
-@groupgt.metric("ndcg_any", formula="Σ over relevant results of 1 ÷ log2(max(rank, 2)), as a share of the best ranking")
+@groupgt.metric(
+    "ndcg_any", formula="Σ over relevant results of 1/log2(max(rank, 2)) ÷ the same sum for the best ranking"
+)
 def ndcg_any(hits, cut):
-    """LongMemEval's NDCG, which discounts the third rank first; `ndcg` discounts the second, as is usual."""
+    """LongMemEval's NDCG. The discount starts at rank 3, not at rank 2 as in `ndcg`."""
     rows = relevant_results(hits)
     gains = np.bincount(rows.query, 1 / np.log2(np.maximum(rows.rank, 2)), minlength=hits.size)
     needed = np.minimum(hits.judgments.groups, cut.k)
@@ -57,7 +59,7 @@ def ndcg_any(hits, cut):
 
 
 def conversation(corpus, earlier):
-    """Search with the last turn, and with what the user said before, whose words count `earlier` as much."""
+    """Search with the last turn. Words from the user's earlier turns count too, with the weight `earlier`."""
     passages = {name: words(text) for name, text in zip(corpus.ids, corpus.texts)}
 
     def search(query, k, input):
@@ -69,7 +71,7 @@ def conversation(corpus, earlier):
 
 
 def agent(question, passages, chance):
-    """Search for each part of a question or, at times, only for the first; return ids, their calls and the cost."""
+    """Search for each part of a question, or sometimes only for the first, and return the ids, calls and cost."""
     parts = question.split(",")
     ids, calls = [], []
     for call, part in enumerate(parts if chance.random() < 0.6 else parts[:1], 1):

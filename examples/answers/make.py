@@ -1,8 +1,8 @@
-"""Answers to the handbook's queries without a model, with known shares: `python examples/answers/make.py [SEED]`.
+"""Simulate answers to the handbook's queries, with known shares: `python examples/answers/make.py [SEED]`.
 
-Writes, next to this file, the run of a simple search and two files of judged answers. An answer is a slip with a chance
-of `SLIP`, whatever was retrieved. It is correct if it is no slip and retrieval is complete, or else, with a chance of
-`GUESS`, by a lucky guess. Answers from gold context are new ones: each is a slip, or correct.
+The script writes a simple search's run and two files of judged answers to this folder. Whatever was retrieved, an
+answer is a slip with a probability of `SLIP`. Any other answer is correct if retrieval is complete, or else, with a
+probability of `GUESS`, by a lucky guess. Answers from gold context are drawn separately, and each is a slip or correct.
 """
 
 import json
@@ -22,12 +22,12 @@ SLIP, GUESS = 0.15, 0.25
 
 
 def words(text: str) -> set[str]:
-    """Words of at least three letters."""
+    """Return a text's words of at least three letters."""
     return set(re.findall(r"\w{3,}", text.lower()))
 
 
 def search(truth: groupgt.GroundTruth) -> dict[str, list[str]]:
-    """Passages by the rare words that they share with a query, best first."""
+    """Return a ranking for each query, by the rare words that passages share with it."""
     rows = map(json.loads, (HANDBOOK / "corpus.jsonl").read_text(encoding="utf-8").splitlines())
     passages = {row["doc_id"]: words(f"{row['title']} {row['contents']}") for row in rows}
     held = Counter(word for passage in passages.values() for word in passage)
@@ -43,7 +43,7 @@ def search(truth: groupgt.GroundTruth) -> dict[str, list[str]]:
 
 
 def answers(complete: dict[str, bool], seed: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Whether each answer is correct: from the results, and from gold context."""
+    """Return whether each answer is correct, first from the results and then from gold context."""
     rng = random.Random(seed)
     own, gold = {}, {}
     for qid, is_complete in complete.items():
@@ -53,9 +53,9 @@ def answers(complete: dict[str, bool], seed: int) -> tuple[dict[str, int], dict[
 
 
 def planted(complete: dict[str, bool]) -> dict[str, float]:
-    """The shares that `groupgt outcomes` should find, by their names in its output."""
+    """Return the true values of the shares that `groupgt outcomes` estimates, by their names in its output."""
     missing = 1 - sum(complete.values()) / len(complete)
-    lacking = (1 - SLIP) * (1 - GUESS) * missing  # wrong for lack of context alone
+    lacking = (1 - SLIP) * (1 - GUESS) * missing  # wrong only because context is missing
     wrong = SLIP + lacking
     return {
         "complete": 1 - SLIP,
@@ -67,13 +67,13 @@ def planted(complete: dict[str, bool]) -> dict[str, float]:
 
 
 def complete_queries(truth: groupgt.GroundTruth, run: dict[str, list[str]]) -> dict[str, bool]:
-    """The queries that have an answer, and whether the results cover all their groups."""
+    """Return, for each answerable query, whether the results cover all its groups."""
     values = groupgt.evaluate(truth, run, [f"complete.coverage@{K}"]).per_query.rows()
     return {qid: value == 1 for qid, value in values if value is not None}
 
 
 def main() -> None:
-    """Write the run and both files of answers."""
+    """Write the run and the two files of answers."""
     truth = groupgt.read_ground_truth(HANDBOOK / "questions.jsonl")
     run = search(truth)
     lines = (

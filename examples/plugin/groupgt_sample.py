@@ -1,4 +1,4 @@
-"""A metric, a labeller, a retriever and a format for groupgt; `pyproject.toml` names them."""
+"""A metric, a labeller, a retriever and a format for groupgt. `pyproject.toml` registers them."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ from groupgt.retrievers.base import OneByOne, Options, RetrieverPlugin
 
 @groupgt.metric("steep", formula="(Σ over covered groups of rank^(−power)) ÷ m")
 def steep(hits, power: float = 2.0):
-    """How early each group is covered: by default, rank 2 is worth a quarter of rank 1."""
+    """How early each group is covered. By default, rank 2 is worth a quarter of rank 1."""
     groups = covered_groups(hits)
     return np.bincount(groups.query, groups.rank**-power, minlength=hits.size) / np.maximum(hits.judgments.groups, 1)
 
 
 class Folded(Named):
-    """A result hits every alternative whose id differs at most in case."""
+    """A result hits every alternative with the same id, ignoring case."""
 
     name, renames = "folded", True
 
@@ -36,11 +36,11 @@ class Folded(Named):
 
 @dataclass(frozen=True)
 class Counting(Options):
-    least: int = 1  # the letters that a word has at least
+    least: int = 1  # minimum number of letters in a word
 
 
 class Words(OneByOne):
-    """Finds the passages that share the most words with a query."""
+    """Find the passages that share the most words with a query."""
 
     def __init__(self, setting, options):
         self.corpus, self.least = setting.corpus, options.least

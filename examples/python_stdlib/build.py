@@ -1,4 +1,4 @@
-"""Write corpus.jsonl: a passage for every documented object of this interpreter's standard library.
+"""Write corpus.jsonl, with a passage for every documented object in this interpreter's standard library.
 
 python examples/python_stdlib/build.py [PATH]
 """
@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FEWEST = 3  # words of two letters or more in a docstring worth a passage
+FEWEST = 3  # a passage's docstring has at least this many words of two letters or more
 
-# Not read: windows that open, poems that print; what the documentation gives under another name; internals;
-# what needs Tk, which many interpreters lack; what Python 3.12 or 3.13 removed; private modules and tests.
+# Excluded: modules that open windows or print poems, modules documented under another name, internals, modules that
+# need Tk (which many interpreters lack), modules that Python 3.12 or 3.13 removed, private modules and tests.
 SKIPPED = re.compile(
     r"""
     antigravity|this
@@ -38,7 +38,7 @@ SKIPPED = re.compile(
     re.VERBOSE,
 )
 
-# Where an object has several public names and the rules below do not choose the documented one.
+# For objects with several public names, where the rules below would not choose the documented name.
 PREFERRED = {
     "unittest.main",
     "email.parser.BytesFeedParser",
@@ -61,7 +61,7 @@ MEMBERS = (
 
 
 def load(name: str) -> types.ModuleType | None:
-    """The module, or None where it cannot be imported here."""
+    """Return the module, or None if it cannot be imported."""
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return importlib.import_module(name)
@@ -70,7 +70,7 @@ def load(name: str) -> types.ModuleType | None:
 
 
 def modules() -> dict[str, types.ModuleType]:
-    """The public modules of the standard library, by name."""
+    """Return the standard library's public modules, by name."""
     found = {}
     queue = sorted(sys.stdlib_module_names, reverse=True)
     while queue:
@@ -81,13 +81,13 @@ def modules() -> dict[str, types.ModuleType]:
         queue += sorted(
             (f"{name}.{m.name}" for m in pkgutil.iter_modules(getattr(module, "__path__", []))), reverse=True
         )
-    # One text on every system: Windows has its own os.path, where join has no docstring.
+    # Use the same docstrings on every system: on Windows, os.path is another module, whose join has no docstring.
     found["os.path"] = importlib.import_module("posixpath")
     return found
 
 
 def exported(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
-    """The names a module offers: its __all__ and its public submodules' names, or else its own and private ones."""
+    """Yield a module's exports: `__all__` and public submodules' names, or else its own and private modules' names."""
     listed = vars(module) if module.__name__ == "builtins" else getattr(module, "__all__", None)
     for name in sorted({*vars(module), *(listed or ())}):
         value = getattr(module, name, None)
@@ -104,14 +104,14 @@ def exported(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def underlying(value: Any) -> Any:
-    """What several names can share: a function rather than its bindings."""
+    """Return the object that several names can share, such as a function instead of its bindings."""
     if isinstance(value, types.BuiltinMethodType) and not isinstance(value.__self__, types.ModuleType | type | None):
         return inspect.getattr_static(type(value.__self__), value.__name__, value)
     return getattr(value, "__func__", value)
 
 
 def own_doc(value: Any) -> str:
-    """The docstring written for this very object, or nothing."""
+    """Return the object's own docstring, or an empty string if it has none."""
     if isinstance(value, type):
         doc = vars(value).get("__doc__")
         init = vars(value).get("__init__")
@@ -124,16 +124,16 @@ def own_doc(value: Any) -> str:
 
 
 def signature(value: Any) -> str:
-    """The signature as text, or nothing where Python does not know it."""
+    """Return the signature as text, or an empty string if Python can't tell it."""
     try:
         known = inspect.signature(value)
-    except Exception:  # it evaluates defaults, which may raise anything
+    except Exception:  # evaluating defaults may raise anything
         return ""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", str(known)).replace(repr(sys.executable), "sys.executable")
 
 
 def passages() -> dict[str, str]:
-    """The contents of the passages, by public name."""
+    """Return the passages' contents, by public name."""
     loaded = modules()
     names: dict[int, tuple[tuple[Any, ...], str, Any]] = {}  # an object's best name, by the object's identity
 
@@ -171,9 +171,9 @@ def passages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the corpus to the path given, or beside this file."""
+    """Write the corpus to the given path, or next to this file."""
     warnings.simplefilter("ignore")
-    os.environ["TERM"] = "dumb"  # lest readline greets the terminal
+    os.environ["TERM"] = "dumb"  # keeps readline from writing to the terminal
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("corpus.jsonl")
     texts = passages()
     with path.open("w", encoding="utf-8", newline="\n") as file:

@@ -1,7 +1,7 @@
-"""Cuts the handbook three ways: makes the files beside this script from ../handbook.
+"""Cut the handbook in three ways, and write the files to this folder.
 
-The articles of a section, one after the other, are one document. `articles.csv` says where each article stands in it;
-`fixed.jsonl`, `sentences.jsonl` and `pages.jsonl` are three corpora of chunks that say where they are from.
+The articles of a section are concatenated into one document. `articles.csv` lists each article's span in its document.
+`fixed.jsonl`, `sentences.jsonl` and `pages.jsonl` are three corpora of chunks, with each chunk's span.
 """
 
 import csv
@@ -16,7 +16,7 @@ PAGE = 1800
 
 
 def documents(corpus: Path) -> tuple[dict[str, str], list[tuple[str, str, int, int]]]:
-    """{document: text}, and (article, document, start, end) of every article."""
+    """Return {document: text}, and (article, document, start, end) for every article."""
     texts: dict[str, str] = {}
     places = []
     for line in corpus.read_text(encoding="utf-8").splitlines():
@@ -31,13 +31,13 @@ def documents(corpus: Path) -> tuple[dict[str, str], list[tuple[str, str, int, i
 
 
 def fixed(text: str) -> list[tuple[int, int]]:
-    """Windows of one length that overlap, wherever words and sentences end."""
+    """Return overlapping spans of the same length, regardless of where words and sentences end."""
     step = FIXED - OVERLAP
     return [(start, min(start + FIXED, len(text))) for start in range(0, max(len(text) - OVERLAP, 1), step)]
 
 
 def packed(text: str, ends: list[int], most: int) -> list[tuple[int, int]]:
-    """Pieces that end at one of `ends`, of at most so many characters where a piece is not longer by itself."""
+    """Return spans that end at one of `ends`. A span exceeds `most` characters only if it can't be split further."""
     cuts, start, last = [], 0, 0
     for end in ends:
         if end - start > most and last > start:
@@ -48,17 +48,17 @@ def packed(text: str, ends: list[int], most: int) -> list[tuple[int, int]]:
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Whole sentences."""
+    """Return spans of whole sentences."""
     return packed(text, [*(match.end() for match in re.finditer(r"[.!?]\s+|\n+", text)), len(text)], SENTENCES)
 
 
 def pages(text: str) -> list[tuple[int, int]]:
-    """Whole paragraphs."""
+    """Return spans of whole paragraphs."""
     return packed(text, [*(match.end() for match in re.finditer(r"\n\n", text)), len(text)], PAGE)
 
 
 def main() -> None:
-    """Writes the files."""
+    """Write the files."""
     texts, places = documents(HERE.parent / "handbook" / "corpus.jsonl")
     with (HERE / "articles.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -68,7 +68,7 @@ STEEP = (0.125 + 0.25) / 2
 @pytest.mark.slow
 def test_in_the_shell(installed: Path) -> None:
     listed, measured = (python(installed, "-m", "groupgt", *words) for words in commands(SHELL))
-    assert listed.startswith("words: Finds the passages that share the most words with a query.\n")
+    assert listed.startswith("words: Find the passages that share the most words with a query.\n")
     assert "\nleast " in listed
     assert "0.1875" in measured
     assert "\nlines " in python(installed, "-m", "groupgt", "list", "formats")
