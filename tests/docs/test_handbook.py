@@ -43,4 +43,4 @@ def test_the_readme_counts_are_right() -> None:
         dev, test = kinds[kind, "dev"], kinds[kind, "test"]
         assert f"| {kind} | {dev} | {test} | {dev + test} |" in text
     assert f"{len(ROWS)} passages" in text
-    assert f"{len(TRUTH.group_query)}, with {len(TRUTH.ids)} ids" in text
+    assert f"{len(TRUTH.group_query)} groups, with {len(TRUTH.ids)} ids" in text

@@ -57,7 +57,7 @@ def test_without_its_files_it_says_where_to_get_them(
         main(["run", str(CONFIG), "--dry-run"])
     assert end.value.code == 2
     told = capsys.readouterr().err
-    assert "examples/biology.parquet; get it from https://huggingface.co/datasets/xlangai/BRIGHT" in told.replace(
+    assert "examples/biology.parquet; download it from https://huggingface.co/datasets/xlangai/BRIGHT" in told.replace(
         "\\", "/"
     )
 
