@@ -119,9 +119,7 @@ def _prints_what_the_readme_says(outcome: Outcome) -> None:
     groups = int(evaluation.truth.judgments.groups[evaluation.counting].sum())
     completed = failures.solved_counts["bm25"]
     queries = evaluation.counts["evaluated"]
-    told = (
-        f"completes {completed:g} of the {queries} queries, and lacks {missed} of their {groups} pieces of information"
-    )
+    told = f"completes {completed:g} of {queries} queries and misses {missed} of {groups} pieces of information"
     assert told in README.replace("\n", " ")
 
 
