@@ -15,8 +15,8 @@ from groupgt.options import choices, options_of
 from groupgt.plugins import KINDS, OURS, Plugin, find
 
 SAYS = {
-    "labeller": "A labeller decides which result hits which alternative. [Labellers](../labellers.md) shows examples.",
-    "retriever": "Retrievers that an experiment can use, under `systems.NAME.use`. "
+    "labeller": "A labeller decides which results hit which alternatives. [Labellers](../labellers.md) shows examples.",
+    "retriever": "Experiments can use these retrievers, under `systems.NAME.use`. "
     "[Experiments](../experiments.md) shows examples.",
     "tokenizer": "A tokenizer counts the tokens of results, for budgets such as `@2000tokens`.",
     "engine": "An engine labels results: in memory, as a stream of files, or on a cluster. "
@@ -65,8 +65,8 @@ def _policies() -> str:
     presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
     return page(
         "Policies",
-        "How groupgt handles undefined, missing and ambiguous data. A line below the results table shows where the "
-        "policy differs from the default. [Policies](../metrics.md#policies) shows examples.",
+        "A policy determines how groupgt handles undefined, missing and ambiguous data. A line below the results table "
+        "lists changes from the default policy. [Policies](../metrics.md#policies) shows examples.",
         docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
         table(["field", "choices", "default", "meaning"], rows),
         "## Presets",

@@ -39,10 +39,10 @@ def pages() -> dict[str, str]:
     rows = [[f"[{code(f'groupgt {name}')}]({name}.md)", cell(COMMANDS[name][1])] for name in made]
     index = page(
         "Every command",
-        f"All {len(made)} commands, each with its arguments and options. [Commands](../../commands.md) shows what they "
-        "print.",
+        f"This page lists all {len(made)} commands. Each command's page describes its arguments and options. "
+        "[Commands](../../commands.md) describes their output.",
         table(["command", "does"], rows),
-        "Exit statuses are listed under [Exit statuses and files](../outcomes.md).",
+        "[Exit statuses and files](../outcomes.md) lists the exit statuses.",
     )
     return {"reference/commands/index.md": index} | {
         f"reference/commands/{name}.md": _page(name, command, context) for name, command in made.items()

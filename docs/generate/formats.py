@@ -55,10 +55,11 @@ def pages() -> dict[str, str]:
     return {
         "reference/formats.md": page(
             "Formats by name",
-            "The format names for `--truth-format`, `--run-format` and `groupgt convert --to`, and the data that each "
-            "format can store. [Formats](../formats.md) shows what the files look like.",
+            "This page lists the format names for `--truth-format`, `--run-format` and `groupgt convert --to`, and the "
+            "data that each format can store. [Formats](../formats.md) shows what the files look like.",
             table(headers, rows),
-            "groupgt detects *recognized* formats, so you need not name them. It also reads URLs, frames and folders.",
+            "groupgt detects *recognized* formats, so you don't need to name them. groupgt also reads URLs, frames "
+            "and folders.",
             "## Ground truth that each format can store",
             table(["format", *(CALLED.get(part, part) for part in EVERYTHING)], written),
             f"{code(FLAT)} writes qrels without groups, for other tools.",

@@ -198,8 +198,8 @@ def pages() -> dict[str, str]:
     return {
         "reference/experiment-file.md": page(
             "Keys of an experiment file",
-            f"All {len(every)} keys, each with its type, its default and an example. {code(NAME)} is a name that you "
-            f"choose, and {code(ITEM)} is any item of a list.",
+            f"This page lists all {len(every)} keys, each with its type, its default and an example. {code(NAME)} is a "
+            f"name that you choose, and {code(ITEM)} is any item of a list.",
             "The keys under `with` are the options of the [retriever](retrievers.md), [labeller](labellers.md) or "
             "[engine](engines.md) that you use. `groupgt schema` prints everything as JSON Schema. "
             "[Experiments](../experiments.md) explains how the parts work together.",

@@ -38,13 +38,14 @@ def pages() -> dict[str, str]:
     ]
     index = page(
         "Metrics",
-        f"All {len(rows)} metrics, each with its formulas, parameters, sources and worked examples.",
+        f"This page lists all {len(rows)} metrics. Each metric's page has its formulas, parameters, sources and worked "
+        "examples.",
         table(["metric", "conventions", "what it measures"], rows),
         "## Notation",
         NOTATION,
         "## The examples",
         f"Every page evaluates {code(RESULTS)} against the ground truth {code(PLAIN['q'])}. If grades or weights make "
-        "a difference, it also evaluates them against this one:",
+        "a difference, the page also evaluates the results against this ground truth:",
         block(f"{GRADED['q']}", "python"),
     )
     return {"reference/metrics/index.md": index} | {

@@ -16,7 +16,7 @@ from groupgt.experiment.starter import write_starter
 from groupgt.report.run import run_experiment
 
 EXITS = {
-    0: "Success. For `groupgt run`: every gate passed.",
+    0: "Success. For `groupgt run`, every gate passed.",
     1: "A gate failed, or `groupgt check` found errors that make numbers wrong (`--exit-zero` turns this off).",
     2: "The input is invalid. Each error shows where it is, what was expected, what was found, and how to fix it.",
     130: "Interrupted from the keyboard.",
@@ -28,15 +28,15 @@ FILES = {
     "table.txt": "The tables as they are printed.",
     "table.tex": "The tables as LaTeX.",
     "results.json": "Everything as JSON; `groupgt schema results` prints its schema.",
-    "means.csv": "One row per system and data set, one column per metric.",
+    "means.csv": "One row per system and data set, and one column per metric.",
     "per_query.csv": "One row per query, system and data set.",
-    "per_query.parquet": "The same in parquet.",
+    "per_query.parquet": "The same values in parquet.",
     "comparison.csv": "One row per comparison with the baseline.",
     "timings.json": "Latencies. Only this file differs between two runs of the same experiment on the same data.",
     "manifest.json": "Digests, versions and counts: everything that determines the results.",
     "runs/": "The results of each system, as TREC run files.",
     "truth/": "The ground truth of each data set, also as flat qrels for other tools.",
-    "latest": "Next to the folders: the name of the newest one.",
+    "latest": "The name of the newest folder, in a file next to the folders.",
 }
 
 
@@ -81,11 +81,11 @@ def pages() -> dict[str, str]:
     return {
         "reference/outcomes.md": page(
             "Exit statuses and files",
-            "The exit statuses of commands, and the files that `groupgt run` writes.",
+            "This page lists the exit statuses of commands, and the files that `groupgt run` writes.",
             "## Exit statuses",
             statuses,
             "## Files of a result folder",
-            "`groupgt run` writes `FOLDER/<name>/<time>-<digest>/`, completely or not at all. `output.formats` chooses "
+            "`groupgt run` writes either all of `FOLDER/<name>/<time>-<digest>/` or nothing. `output.formats` selects "
             "the files:",
             table(["file", "contents"], rows),
             "## Other files",

@@ -16,8 +16,8 @@ PATH = DOCS / "same-word.md"
 # For each metric name, how the tools differ, and the groupgt metrics to try, in this order.
 WORDS: dict[str, tuple[str, list[str]]] = {
     "precision": (
-        "Some tools divide by k, others by the number of results returned (A, C). `precision.coverage` counts only "
-        "results that add something (B).",
+        "Some tools divide by k, and others by the number of results returned (A, C). `precision.coverage` counts only "
+        "results that cover a new group (B).",
         ["precision.trec@3", "precision.autorag@3", "precision.coverage@3", "p_ia@3"],
     ),
     "recall": (
@@ -35,7 +35,7 @@ WORDS: dict[str, tuple[str, list[str]]] = {
     ),
     "full recall": (
         "Full recall is 1 if the search finds *everything* that is needed. Without groups, that means every "
-        "document, so A fails.",
+        "document, so example A scores 0.",
         ["complete.coverage@3", "complete.trec@3", "complete.autorag@3"],
     ),
     "MRR": (
@@ -172,7 +172,7 @@ def text() -> str:
         "## Published formulas",
         *_published(),
         "## Versions",
-        "Each tool's own code computed its values. If a tool is installed, the tests recompute its values.",
+        "The tools' values come from their own code. If a tool is installed, the tests recompute its values.",
         table(["tool", "package", "version", "recorded"], versions),
     )
 
@@ -202,8 +202,8 @@ def _published() -> list[str]:
                         ]
                     )
     return [
-        "The documentation of [Axion](https://github.com/ax-foundry/axion) (*Retrieval Metrics*) and a lesson called "
-        "*Retrieval Quality Metrics* print the formulas of the `trec` convention, except that a repeated id earns "
+        "[Axion's](https://github.com/ax-foundry/axion) documentation (*Retrieval Metrics*) and a lesson called "
+        "*Retrieval Quality Metrics* contain the formulas of the `trec` convention, except that a repeated id earns "
         "credit twice in NDCG. Some of their printed numbers do not follow from these formulas:",
         table(["source", "metric", "printed", "by its own formula", "groupgt"], rows),
         f"The other {agreed} printed numbers follow from their formulas. To check a number, use `groupgt explain`, "
