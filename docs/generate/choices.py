@@ -19,7 +19,7 @@ SAYS = {
     "retriever": "Experiments can use these retrievers, under `systems.NAME.use`. "
     "[Experiments](../experiments.md) shows examples.",
     "tokenizer": "A tokenizer counts the tokens of results, for budgets such as `@2000tokens`.",
-    "engine": "An engine labels results: in memory, as a stream of files, or on a cluster. "
+    "engine": "An engine labels results in memory, as a stream of files, or on a cluster. "
     "[Very large runs and clusters](../how-to/large.md) helps you choose.",
 }
 

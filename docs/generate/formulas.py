@@ -14,7 +14,7 @@ covers a group that no earlier result covers, and $\mathrm{harm}_r$ is 1 if it i
 that the result at rank $r$ hits group $g$. $c_g(r)$ is the number of hits of that group before $r$, $h_g$ the number of
 all its hits in top, and $b_g(r)$ its best gain before $r$. In bpref, $N$ is the number of documents judged
 non-relevant, and $N_r$ the number of them above rank $r$. A condition in brackets is 1 if it is true, else 0. A sum
-after max, or an asterisk, refers to an ideal ranking. 0 ÷ 0 is 0."""
+after max, or an asterisk, refers to an ideal ranking. groupgt defines 0 ÷ 0 as 0."""
 
 _AND_ALPHA = r"\sum_{r \le k} \frac{1}{\log_2(r+1)} \sum_{g \ni r} w_g (1-\alpha)^{c_g(r)}"
 _ERR_ALPHA = r"\sum_{r \le k} \frac{1}{r} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"

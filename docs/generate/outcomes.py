@@ -25,9 +25,9 @@ EXITS = {
 FILES = {
     "report.html": "The report: a single page that opens from disk.",
     "table.md": "The tables as Markdown.",
-    "table.txt": "The tables as they are printed.",
+    "table.txt": "The tables as printed text.",
     "table.tex": "The tables as LaTeX.",
-    "results.json": "Everything as JSON; `groupgt schema results` prints its schema.",
+    "results.json": "All results as JSON. `groupgt schema results` prints the schema.",
     "means.csv": "One row per system and data set, and one column per metric.",
     "per_query.csv": "One row per query, system and data set.",
     "per_query.parquet": "The same values in parquet.",
