@@ -63,10 +63,12 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
             return list(names), None
     ids: list[str] = []
     for place, cell in enumerate(ranking, 1):
-        if isinstance(cell, (tuple, list)) and len(cell) == 2:
-            if finite_number(cell[1]) is None and cell[1] is not None:
-                faults.add(where, f"expected a score at rank {place}, found {cell[1]!r}")
-                return [], None
+        is_pair = isinstance(cell, (tuple, list)) and len(cell) == 2
+        score = cell[1] if is_pair else cell.get(SCORE) if isinstance(cell, Mapping) else None
+        if score is not None and finite_number(score) is None:
+            faults.add(where, f"expected a score at rank {place}, found {score!r}")
+            return [], None
+        if is_pair:
             cell = cell[0]
         name = _name_of(cell)
         if name is None:

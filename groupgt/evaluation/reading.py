@@ -144,18 +144,18 @@ class Reading:
             ceiling=engine.ceiling,
         )
 
-    def run(self, value: Any, truth: GroundTruth, name: str = "", qids: list[str] | None = None) -> Run:
+    def run(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """Read a run, match it to the ground truth and sort it.
 
-        AutoRAG's node results have no query ids: they are in the order of `qids`, or else of the ground truth.
+        AutoRAG's node results have no query ids: they are in the order of the file with the ground truth.
         """
         if isinstance(value, Trials):
-            return Run.of_trials([self.run(each, truth, name, qids) for each in value])
+            return Run.of_trials([self.run(each, truth, name) for each in value])
         if are_several(value, truth):
             what = f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))})"
             way = "pass only one, or pass all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
             raise ConfigError(f"{what}; {way}")
-        run = self.results(value, truth.qids if qids is None else qids)
+        run = self.results(value, truth.file_order)
         name = name or self.options["name"] or run.name
         if run.trials:
             return Run.of_trials([self.run(each, truth, name) for each in run.trials])

@@ -278,11 +278,10 @@ class SystemAnswers:
             return self._stored[key]
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
-            # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             reading = data.request.reading.but(parts=True, engine=engine, **options.how)
             reading.require_columns([options.path])
             with collecting(data.warnings):
-                run = reading.run(options.path, data.truth, name, data.qids)
+                run = reading.run(options.path, data.truth, name)
                 if data.corpus_ids and run.in_memory:
                     rankings = all_rankings(run, self.experiment.policy)
                     check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)

@@ -115,7 +115,7 @@ class Task:
         if sent:  # an unknown one is refused later
             determining["sent"] = {name: data.column_digests.get(name) for name in sent}
         if paths:
-            determining["all questions"] = data.qids  # rows of files may be in their order
+            determining["all questions"] = data.truth.file_order  # rows of files may be in their order
         return key_of(determining)
 
     @cached_property

@@ -39,10 +39,9 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RetrievalInputs:
-    """The part of a data set that affects retrieval. `qids` lists all its query ids, before `where` filters them."""
+    """The part of a data set that affects retrieval."""
 
     truth: GroundTruth
-    qids: list[str]
     corpus_digest: str
     corpus: Corpus | None = None
 
@@ -151,7 +150,7 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
     is_auto, audit = experiment.config.convention == "auto", _audit(experiment, name, truth)
     request = replace(request, is_auto=is_auto, audit=audit)
     corpus = None if dataset.corpus is None else Corpus.of(dict(lengths.texts))
-    return Data(truth=truth, qids=inputs.qids, corpus_digest=inputs.corpus_digest, corpus=corpus, request=request)
+    return Data(truth=truth, corpus_digest=inputs.corpus_digest, corpus=corpus, request=request)
 
 
 def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | None:
@@ -177,7 +176,7 @@ def read_retrieval_inputs(experiment: Experiment, name: str) -> RetrievalInputs:
     if dataset.queries is not None:
         truth = _with_texts(truth, experiment.at(dataset.queries))
     digest = "" if dataset.corpus is None else sha256(corpus_file(experiment.at(dataset.corpus)))
-    return RetrievalInputs(truth=_selected(experiment, reading, truth, name), qids=truth.qids, corpus_digest=digest)
+    return RetrievalInputs(truth=_selected(experiment, reading, truth, name), corpus_digest=digest)
 
 
 def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:

@@ -45,7 +45,7 @@ def retrieve(
     unfinished = Unfinished(keeper, task)
     system, data, experiment = task.system, task.data, task.experiment
     folder = experiment.path.parent.resolve()
-    setting = Setting(data.corpus or Corpus([], []), data.qids, task.seed, folder, system.ascending)
+    setting = Setting(data.corpus or Corpus([], []), data.truth.file_order, task.seed, folder, system.ascending)
     try:
         place: type[Here] | type[Fresh] = Fresh if system.kind.imports_target else Here
         with closing(place(task.name, system.kind, task.options, setting)) as source:

@@ -38,8 +38,8 @@ class GroundTruth(Written):
     "a2"]}`), `set_of` contains the set number of each alternative, or −1 for alternatives in no set; otherwise, it is
     None. `comments` counts lines of the file that begin with `#` and are not rows. If the policy selects groups by
     importance, `judged` marks the queries that have alternatives in any group. `highest` is the highest grade of the
-    ground truth that these queries were selected from. `unsplit` has the texts that were read as one id where a list of
-    ids belongs, with their places.
+    ground truth that these queries were selected from, and `selected_from` has the ids of all its queries. `unsplit`
+    has the texts that were read as one id where a list of ids belongs, with their places.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -192,6 +192,11 @@ class GroundTruth(Written):
             names = [f"({name})" if len(members) > 1 else name for name, members in zip(names, sets)]
         return [(name, float(self.grade[members[0]])) for name, members in zip(names, sets)]
 
+    @property
+    def file_order(self) -> list[str]:
+        """The ids of all queries in the order of the file, before any were selected."""
+        return self.qids if self.selected_from is None else self.selected_from
+
     def select(self, keep: Iterable[int]) -> GroundTruth:
         """Select the queries at these positions, in this order."""
         positions = list(keep)
@@ -202,6 +207,7 @@ class GroundTruth(Written):
         excluded, harmful = (ids and [ids[position] for position in positions] for ids in (self.excluded, self.harmful))
         judged = None if self.judged is None else self.judged[positions]
         chosen = replace(chosen, keys=self.keys, shape=self.shape, highest=self.judgments.highest_grade)
+        chosen = replace(chosen, selected_from=self.file_order)
         return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, unsplit=self.unsplit)
 
     def under(self, policy: Policy) -> GroundTruth:

@@ -146,7 +146,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metric: Metric) -> Floats:
     """Measure a system whose results are files, which needs no run."""
     options, text = experiment.options(name, dataset), str(metric)
-    run = data.request.reading.but(parts=True, **options.how).run(options.path, data.truth, name, data.qids)
+    run = data.request.reading.but(parts=True, **options.how).run(options.path, data.truth, name)
     request = replace(data.request, metrics={text: metric}, by=())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a run reports suspicious data

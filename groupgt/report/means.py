@@ -317,15 +317,16 @@ def _rules(evaluation: Evaluated) -> list[str]:
 
 
 def _differing_parameters(metrics: Iterable[Metric]) -> Iterator[str]:
-    """Report each parameter whose default depends on the metric, such as p, if it differs between these metrics."""
-    found: dict[str, dict[str, tuple[float | str, float | str]]] = {}
+    """Report each numeric parameter, such as p, if it differs between metrics of different names."""
+    found: dict[str, dict[str, tuple[float | str, str]]] = {}
     for metric in metrics:
         for parameter in metric.formula.parameters:
             value = dict(metric.parameters).get(parameter.name, parameter.default)
-            found.setdefault(parameter.name, {})[str(replace(metric, cutoff=None))] = value, parameter.default
+            if not isinstance(value, str):
+                found.setdefault(parameter.name, {})[str(replace(metric, cutoff=None))] = value, metric.name
     for name, values in found.items():
         texts_of = grouped((value, text) for text, (value, _) in values.items())
-        if len(texts_of) > 1 and len({default for _, default in values.values()}) > 1:
+        if len(texts_of) > 1 and len({metric for _, metric in values.values()}) > 1:
             parts = [f"{value} in {' and '.join(texts)}" for value, texts in texts_of.items()]
             yield f"{name} is {', '.join(parts)}"
 

@@ -94,8 +94,9 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
         if rising := _counted_runs(runs, "rising_scores"):
             way = "" if is_declared else f". Sort the results by score or, {WAY_OUT}"
             yield f"queries whose scores {order} from first to last result: {rising}. groupgt keeps that order{way}"
-    if contradicted := _counted_runs(evaluations, "contradicted_ranks"):
-        yield f"queries whose ranks contradict their scores: {contradicted}. groupgt sorts by score; {WAY_OUT}"
+        if contradicted := _counted_runs(runs, "contradicted_ranks"):
+            way = ", lowest first, as declared" if is_declared else f"; {WAY_OUT}"
+            yield f"queries whose ranks contradict their scores: {contradicted}. groupgt sorts by score{way}"
 
 
 def _counted_runs(evaluations: Mapping[str, Evaluated], name: str) -> str:

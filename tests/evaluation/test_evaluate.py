@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import groupgt
+from groupgt.report.sentences import warnings_about
 from tests.laws import WORDS
 from tests.snapshots import Snapshot
 
@@ -189,5 +190,23 @@ def test_a_parameter_that_differs_between_metrics_is_told() -> None:
     truth, run = {"q": [["a"], ["b"]]}, {"q": ["a", "x"]}
     told = str(groupgt.evaluate(truth, run, ["rbp", "rbp@5", "rbp_residual", "rbp_resid", "recall"]))
     assert "\np is 0.8 in rbp and rbp_residual, 0.9 in rbp_resid" in told
+    told = str(groupgt.evaluate(truth, run, ["rbp(p=0.5)", "rbp_residual"]))
+    assert "\np is 0.5 in rbp(p=0.5), 0.8 in rbp_residual" in told
     for metrics in (["rbp(p=0.9)", "rbp_resid"], ["rbp", "rbp(p=0.5)"], ["ndcg.trec(gain=exp)", "dcg"]):
         assert " is " not in str(groupgt.evaluate(truth, run, metrics)).partition("query:")[2]
+
+
+@pytest.mark.parametrize("score", ["high", "0.9", True, math.nan, math.inf])
+def test_a_score_in_a_result_is_a_finite_number(score: Any) -> None:
+    run = {"q1": [{"id": "x", "score": score}, {"id": "c", "score": 0.5}]}
+    with pytest.raises(groupgt.DataError, match="query 'q1': expected a score at rank 1, found"):
+        groupgt.evaluate({"q1": [["c"]]}, run, ["mrr"])
+
+
+def test_contradicted_ranks_of_declared_distances_are_told_as_declared() -> None:
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"qid": ["q", "q"], "doc_id": ["x", "a"], "score": [0.9, 0.1], "rank": [1, 2]})
+    found = groupgt.evaluate({"q": [["a"]]}, frame, ["mrr"], scores="ascending")
+    assert found.means == {"mrr": 1}
+    told = "queries whose ranks contradict their scores: results 1. groupgt sorts by score, lowest first, as declared"
+    assert told in list(warnings_about({"results": found}))

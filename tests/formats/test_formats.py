@@ -228,6 +228,12 @@ def test_autorag_files(tmp_path: Path) -> None:
         result = groupgt.evaluate(qa, node, ["recall", "mrr"])
         assert result.means == {"recall": 0.75, "mrr": 0.5}
         assert result.counts["undefined"] == 1
+        # The rows of the node belong to all queries of the file, of which some are evaluated.
+        assert groupgt.evaluate(qa, node, ["recall", "mrr"], where={"generation_gt": "['y']"}).means == {
+            "recall": 1,
+            "mrr": 0.5,
+        }
+        assert groupgt.evaluate(qa, node, ["recall"], limit=1).means == {"recall": 0.5}
     pl.DataFrame({"retrieved_ids": [["a"]]}).write_parquet(node)
     with pytest.raises(groupgt.DataError, match="expected 3 rows, found 1"):
         groupgt.evaluate(qa, node, ["recall"])
