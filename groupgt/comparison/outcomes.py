@@ -75,8 +75,9 @@ class Outcomes(Result):
     `shares` contains `complete`, `incomplete`, `difference`, `wrong` and, with an oracle run, `gold`, which are
     properties, too. A share with a denominator of 0 is left out, and its property is None. `left_out` counts queries
     and answers that are in no share. `is_plain` is True if each query has one answer, which is correct or not, and one
-    ranking. Over several `trials`, a query counts as complete if it is complete in at least half of them, and shares
-    weight it by the fraction of trials. `failures` contains the groups of every query.
+    ranking. Over several `trials`, shares weight a query by the fraction of trials, and an answer with a trial goes
+    with the retrieval of that trial. A query in `queries` is complete if at least half of its trials are. `failures`
+    contains the groups of every query.
     """
 
     run: str
@@ -159,20 +160,29 @@ def outcomes_of(
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence: expected a number above 0 and below 1, found {display(confidence)}")
     truth = evaluation.truth
-    complete = completeness(evaluation, cutoff)
+    in_trials = _complete_in_trials(evaluation, cutoff)
+    complete = means_over_trials(in_trials)
     places = answers.places(truth)
     score, counts = _by_query(places, answers.scores, len(truth))
+    both = score * complete
+    if answers.trials and len(in_trials) > 1:
+        # An answer goes with the retrieval of its own trial.
+        trial = answers.trial_of(len(in_trials))
+        parts = [trial == number for number in range(len(in_trials))]
+        scored = np.stack([_by_query(places[part], answers.scores[part], len(truth))[0] for part in parts])
+        scored, in_trials = scored + 0 * in_trials, in_trials + 0 * scored  # NaN where either is
+        score, complete, both = map(means_over_trials, (scored, in_trials, scored * in_trials))
     answered, valued = counts > 0, ~np.isnan(complete)
     used = np.flatnonzero(answered & valued)
     if not len(used):
         raise DataError(f"{answers.title}: expected answers to queries with ground truth and results, found none")
-    score, counts, complete, scores = score[used], counts[used], complete[used], answers.scores
+    score, counts, complete, both, scores = score[used], counts[used], complete[used], both[used], answers.scores
     gold = np.full(len(used), np.nan)
     if oracle is not None:
         gold, again = (each[used] for each in _by_query(oracle.places(truth), oracle.scores, len(truth)))
         counts, scores = np.maximum(counts, again), np.concatenate([scores, oracle.scores])
     level = Level(confidence, counts, bool(np.isin(scores, (0, 1)).all() and np.isin(complete, (0, 1)).all()))
-    shares = _shares(score, complete, score * complete, None if oracle is None else gold, level)
+    shares = _shares(score, complete, both, None if oracle is None else gold, level)
     left_out = {
         "unanswerable": int((answered & evaluation.populations.unanswerable).sum()),
         "undefined": int((answered & ~valued & ~evaluation.populations.unanswerable).sum()),
@@ -195,13 +205,13 @@ def outcomes_of(
     )
 
 
-def completeness(evaluation: Evaluated, cutoff: int | Budget | None) -> Floats:
-    """Return 1 for each query with complete retrieval, otherwise 0, averaged over trials, shape (Q,)."""
+def _complete_in_trials(evaluation: Evaluated, cutoff: int | Budget | None) -> Floats:
+    """Return 1 for each query with complete retrieval, otherwise 0, in every trial, shape (r, Q)."""
     metric = replace(parse_metric(COMPLETE), cutoff=cutoff)
     columns = [
         values_of({"": metric}, each.labelled.hits, each.labelled.present, each.policy)[""] for each in evaluation.each
     ]
-    return means_over_trials(np.stack(columns))
+    return np.stack(columns)
 
 
 def _by_query(places: Ints, scores: Floats, size: int) -> tuple[Floats, Ints]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, Faults, display, first_of
 from groupgt.formats.corpus import table_rows
-from groupgt.formats.fields import query_fault
+from groupgt.formats.fields import length_of, query_fault, trial_fault
 from groupgt.formats.frames import is_frame, table_of
 from groupgt.formats.pairing import NAMED, queries_by_text
 from groupgt.formats.roles import NO_COLUMNS, Declared, missing_columns, roles_in
@@ -27,13 +28,28 @@ WORDS = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Judged answers, with their queries (ids or texts) and scores from 0 (wrong) to 1; the others are `unjudged`."""
+    """Judged answers, with their queries (ids or texts) and scores from 0 (wrong) to 1; the others are `unjudged`.
+
+    `trials` has the number of each answer's trial, and is empty without such a column.
+    """
 
     title: str
     keys: Sequence[str]
     scores: Floats
     by_text: bool = False
     unjudged: int = 0
+    trials: Sequence[int] = ()
+
+    def trial_of(self, count: int) -> Ints:
+        """Return the position of each answer's trial among the trials of a run, or raise `DataError`."""
+        numbers = sorted(set(self.trials))
+        if len(numbers) != count and not set(numbers) <= {*range(1, count + 1)}:
+            what = (
+                f"expected the {count:,} trials of the run, found the trials {first_of(list(map(str, numbers)), NAMED)}"
+            )
+            raise DataError(f"{self.title}: {what}; number them from 1 to {count:,}")
+        known = numbers if len(numbers) == count else range(1, count + 1)
+        return np.array([known.index(number) for number in self.trials], dtype=np.int64)
 
     def places(self, truth: GroundTruth) -> Ints:
         """Return the position of each answer's query in the ground truth, or -1. Raise `DataError` if all are -1."""
@@ -63,15 +79,20 @@ def read_answers(value: Any, columns: Declared = NO_COLUMNS, title: str = "answe
     table.faults.stop()
     key = "qid" if "qid" in roles else "query"
     judged: list[tuple[str, float]] = []
+    trials: list[int] = []
     unjudged = 0
-    for row, cells in enumerate(zip(table.column(roles[key]), table.column(roles["correct"]))):
-        query, cell = (None if each is ABSENT else each for each in cells)
+    numbers = table.column(roles["trial"]) if "trial" in roles else repeat(None)
+    for row, cells in enumerate(zip(table.column(roles[key]), table.column(roles["correct"]), numbers)):
+        query, cell, number = (None if each is ABSENT else each for each in cells)
         text = id_text(query) if key == "qid" else normal_text(query) if isinstance(query, str) else None
         score = _score(cell)
         if fault := query_fault(query, text, key):
             table.faults.add(table.place(row), fault)
+        elif (trial := length_of(number)) is None and "trial" in roles:
+            table.faults.add(table.place(row), trial_fault(number, roles["trial"]))
         elif score is not None and 0 <= score <= 1:
             judged.append((text or "", score))
+            trials += [] if trial is None else [trial]
         elif cell is None or cell == "" or (score is None and cell != cell):  # noqa: PLR0124  # NaN
             unjudged += 1
         else:
@@ -79,7 +100,7 @@ def read_answers(value: Any, columns: Declared = NO_COLUMNS, title: str = "answe
             table.faults.add(table.place(row), f"{what}, found {display(cell)}")
     table.faults.stop()
     keys, scores = [key for key, _ in judged], [score for _, score in judged]
-    return Answers(table.title, keys, np.array(scores, dtype=np.float64), key == "query", unjudged)
+    return Answers(table.title, keys, np.array(scores, dtype=np.float64), key == "query", unjudged, trials)
 
 
 def _table_of(value: Any, columns: Declared, title: str) -> Table:

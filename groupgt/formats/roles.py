@@ -71,6 +71,7 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
             *("correct", "is_correct", "correctness", "answer_correct", "answer_correctness"),
             *("factual_correctness", "factual_correctness(mode=f1)", "nv_accuracy"),
         ),
+        "trial": ("trial", "build"),
     },
 }
 # In nested records: where the rows are, and the elements whose documents are needed together.

@@ -15,7 +15,7 @@ from groupgt.render.entries import Entries, Entry
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, count_text, counted, minus
+from groupgt.render.tables import Grid, Table, count_text, counted, counts_text, minus
 from groupgt.report.sentences import NAMED, appended, at_cutoff, sentence_of, subject, typeset, unit_of
 
 ASSOCIATION = (
@@ -84,8 +84,8 @@ class OutcomesTeller(Teller[Outcomes]):
     def csv_rows(self) -> Grid:
         """Return headers and one row per cell of the table of counts, and per share."""
         result = self.result
-        total, cells = len(result.queries), _cells(result)
-        rows: list[list[Any]] = [[label, None, None, None, len(qids), total] for label, qids in cells.items()]
+        total = len(result.queries)
+        rows: list[list[Any]] = [[label, None, None, None, count, total] for label, count in _counts(result).items()]
         rows += [[name, each.value, *each.interval, each.part, each.whole] for name, each in result.shares.items()]
         return ["name", "value", "low", "high", "part", "whole"], nulls(rows)
 
@@ -94,8 +94,9 @@ def items(result: Outcomes) -> Iterator[Item]:
     """Yield everything in reading order."""
     sentences = [_sentence(result), _difference(result)[0], _of_trials(result), ASSOCIATION]
     yield Verdict([sentence_of("note", text) for text in sentences if text])
-    counts = [f"{len(qids):,} {CELLS[label][0]}" for label, qids in _cells(result).items()]
-    yield Table([f"retrieval{_at(result)}", *_heads(result)], [["complete", *counts[:2]], ["incomplete", *counts[2:]]])
+    counted_in = zip(_counts(result), counts_text(_counts(result).values()))
+    counts = [f"{count} {CELLS[label][0]}" for label, count in counted_in]
+    yield Table([f"retrieval{_at(result)}", *HEADS], [["complete", *counts[:2]], ["incomplete", *counts[2:]]])
     yield LOOK
     yield Table(*_share_table(result))
     yield from _first_queries(result)
@@ -115,13 +116,12 @@ def _of_trials(result: Outcomes) -> str:
     if result.trials < 2:
         return ""
     return (
-        f"The table of counts calls a query complete if it is in at least half of the {result.trials:,} trials. "
-        "All other numbers weight each query by the fraction of trials in which it is complete."
+        f"Numbers are means over {result.trials:,} trials. A list names a query under complete if it is complete in at "
+        "least half of its trials."
     )
 
 
-def _heads(result: Outcomes) -> list[str]:
-    return ["answer correct" if result.is_plain else "answer correct (mean of ½ or more)", "answer wrong"]
+HEADS = ["answer correct", "answer wrong"]
 
 
 def _at(result: Outcomes) -> str:
@@ -146,7 +146,7 @@ def _first_queries(result: Outcomes) -> Iterator[Entries]:
     yield Entries(title, entries, table, f"see one: groupgt explain … --query {worst[0]}")
 
 
-def _counts(result: Outcomes, qid: str) -> tuple[float, int]:
+def _groups(result: Outcomes, qid: str) -> tuple[float, int]:
     """Return how many groups of a query are covered, as a mean over trials, and how many it has."""
     failures = result.failures
     part = views.part_of(failures.truth.judgments.group_query, failures.truth.index[qid])
@@ -155,7 +155,7 @@ def _counts(result: Outcomes, qid: str) -> tuple[float, int]:
 
 
 def _covered(result: Outcomes, qid: str) -> str:
-    covered, groups = _counts(result, qid)
+    covered, groups = _groups(result, qid)
     return f"{count_text(covered)} of {counted(groups, unit_of([result.failures]))}"
 
 
@@ -165,7 +165,7 @@ def _worst(results: Mapping[str, Outcomes]) -> list[str]:
     shared = set(lists[0]).intersection(*lists[1:])
 
     def missed(qid: str) -> float:
-        return sum(groups - covered for covered, groups in (_counts(result, qid) for result in results.values()))
+        return sum(groups - covered for covered, groups in (_groups(result, qid) for result in results.values()))
 
     return sorted((qid for qid in lists[0] if qid in shared), key=lambda qid: -missed(qid))
 
@@ -210,9 +210,9 @@ def _system_part(name: str, result: Outcomes) -> data.OutcomesOfSystem:
     headers, rows = _share_table(result)
     return {
         "system": name,
-        "heads": _heads(result),
+        "heads": HEADS,
         "sides": [f"retrieval complete{_at(result)}", "retrieval incomplete"],
-        "cells": [_cell_part(label, qids) for label, qids in _cells(result).items()],
+        "cells": [_cell_part(label, _counts(result)[label], qids) for label, qids in _cells(result).items()],
         "bars": [
             (side, 100 * share.value, 100 * low, 100 * high, f"{100 * share.value:.1f}% correct")
             for side, share in result.shares.items()
@@ -227,13 +227,23 @@ def _system_part(name: str, result: Outcomes) -> data.OutcomesOfSystem:
     }
 
 
-def _cell_part(label: str, qids: list[str]) -> data.OutcomeCell:
+def _cell_part(label: str, count: float, qids: list[str]) -> data.OutcomeCell:
     (outcome, look), more = CELLS[label], max(len(qids) - LINKED, 0)
-    return {"count": f"{len(qids):,}", "label": outcome, "look": look, "qids": qids[:LINKED], "more": more}
+    return {"count": count_text(count), "label": outcome, "look": look, "qids": qids[:LINKED], "more": more}
+
+
+def _counts(result: Outcomes) -> dict[str, float]:
+    """Return the number of queries in each cell of the table, weighted by their trials and answers."""
+    counts: dict[str, float] = {}
+    for side in SIDES.values():
+        share = result.shares.get(side)
+        part, whole = (0.0, 0.0) if share is None else (share.part or 0.0, share.whole or 0.0)
+        counts |= {f"{side}, correct": part, f"{side}, wrong": whole - part}
+    return counts
 
 
 def _cells(result: Outcomes) -> dict[str, list[str]]:
-    """Return the queries of each cell of the table: complete or not, correct or wrong."""
+    """Return the queries in each cell of the table, each in the one where most of its trials and answers are."""
     cells: dict[str, list[str]] = {f"{side}, {word}": [] for side in SIDES.values() for word in ("correct", "wrong")}
     for each in result.queries:
         cells[f"{SIDES[each.complete]}, {'correct' if each.score >= CORRECT else 'wrong'}"].append(each.qid)

@@ -114,8 +114,13 @@ def bootstrapped_slowly(column: Sequence[float], counts: Sequence[Sequence[float
     return (1 + far) / (1 + len(counts)), nearest
 
 
-def step_down_slowly(columns: Sequence[Sequence[float]], signs: Sequence[Sequence[float]]) -> list[float]:
-    """Pairs from the largest T down, each against the largest T of what is left, one pattern of signs after another."""
+def step_down_slowly(
+    columns: Sequence[Sequence[float]], signs: Sequence[Sequence[float]], raw: Sequence[float]
+) -> list[float]:
+    """Pairs from the largest T down, each against the largest T of what is left, one pattern of signs after another.
+
+    No p-value is below that of the pair alone.
+    """
 
     def statistic(column: Sequence[float], row: Sequence[float]) -> float:
         return abs(math.fsum(s * d for s, d in zip(row, column))) / math.sqrt(math.fsum(d * d for d in column))
@@ -130,7 +135,7 @@ def step_down_slowly(columns: Sequence[Sequence[float]], signs: Sequence[Sequenc
     p_values, least = [0.0] * len(columns), 0.0
     for at, place in enumerate(order):
         far = sum(each >= observed[place] * (1 - 1e-9) for each in maxima(order[at:]))
-        p_values[place] = least = max(least, (1 + far) / (1 + len(signs)))
+        p_values[place] = least = max(least, (1 + far) / (1 + len(signs)), raw[place])
     return p_values
 
 

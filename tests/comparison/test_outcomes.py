@@ -435,3 +435,28 @@ def test_sentences_weight_queries_by_their_trials() -> None:
     found = groupgt.outcomes(truth, Run.of_trials([Run.of(each) for each in trials]), {"q1": 1, "q2": 0})
     assert "Answers score 0.333 (1.5 queries) on average when" in found.text()
     assert "and 1.000 (0.5 queries) when it is not" in found.text()
+
+
+def test_an_answer_goes_with_the_retrieval_of_its_trial() -> None:
+    """q0 is complete in trial 1 and right there alone; q1 is complete in both trials and right in trial 2.
+
+    Correct when complete: (1/2 + 1/2) / (1/2 + 1) = 2/3. The product of means would be (1/4 + 1/2) / (3/2) = 1/2.
+    Wrong are 1/2 + 1/2 answers, of which q0's in trial 2 had incomplete retrieval: 1/2.
+    """
+    truth = {"q0": [["a"]], "q1": [["b"]]}
+    trials = [{"q0": ["a"], "q1": ["b"]}, {"q0": ["x"], "q1": ["b"]}]
+    right = {("q0", 1): 1, ("q0", 2): 0, ("q1", 1): 0, ("q1", 2): 1}
+    for order in (list(right), list(right)[::-1]):
+        rows = [{"qid": qid, "trial": trial, "correct": right[qid, trial]} for qid, trial in order]
+        found = groupgt.outcomes(truth, trials, pl.DataFrame(rows), k=1)
+        assert (found.complete.value, found.complete.whole) == (pytest.approx(2 / 3), 1.5)
+        assert (found.wrong.part, found.wrong.whole) == (0.5, 1)
+        cells = {row[0]: row[4] for row in found.to_polars().rows()[:4]}
+        assert list(cells.values()) == pytest.approx([1, 0.5, 0, 0.5])
+    # Only q0 was answered in trial 2, and its retrieval is incomplete there.
+    found = groupgt.outcomes(truth, trials, pl.DataFrame([{"qid": "q0", "trial": 2, "correct": 1}]), k=1)
+    assert (found.complete, found.incomplete.part, found.incomplete.whole) == (None, 1, 1)
+    with pytest.raises(
+        DataError, match="expected the 2 trials of the run, found the trials 3; number them from 1 to 2"
+    ):
+        groupgt.outcomes(truth, trials, pl.DataFrame([{"qid": "q0", "trial": 3, "correct": 1}]), k=1)

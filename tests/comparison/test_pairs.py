@@ -38,7 +38,7 @@ def test_steps_are_those_of_loops(n: int, shift: float) -> None:
     rows = np.concatenate(list(signs(n, 400, 2))).tolist()
     raw = infer("randomization", differences, 400, 2).p_values
     p_values = step_down(list(differences.T), raw, Settings(resamples=400, seed=2))
-    assert p_values.tolist() == step_down_slowly(differences.T.tolist(), rows)
+    assert p_values.tolist() == step_down_slowly(differences.T.tolist(), rows, raw.tolist())
 
 
 @pytest.mark.parametrize(("n", "shift"), [(9, 0.5), (14, 0.2), (15, 0.2), (40, 0.1), (30, 0.0)])

@@ -46,7 +46,7 @@ def test_golden_values() -> None:
     assert p_values("randomization", differences, 999, 7).tolist() == [0.282, 0.082, 0.001]
     assert [bootstrapped_slowly(each, counts)[0] for each in columns] == [0.24, 0.054, 0.002]
     assert p_values("bootstrap", differences, 999, 7).tolist() == [0.24, 0.054, 0.002]
-    stepped = step_down_slowly(columns, drawn)
+    stepped = step_down_slowly(columns, drawn, [0.0] * 3)
     found = step_down(list(differences.T), np.zeros(3), Settings(resamples=999, seed=7))
     assert stepped == found.tolist() == [0.292, 0.128, 0.004]
     ends = np.array(
