@@ -85,7 +85,7 @@ class ConfigError(GroupgtError):
 
 
 class RetrieverError(GroupgtError):
-    """Failure of a retriever, or an invalid ranking from one."""
+    """A retriever failed or returned an invalid ranking."""
 
     kinds_once = True
 
@@ -107,7 +107,7 @@ def reason(error: BaseException) -> str | None:
 
 @dataclass
 class _Fault:
-    """A fault in several locations. If grouped faults differ only in values, `faults` has each one by its text."""
+    """A fault in several locations. If grouped faults differ only in values, `faults` maps each text to its fault."""
 
     what: str
     locations: list[_Location] = field(default_factory=list)
@@ -252,7 +252,7 @@ def strange_result(keys: Iterable[Any]) -> str:
 
 
 def key_of_id(cell: Mapping[Any, Any]) -> str:
-    """Return a hint for a judged document whose id has another key, or an empty string if no key looks like an id."""
+    """Return a hint for a judged document whose id is under another key, or an empty string if there is none."""
     if "id" in cell:
         return '; put it into a group: [{"id": …, "grade": …}]' if set(cell) <= {"id", "grade"} else ""
     names = [str(key) for key, value in cell.items() if isinstance(value, (str, int))]
@@ -270,7 +270,7 @@ class KeptWarning:
 
 @contextmanager
 def collecting(kept: list[KeptWarning]) -> Iterator[None]:
-    """Add each warning that has a kind and is issued in the block to the list, without duplicates."""
+    """Add the warnings issued in the block to `kept`, without duplicates and without warnings that have no kind."""
     token = _collected.set(kept)
     try:
         yield

@@ -32,7 +32,7 @@ GONE: dict[Kind, dict[str, str]] = {
     },
     "python": {
         "Comparison.methods": f"{_METHODS}; call to_latex()",
-        "HardestGroups": "misses() of several runs returns a `Misses`, whose groups are the hardest",
+        "HardestGroups": "misses() for several runs returns a `Misses`, and its `groups` are the hardest groups",
         "Outcomes.metrics": "compare metrics with compare()",
         "Outcomes.refused": "all shares are allowed; with few queries, the interval is wide",
         "Outcomes.winner": "compare metrics with compare()",
@@ -45,7 +45,7 @@ GONE: dict[Kind, dict[str, str]] = {
 
 
 def way_out(kind: Kind, *names: str) -> str:
-    """Return the replacement for the first of these names in the table, or an empty text if none is in it."""
+    """Return the replacement for the first of these names in the table, or an empty string if the table has none."""
     table = GONE[kind]
     return next((f"{name} was removed: {table[name]}" for name in names if name in table), "")
 

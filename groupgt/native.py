@@ -9,7 +9,7 @@ query, and the index. It returns None if a query id is repeated, or if any input
 tuples, ids must be str without control characters or a leading blank, and grades must be finite numbers.
 
 `plain(rankings, ends)` returns True if all query ids are plain or, with `ends`, if no ranking begins or ends with a
-mapping; False means unsure.
+mapping; False means that it cannot tell.
 
 `probe(rankings, scores, qids, index, by_id, distinct)` compares rankings in memory with the index for the same queries.
 A ranking is a list or tuple of ids or of (id, score), or `{id: score}`; `scores` (`{qid: list}`) determines the order
@@ -23,12 +23,12 @@ the index. It returns two tables with five columns, and the offset of the first 
 there is none). Mode `WHOLE` is for queries with contiguous lines. It returns hits as in `probe`, and for each block the
 query (−1 without ground truth), the number of lines, the offset and size of the query id, and 0; in mode `CLOSELY`, the
 last column says what was noticed: `REPEATS` if a judged query may have a repeated result, `CONTRADICTED` if a better
-rank has a lower score, `UNORDERED` if neither ranks nor scores are in order, so that this is not known. Mode `FIRST` is
-for scattered lines. It returns hits as query, key, offset, score bits and a position in the index, and for each query
-its number, its lines and three zeros, or without ground truth −1, 0, the offset and size of its id, and 0. Mode
-`SECOND` takes these hits from all parts of a file. For each hit, in order, it returns its position among the hits, the
-number of lines before it, the numbers of lines with a higher score and with an equal score, and 0. A line that counts
-for several hits of a query is counted only for the first hit.
+rank has a lower score, `UNORDERED` if neither ranks nor scores are in order, so that contradictions are not detected.
+Mode `FIRST` is for scattered lines. It returns hits as query, key, offset, score bits and a position in the index, and
+for each query its number, its lines and three zeros, or without ground truth −1, 0, the offset and size of its id, and
+0. Mode `SECOND` takes these hits from all parts of a file. For each hit, in order, it returns its position among the
+hits, the number of lines before it, the numbers of lines with a higher score and with an equal score, and 0. A line
+that counts for several hits of a query is counted only for the first hit.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ built = _load()
 
 
 def has_plain_keys(rankings: object) -> bool:
-    """Return True if rankings are certainly a dict keyed by query id. False means unsure."""
+    """Return True if rankings are certainly a dict keyed by query id, or False if they may not be."""
     return built is not None and bool(built.plain(rankings, False))
 
 
 def has_plain_ends(rankings: object) -> bool:
-    """Return True if rankings are certainly a dict and none begins or ends with a mapping. False means unsure."""
+    """Return True if rankings are certainly a dict and none begins or ends with a mapping, or False if unsure."""
     return built is not None and bool(built.plain(rankings, True))
 
 

@@ -252,7 +252,7 @@ class Reader:
         return self._contents(plain, value, path)
 
     def _expected(self, hint: Any, plain: Any, rule: Rule | None, value: Any) -> str:
-        """Describe the expected value, or return an empty text if the value is valid."""
+        """Describe the expected value, or return an empty string if the value is valid."""
         if valid := choices(hint):
             return "" if any(isinstance(value, type(choice)) and value == choice for choice in valid) else words(hint)
         if (rule is None or rule.convert is None) and not _is_of(plain, value):
@@ -339,7 +339,7 @@ def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Option:
-    """An option, with its annotation (`notes`: all of them), any default, and its value as `written` in help."""
+    """An option, with its type (`hint`), annotations (`notes`), any default, and the default as `written` in help."""
 
     name: str
     hint: Any
@@ -393,7 +393,7 @@ def documented(hint: Any) -> str:
 
 
 def words(hint: Any, *, narrow: bool = True) -> str:
-    """Describe the valid values of an annotation or, unless `narrow`, only its type, without rule or range."""
+    """Describe the values that an annotation allows. Unless `narrow`, describe only its type, without rule or range."""
     plain, notes = unwrapped(hint)
     rule, called = note_in(notes, Rule), note_in(notes, Called)
     if rule is not None and (narrow or rule.convert is not None or plain is Any):
@@ -445,7 +445,7 @@ def note_in(notes: Iterable[Any], kind: type[N]) -> N | None:
 
 
 def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type without annotations or None, and the annotations. These include None if None is valid."""
+    """Return a type without annotations or None, and its annotations. The latter include None if None is valid."""
     notes: tuple[Any, ...] = ()
     while True:
         arguments = get_args(hint)

@@ -1,6 +1,6 @@
 """Finds plug-ins by name (metrics, labellers, retrievers, formats, tokenizers and engines), built in or installed.
 
-Built-in plug-ins are imported only when they are used, and entry points, which are slow, read only for other names.
+Built-in plug-ins are imported only when they are used. Entry points are slow, so they are read only for other names.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Plugin:
         return replace(self, kind=kind, name=name, summary=summary)
 
     def built(self, *arguments: Any) -> Any:
-        """Build the object from its options and any other inputs for its kind."""
+        """Build the object from its options and any other inputs that its kind takes."""
         if self.build is None:
             raise ConfigError(f"{self.kind} {self.name} has no builder")
         return self.build(*arguments)
@@ -59,7 +59,7 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plug-in. Entry points in `group` refer to the class `holds` or, if it is empty, to a module."""
+    """A kind of plug-in. Entry points in `group` refer to the class `holds` or, if `holds` is empty, to a module."""
 
     plural: str
     group: str = ""

@@ -1,7 +1,8 @@
 """Keeps environment variable values, users in URLs and the experiment's folder out of all output and files.
 
 `hide(value)` is for errors, system options and file names, in which paths become relative. `hide.message(text)` is for
-terminal messages, which keep their paths. `hide.sure(value)` is for all else. Ids, queries and passages never change.
+terminal messages, which keep their paths. `hide.sure(value)` is for everything else. Ids, queries and passages never
+change.
 """
 
 from __future__ import annotations

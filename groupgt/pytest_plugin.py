@@ -101,9 +101,9 @@ class QueryCase:
     def assert_at_least(self, results: Any, least: Mapping[str, float]) -> None:
         """Raise `AssertionError`, listing the groups that are missed, unless each metric reaches its minimum.
 
-        Metrics that are undefined for this query are not required: `abstains` for a query with an answer, all but
-        `abstains` and `false_returns` for a query declared unanswerable, and `clean` for one that names no harmful
-        passage.
+        Metrics that are undefined for this query are skipped: `abstains` for a query with an answer, all but
+        `abstains` and `false_returns` for a query declared unanswerable, and `clean` for a query without harmful
+        passages.
 
         Args:
             results: Results for this query, best first, as a list or `{id: score}`.

@@ -150,7 +150,7 @@ def resident() -> int:
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """Return the commit of the checkout that groupgt runs from, or an empty text for an installed package."""
+    """Return the commit of the checkout that groupgt runs from, or an empty string for an installed package."""
     import subprocess
 
     root = Path(__file__).resolve().parents[1]

@@ -77,7 +77,7 @@ def _test_of(name: str, metric: Metric) -> Callable[[Batch, int], None]:
 
 
 def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Mapping[Metric, Floats]:
-    """Evaluate each metric on a batch, shape (Q,). An exception counts as a failed assertion."""
+    """Return each metric's values on a batch, shape (Q,). An exception counts as a failed assertion."""
     groups_of = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     try:
@@ -153,7 +153,7 @@ def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values:
 
 
 def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """Check that appending results to a ranking of k results does not change a value @k, not even by a bit."""
+    """Check that appending results to a ranking of k results leaves every value @k the same, bit for bit."""
     longer = appended(batch, rng)
     cases = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
     differences = _differences(batch, cases, values, values(longer, cases, None))
@@ -165,7 +165,7 @@ def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], value
 
 
 def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """Check that other queries in an evaluation do not change a query's value, not even by a bit."""
+    """Check that a query's value is the same, bit for bit, whichever other queries are evaluated with it."""
     if not batch:
         return []
     qid = rng.choice(list(batch))
@@ -260,7 +260,7 @@ def alternatives(group: Any) -> list[tuple[str, float]]:
 
 
 def rejected(groups: Sequence[Any]) -> list[str]:
-    """Return the ids that are judged non-relevant in every group, which laws treat as harmful."""
+    """Return the ids that are judged non-relevant in every group. Laws treat them as harmful."""
     grades: dict[str, float] = {}
     for name, grade in (pair for group in groups for pair in alternatives(group)):
         grades[name] = max(grade, grades.get(name, grade))

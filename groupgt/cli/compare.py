@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def setting_options(*names: str, overriding: bool = False) -> out.Decorator:
-    """Add an option for each setting, or only for the given names. `overriding` options have no default."""
+    """Add an option for each setting, or only for the given names. With `overriding`, options have no default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
     others = {"default": None, "show_default": False} if overriding else {}
     return out.together(*(option_of(setting, **others) for setting in settings))
@@ -45,8 +45,8 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @click.option(
     "--across",
     type=click.Choice(["datasets"]),
-    help="Compare each system's results on every data set with its results on --baseline. TRUTH must be a result "
-    "folder.",
+    help="Compare each system's results on every data set with its results on the --baseline data set. "
+    "TRUTH must be a result folder.",
 )
 @setting_options()
 @out.file_option(
@@ -71,7 +71,7 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @out.repeatable_option(
     "--against",
     metavar="NAME",
-    help="With --format latex_booktabs, use superscripts to mark values that differ significantly from this run; "
+    help="With --format latex_booktabs, use superscripts to mark values that differ significantly from this run's; "
     "repeatable (default: the baseline).",
 )
 @out.format_option
@@ -195,10 +195,10 @@ def power_command(
     """Show how small a difference these queries can detect, and how many queries you need.
 
     The analysis uses the per-query differences between RUNS and the baseline. If all differences have the same size,
-    as with complete and hit_rate, the power is exact. Otherwise, it is computed for the paired t test. Requires SciPy.
-    Unless --correction is none, alpha is divided by the number of comparisons.
+    as with complete and hit_rate, the power is exact. Otherwise, groupgt computes the power of a paired t test.
+    Requires SciPy. Unless --correction is none, alpha is divided by the number of comparisons.
 
-    For a result folder, also show which drop or gain each gate of its experiment can detect in the next run.
+    For a result folder, also show the drop or gain that each gate of its experiment can detect in the next run.
 
     With --audit, show how wide the intervals of corrected means and differences would be with 20, 50, 100 and 200
     audited queries.
@@ -237,7 +237,7 @@ def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
 
     The output shows Kendall's tau-b and tau_AP. With one metric, give two ground truths and the runs, as in TRUTH
     OTHER_TRUTH RUN... The first ground truth is the reference. With two metrics, give one ground truth and the runs.
-    Two result folders are compared by the metric from -m, or by their primary metrics. One result folder needs two
+    Two result folders are compared by the metric from -m, or by their primary metrics. With one result folder, give two
     metrics. For ground truths, the default metric is ndcg@10.
     """
     out.show_result(correlated(inputs, **settings), style)

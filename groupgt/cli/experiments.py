@@ -56,7 +56,7 @@ from groupgt.runtime import TRACEBACK
 @click.option(
     "--allow-no-previous",
     is_flag=True,
-    help="Allow --against when there is no earlier run yet. groupgt skips the gates that need one.",
+    help="Allow --against when there is no earlier run yet. groupgt skips the gates that compare with an earlier run.",
 )
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
 @out.output_option("Write results to this folder (default: the one named in CONFIG).", type=out.FILE)
@@ -139,7 +139,7 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
     previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
     out.show_rows(made.headers, made.rows, style)
     if style not in ("json", "csv") and any(row[made.headers.index("calls")] for row in made.rows):
-        out.show("calls count batches of queries (for a labeller, of pairs) and queries run one by one for timing")
+        out.show("calls: batches of queries (for a labeller, of pairs), plus queries run one by one to measure latency")
     for text in made.unchecked:
         out.say(f"not checked without --allow-code: {text}")
     if made.left is not None:
@@ -278,7 +278,7 @@ def init_command(folder: Path, project: Path | None) -> None:
 
     for path in write_starter(folder):
         out.show(f"{path}: {FILES[path.name]}")
-    out.show("the coverage convention counts each group once; use autorag or trec to reproduce those tools' numbers")
+    out.show("the coverage convention counts each group once; use autorag or trec for AutoRAG's or trec_eval's numbers")
     out.show(f"now run: groupgt run {folder / 'experiment.yaml'}")
 
 

@@ -113,7 +113,7 @@ class Command(click.Command):
             raise
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
-        """Return the help options, whichever context asks first."""
+        """Return the same help options for every context."""
         return ["-h", "--help"]
 
     def _examples(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Adds input options to commands, and passes their values as one `Inputs`, which loads data when it is first needed."""
+"""Adds input options to commands, and passes their values as an `Inputs` object, which loads data on first use."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Inputs:
 
     @cached_property
     def _columns(self) -> dict[str, dict[str, str]]:
-        """The columns from --columns for every file (an empty name), and for one side alone."""
+        """The columns from --columns by side. An empty name stands for all files."""
         columns: dict[str, dict[str, str]] = {"": {}, "truth": {}, "run": {}}
         for text, name in self.value("truth_columns").items():
             side, _, role = text.rpartition(".")
@@ -169,7 +169,7 @@ class Inputs:
         require_columns(self._columns["run"], runs, "run")
 
     def columns_of(self, kind: Kind, *paths: Any) -> dict[str, str]:
-        """Return the columns from --columns that this kind of file may have and that any of these files has."""
+        """Return the columns from --columns that this kind of file may have and at least one of these files has."""
         every = {**self._columns[""], **self._columns.get(kind, {})}
         return declared_in({role: name for role, name in every.items() if role in ROLES[kind]}, paths)
 
@@ -262,7 +262,7 @@ class Inputs:
         return self.labeller_of(self.value("labeller"), self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str] = ()) -> Labeller:
-        """Create a labeller with the options of `--with`, whose verdicts are stored in the experiment cache."""
+        """Create a labeller with the options from `--with`, and store its verdicts in the experiment cache."""
         chosen: dict[str, str] = {}
         for key, value in pairs_in("--with", "OPTION=VALUE, such as min_overlap=0.5", options):
             if key in chosen:
@@ -377,7 +377,7 @@ NO_RUNS = "RUNS: expected the runs to measure, or a result folder in place of TR
 
 
 def refuse_reading(*accepted: str) -> None:
-    """Raise `ConfigError` for input and metric options that a result folder does not take (all but -m, --plugin)."""
+    """Raise `ConfigError` for input and metric options other than -m and --plugin. A result folder replaces them."""
     chosen = {"truth_path", "run_paths", "metric_texts", "plugins", "allow_code"}
     reading = {*Inputs.__dataclass_fields__, *DECLARED} - chosen - {*accepted}
     refuse(reading, "a result folder is already evaluated; remove input and metric options")

@@ -94,8 +94,8 @@ def judge_command(
     """Judge passages on a local page, by keyboard, and write grouped ground truth.
 
     QUERIES is a file of queries, or ground truth with query text. Every judgment is saved immediately. Run the same
-    command again to continue. With --audit, the page asks about existing ground truth instead. (The --audit of
-    groupgt evaluate takes an annotator's judgments.)
+    command again to continue. With --audit, the page asks about existing ground truth instead. (In groupgt evaluate,
+    --audit takes an annotator's judgments.)
     """
     folder = journal or out.with_suffix(".journal")
     if out.suffix != ".jsonl":
@@ -109,7 +109,8 @@ def judge_command(
     if queries is None and audit is None:
         raise ConfigError("QUERIES: expected a file of queries, or --audit with ground truth to audit")
     if queries is not None and audit is not None:
-        raise ConfigError(f"QUERIES: --audit already has the queries; remove {queries} (write --runs before each run)")
+        way = f"remove {queries} (write --runs before each run)"
+        raise ConfigError(f"QUERIES: the --audit file already has the queries; {way}")
     if out.exists() and not any(folder.glob("*.jsonl")):
         raise ConfigError(f"--out {out}: already exists and was not written from {folder}; choose another file")
     clashes = {
@@ -237,7 +238,7 @@ def _texts(base: GroundTruth | None, path: Path | None) -> dict[str, str]:
 def _opinions(
     paths: tuple[Path, Path], texts: dict[str, str]
 ) -> tuple[dict[str, list[Act]], dict[str, Mapping[str, QueryState]], dict[str, str]]:
-    """Return the acts and states of two annotators, and the queries that both finished with different groups."""
+    """Return two annotators' acts and states, and the queries that they finished with different groups."""
     acts: dict[str, list[Act]] = {}
     for path in paths:
         for by, annotator_acts in read_acts(Source.at(path)).items():

@@ -34,7 +34,7 @@ def option_of(option: Option, **others: Any) -> Decorator:
 
 
 def options_in(kind: Any, *order: str | Decorator) -> Decorator:
-    """Create command options for those in a class that have a `Shell`, first in this order, then all others."""
+    """Create command options for a class's options that have a `Shell`: first those in `order`, then all others."""
     options = {name: option for name, option in options_of(kind).items() if note_in(option.notes, declared.Shell)}
     placed = [option_of(options.pop(item)) if isinstance(item, str) else item for item in order]
     return together(*placed, *map(option_of, options.values()))

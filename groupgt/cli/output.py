@@ -1,4 +1,4 @@
-"""Writes results to standard output, messages to standard error, and files atomically. Nothing else writes to them."""
+"""Writes results to standard output, messages to standard error, and files atomically."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Bar:
 
 
 class Waiting(ContextDecorator):
-    """The progress of work that takes more than two seconds, on standard error, shown only on a terminal."""
+    """Progress of work that takes more than two seconds, shown on standard error and only on a terminal."""
 
     def __init__(self) -> None:
         self.what, self.total, self.finished, self.began = "", 0, 0, 0.0
@@ -223,7 +223,7 @@ def together(*options: Decorator) -> Decorator:
 
 
 class _File(click.Path):
-    """A path type that rejects empty text, which would otherwise mean the current folder."""
+    """A path type that rejects the empty string, which would otherwise mean the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():

@@ -52,7 +52,8 @@ OF_EXPERIMENT = {"truth_path", "allow_code", "exit_zero", "junit", "style", "wid
 @click.option(
     "--write",
     type=out.WRITTEN,
-    help="Write near-duplicates for review, as .csv or .jsonl. `convert --accept` adds the ones that you mark yes.",
+    help="Write near-duplicates for review, as .csv or .jsonl. `convert --accept` adds each near-duplicate "
+    "that you mark yes.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the check fails.")
 @out.written_option("--junit", help="Write JUnit XML with a failure for each problem that makes the check fail.")
@@ -73,8 +74,8 @@ def check_command(
     With an experiment file (.yaml) alone, check the ground truth, corpus and results of each data set as the experiment
     reads them. Nothing is retrieved.
 
-    The exit status is 1 if the data would make numbers wrong: ids that the corpus lacks, passages without text, groups
-    that nothing can cover, repeated ids, and undeclared distances.
+    The exit status is 1 if the data would make numbers wrong: ids missing from the corpus, passages without text,
+    groups that nothing can cover, repeated ids, and undeclared distances.
     """
     if write is not None and write.suffix.lower() not in (".csv", ".jsonl"):
         raise ConfigError(f"--write {write}: expected a file that ends in .csv or .jsonl")
@@ -187,8 +188,8 @@ def agree_command(
     """Measure the agreement between two labellers or annotators: Cohen's kappa, and the groups they differ on.
 
     With --other, two labellers decide for every result in RUN which groups it hits. With --annotator, two ground truths
-    (or journals of groupgt judge) decide which results are relevant. Without RUN, they are compared on the documents
-    that either annotator has judged.
+    (or journals of groupgt judge) decide which results are relevant. Without RUN, groupgt compares the annotators on
+    the documents that either of them has judged.
     """
     inputs.check(also_read=[annotator])
     other_labeller = None if other is None else inputs.labeller_of(other)

@@ -91,7 +91,7 @@ def _union_sizes(evaluations: Sequence[Evaluated], cutoff: int | Budget | None) 
         return np.full(len(truth), np.nan)
     unions: list[set[str]] = [set() for _ in truth.qids]
     for evaluation in evaluations:
-        results = local_carrier_of(evaluation.first.run, "all rankings").flat(truth, evaluation.policy)
+        results = local_carrier_of(evaluation.first.run, "reading all rankings").flat(truth, evaluation.policy)
         within = (results.rank <= Cut.at(evaluation.first.labelled.hits, cutoff).top[results.query]).tolist()
         for query, name in compress(zip(results.query.tolist(), results.ids), within):
             unions[query].add(name)

@@ -1,4 +1,4 @@
-"""Defines carriers, which access results wherever they are stored, and labelling, which turns them into `Hits`."""
+"""Defines carriers, which access results wherever they are stored, and labelling, which turns results into `Hits`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from groupgt.model.values import ORIGINAL_SCORE, SCORE
 class Labelled:
     """Hits, with statistics about the labelled queries.
 
-    `present`, shape (Q,), marks queries with results, and `hit_again` lists those where a repeated result is relevant.
-    A tie is a block of equal scores with a hit. `uncondensed` has the hits before unjudged results were dropped. Only
-    results on a cluster have `excluded` and `contradictory` counts.
+    `present`, shape (Q,), marks queries with results, and `hit_again` lists the queries where a repeated result is
+    relevant. A tie is a block of equal scores with a hit. `uncondensed` has the hits before unjudged results were
+    dropped. Only results on a cluster have `excluded` and `contradictory` counts.
     """
 
     hits: Hits

@@ -76,7 +76,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
 
 
 def _hold_mappings(rankings: Iterable[Any]) -> bool:
-    """Return whether rankings contain mappings. Check only first and last results, as most rankings have only ids."""
+    """Return whether rankings contain mappings. Only the first and last results are checked, for speed."""
     rankings = list(rankings)
     if set(map(type, rankings)) == {list}:
         filled = list(filter(None, rankings))
@@ -162,7 +162,7 @@ def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dic
         if qids is None or {CALL_COLUMN, CALL_LIST}.isdisjoint(canonical(remote_names(run.contents.frame))):
             return {}
         run = run.contents.of_query(run, qids[0], policy)
-    carrier = local_carrier_of(run, "the calls of results")
+    carrier = local_carrier_of(run, "reading calls")
     if not carrier.carries(CALLS):
         return {}
     names = carrier.qids() if qids is None else list(qids)

@@ -52,4 +52,4 @@ def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) ->
 
 def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
     """Yield every query of a run with its results, in run order."""
-    return local_carrier_of(run, "all rankings").rankings(policy)
+    return local_carrier_of(run, "reading all rankings").rankings(policy)

@@ -63,7 +63,7 @@ class Auto:
 
 @dataclass(frozen=True)
 class Streaming:
-    """Options for reading files as columns, however small."""
+    """Options for reading all files as columns, even small ones."""
 
     memory: Annotated[Ceiling, Doc("Memory limit of the process, such as 2GB (default: none).")] = ""
 

@@ -115,14 +115,14 @@ class ClusterCarrier(Carrier):
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """Collect and return the results of one query."""
-        return local_carrier_of(self.cluster.of_query(self.run, qid, policy), "results").ranking(qid, policy)
+        return local_carrier_of(self.cluster.of_query(self.run, qid, policy), "reading results").ranking(qid, policy)
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
         """Return the result ids of each query in the first rows that the cluster returns."""
         columns, _ = self.cluster.columns_for(self.cluster.labeller)
         rows = frame_of(self.cluster.frame).first(columns, min(limit, GLANCE_ROWS))
         run = self.cluster.read(rows, self.run, self.cluster.truth, Policy())
-        return local_carrier_of(run, "results").sample(limit)
+        return local_carrier_of(run, "reading results").sample(limit)
 
 
 def measured_there(
@@ -224,7 +224,7 @@ def _labelled_bucket(job: bytes, task: bytes, rows: pa.Table) -> Labelled:
     labelled = measured(truth, run, labeller, rules, Engine(), lengths, budgets, contents, in_part=True)
     if policy.ties == "input" and len(labelled.tie_query):
         _fail(run, truth.qids[int(labelled.tie_query[0])], policy)
-    repeating = None if policy.looks_at_all else local_carrier_of(run, "repeats").repeating(truth)
+    repeating = None if policy.looks_at_all else local_carrier_of(run, "finding repeats").repeating(truth)
     again = {*(repeating or ()), *labelled.hit_again.tolist()}
     return replace(
         labelled,

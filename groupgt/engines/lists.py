@@ -119,7 +119,7 @@ class ListCarrier(LocalCarrier):
         return self.lists.fields[SCORE]() if SCORE in self.lists.fields else {}
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
-        """Return all queries (or these). The first queries have result ids, until the limit is exceeded."""
+        """Return all queries (or only these) with result ids. Queries after the limit get no ids."""
         rankings, faults = by_text_keys(self.lists.rankings, self.run.title), Faults()
         most = max(limit // len(queries), TOP) if queries else limit
         results: dict[str, list[str]] = {}

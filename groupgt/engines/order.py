@@ -38,7 +38,7 @@ def check_direction(value: Any) -> None:
 
 
 def with_distances(run: Run) -> Run:
-    """Return a run with negated scores, because they are distances. Lists keep their order, and ranks are no scores."""
+    """Return a run with negated scores, because they are distances. Lists keep their order, and ranks their sign."""
     if run.ascending:
         return run
     run = run.loaded

@@ -43,7 +43,7 @@ def is_text_list(ranking: Any) -> bool:
 
 
 def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
-    """Read a ranking of ids, pairs or {id: score}. Only {id: score} returns scores, because pairs keep their order."""
+    """Read a ranking of ids, pairs or {id: score}. Scores are None for pairs, because pairs keep their order."""
     ranking = plain(ranking)
     if isinstance(ranking, Mapping):
         return _scored(ranking, faults, where)

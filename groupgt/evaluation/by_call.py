@@ -21,10 +21,11 @@ MOST_CALLS = 100
 
 @dataclass(frozen=True)
 class Call:
-    """The searches with one call number: how many queries made one, and how many groups are covered after it.
+    """Searches with the same call number: how many queries reach this call, and how many groups are covered after it.
 
-    `nothing_new` counts the searches that covered no further group, and `repeated` those with a query text that was
-    searched for before; None if no query texts are known. Of several trials, these are means.
+    `nothing_new` counts the searches that covered no further group. `repeated` counts the searches with a query text
+    that was searched for before, or is None if no query texts are known. With several trials, all numbers are means
+    over trials.
     """
 
     call: int
@@ -36,14 +37,14 @@ class Call:
 
 
 def calls_of_run(evaluation: Evaluated) -> list[Call]:
-    """Return the calls of a run in order, over the queries that count, or nothing if its results have no calls."""
+    """Return a run's calls in order, over the queries that count, or an empty list if its results have no calls."""
     of_trials = [calls for each in evaluation.each if (calls := _of_run(each))]
     longest = max(map(len, of_trials), default=0)
     return [_mean_call([_at(calls, call) for calls in of_trials]) for call in range(1, longest + 1)]
 
 
 def _at(calls: Sequence[Call], call: int) -> Call:
-    """Return what is covered after a call, even a call beyond the last one."""
+    """Return the numbers for a call, even a call beyond the last one."""
     if call <= len(calls):
         return calls[call - 1]
     last = calls[-1]
@@ -63,7 +64,7 @@ def _of_run(evaluation: Evaluation) -> list[Call]:
     truth, run, policy, hits = evaluation.truth, evaluation.run, evaluation.policy, evaluation.labelled.hits
     if run.is_remote or (run.original is not None and policy.duplicates == "drop"):
         return []
-    if not local_carrier_of(run.by_original_ids, "the calls of results").carries(CALLS):
+    if not local_carrier_of(run.by_original_ids, "reading calls").carries(CALLS):
         return []
     cumulative = cumulative_lengths(truth, run, policy, Lengths(), CALLS)
     texts = [[] if run.traces is None else run.traces.searches.get(qid, []) for qid in truth.qids]

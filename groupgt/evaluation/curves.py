@@ -22,7 +22,7 @@ def depths_of(evaluations: Iterable[Evaluated]) -> list[int]:
 
 
 def mean_at(evaluation: Evaluated, metric: Metric) -> float:
-    """Return the mean of a metric, evaluated or not, or NaN if no query counts."""
+    """Return the mean of any metric, even one that was not requested, or NaN if no query counts."""
     counts = evaluation.counting
     return float(evaluation.averaged(metric.values)[counts].mean()) if counts.any() else math.nan
 
@@ -34,7 +34,7 @@ def precision_by_recall(evaluation: Evaluated) -> Iterator[tuple[float, float]]:
 
 
 def ranks_reached(evaluation: Evaluated) -> tuple[dict[str, Ints], Floats]:
-    """Return each query's ranks of first hit and completion (or 0) in each trial, weighted as one query."""
+    """Return the ranks of first hits and completion (0 for never) in all trials. Weights sum to 1 for each query."""
     every = [(each.labelled.hits, each.counting) for each in evaluation.each]
     times = np.maximum(np.sum([counts for _, counts in every], axis=0), 1)
     ranks = {

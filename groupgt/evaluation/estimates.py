@@ -26,9 +26,10 @@ The interval is corrected ± t · √variance with n − 1 degrees of freedom, c
 metrics between 0 and 1 and ¼ for their differences; without it, a sample of equal values would give a zero-width
 interval. λ is 0 if all values from the model are equal, or if every query is in the sample.
 
-A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample. A query without either
-value, such as one that both declare unanswerable, is in no mean. Where only Y is defined, the mean of f stands for f:
-it brings in the annotator's value and leaves the model's mean as it is. Where only f is defined, Y is 0.
+A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample. A query with neither
+value, such as one that model and annotator both declare unanswerable, is in no mean. Where only Y is defined, the mean
+of f replaces f. This includes the annotator's value and leaves the model's mean unchanged. Where only f is defined, Y
+is 0.
 
 Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h is our addition.
 """
@@ -95,9 +96,9 @@ def student_within(t: float, degrees: int) -> float:
 
 
 def unvaried(mean: Floats | float, ends: tuple[Floats | float, Floats | float], count: int) -> Floats:
-    """Return a variance for n equal values, because the next value may differ, or 0 without bounds.
+    """Return the variance to assume for n equal values, because the next value may differ, or 0 without bounds.
 
-    It assumes one more value at either bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
+    The formula adds one value at each bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
     """
     low, high = ends
     variance = ((mean - low) ** 2 + (high - mean) ** 2) / (count + 1)
@@ -287,7 +288,7 @@ def plain_of(column: Floats) -> Floats:
 
 
 def mean_of(column: Floats) -> float:
-    """Return the mean of all values but NaN, summed exactly, or that of the `Estimate` of a wider column."""
+    """Return the mean of all values except NaN, summed exactly, or, for a wider column, the mean of its `Estimate`."""
     if column.ndim > 1:
         estimate = estimate_of(column)
         return math.nan if estimate is None else estimate.mean

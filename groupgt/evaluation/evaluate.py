@@ -48,7 +48,7 @@ def evaluate(
         Any,
         Doc(
             "`{qid: ranking}`, a `Run`, a frame, a URL or a file path; with `parts`, also a folder, a glob or a list of"
-            " files. Pass several runs to `evaluate_runs`."
+            " files. For several runs, use `evaluate_runs`."
         ),
     ],
     metrics: Metrics,
@@ -68,7 +68,7 @@ def evaluate(
 
 
 def evaluate_given(request: Request, truth: Any, run: Any) -> Evaluated:
-    """Evaluate one run on ground truth, both as users pass them."""
+    """Evaluate one run on ground truth, each in any form that users may pass."""
     refuse_swapped(truth, run)
     request.reading.require_columns([run])
     return evaluate_run(request, request.truth_of(truth), run)
@@ -117,7 +117,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
 
 
 def _evaluated(request: Request, truth: GroundTruth, grouped: GroundTruth, results: Run) -> Evaluation:
-    """Label the results of one trial and compute every metric. The labeller has read the `grouped` ground truth."""
+    """Label the results of one trial and compute every metric. `grouped` is the truth as the labeller reads it."""
     labeller, policy = request.labeller, request.policy
     system = renamed(grouped, results, labeller, policy)
     texts = {**labeller.texts(), **request.sources.texts(None, "corpus")} if request.reads_texts else {}

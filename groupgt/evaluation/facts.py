@@ -82,7 +82,7 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
 
 
 def _fewest(judgments: Judgments) -> Ints:
-    """Return an upper bound on the fewest results that cover every group, shape (Q,); exact without overlaps."""
+    """Return how many results cover every group, shape (Q,): the minimum or, for overlapping groups, an upper bound."""
     chosen = judgments.alternative_group >= 0
     covered = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)
     most = np.ones(judgments.size, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Handles text where a list of ids belongs. If it certainly has several ids, it is refused. If not, it is one id."""
+"""Handles text in place of a list of ids: refuses text that is certainly several ids, and reads the rest as one id."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from groupgt.model.values import Unsplit
 
 
 def unsplit_in(run: Run) -> Unsplit:
-    """Return the texts of a run, in all of its trials, that were read as one id, with their places."""
+    """Return the texts in all trials of a run that were read as one id, with their places."""
     return {text: place for each in run.each for text, place in each.unsplit.items()}
 
 
 def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
-    """Describe texts that are not known ids but have a known part, if any, and how to split them."""
+    """Describe texts (if any) that are not known ids but contain one, and explain how to split them."""
     parts = ((text, *pair) for text in unsplit if text not in known for pair in _parts(text))
     several = [(text, mark, part) for text, mark, part in parts if part in known]
     if not several:
@@ -33,7 +33,7 @@ def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
 
 
 def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
-    """Warn about texts that were read as one id although they have separators, unless they are known as a whole."""
+    """Warn about texts that were read as one id although they have separators, unless the entire text is a known id."""
     single = [text for text in unsplit if text not in known]
     if single:
         where, column = unsplit[single[0]]

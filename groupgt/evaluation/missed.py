@@ -33,7 +33,8 @@ class Misses(Result):
     """The misses of one or several runs within `k`: the worst queries, and the groups that the fewest runs cover.
 
     `worst` limits the number of queries or, for several runs, of groups that are listed. `texts` maps ids to texts that
-    are shown next to the ids. `failures` has the place of every group in every run. `given` names them in a shell.
+    are shown next to the ids. `failures` has the place of every group in every run. `given` names the ground truth and
+    the run in shell hints.
     """
 
     k: int

@@ -73,9 +73,9 @@ class Failures:
     """Groups and queries that each system covers within a cutoff.
 
     `first` is the rank of each group's first hit within the cutoff, shape (G, S), or 0; `anywhere` is the rank in the
-    entire ranking. `covered` counts the trials that cover it, and `found` those that have a hit at any rank.
-    `completion`, shape (Q, S), is the rank at which a query is complete, or 0; `solved` is the share of trials in which
-    it is. `redundancy` is the share of results that are relevant but cover no new group.
+    entire ranking. `covered` counts the trials that cover a group, and `found` the trials that have a hit for it at any
+    rank. `completion`, shape (Q, S), is the rank at which a query is complete, or 0; `solved` is the share of trials in
+    which it is. `redundancy` is the share of results that are relevant but cover no new group.
 
     Counts are means over trials or, for two systems, over all pairs of their trials. Ranks are medians over trials.
     """
@@ -262,7 +262,7 @@ def middle_rank(ranks: Ints) -> Ints:
 
 
 def whole(count: float) -> float:
-    """Return a count as an integer if it is one."""
+    """Return a count as an integer if it is a whole number."""
     return int(count) if float(count).is_integer() else count
 
 

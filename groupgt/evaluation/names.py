@@ -1,4 +1,4 @@
-"""Names runs as given or, without a name, after their own file alone, so that other files never change a name."""
+"""Names each run as given, or else after its own file alone, so that other files never change its name."""
 
 from __future__ import annotations
 

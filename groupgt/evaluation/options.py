@@ -158,8 +158,8 @@ class RunOptions(TypedDict, total=False):
         Default(NO_COLUMNS),
         Doc('Search tools in traces, each with the path to the ids in its result, such as `{"search": "hits.id"}`.'),
         Shell(
-            "Count spans of this tool as searches in traces, such as search=hits.id; repeatable. PATH leads to the "
-            "ids in its result.",
+            "Count spans of this tool as searches in traces, such as search=hits.id; repeatable. "
+            "PATH leads to the ids in the tool's result.",
             flag="--tool-span",
             metavar="NAME=PATH",
             form="texts",
@@ -170,8 +170,8 @@ class RunOptions(TypedDict, total=False):
         Any,
         Default("auto"),
         Doc(
-            '`auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory` ceiling '
-            "for `streaming`, a `master` for `spark`, or the size of a `bucket` on a cluster."
+            '`auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`. Options include the `memory` '
+            "limit for `streaming`, the `master` for `spark`, and the `bucket` size on a cluster."
         ),
     ]
 
@@ -195,11 +195,12 @@ class LabellerOptions(TypedDict, total=False):
         Any,
         Default(None),
         Doc(
-            "The corpus for budgets and labellers: a path, a frame or `{id: text}`. The labeller's options come first."
+            "The corpus for budgets and labellers: a path, a frame or `{id: text}`. "
+            "The labeller's own options take precedence."
         ),
         Shell(
             "The corpus (JSONL, parquet or CSV). groupgt shows its text next to ids, and labellers read it. "
-            "Budgets such as recall@2000tokens need its text, or its tokens and chars columns.",
+            "Budgets such as recall@2000tokens need the corpus text, or the tokens and chars columns of the corpus.",
             form="file",
         ),
     ]
@@ -295,7 +296,7 @@ class MetricOptions(CutoffOptions, SliceOptions, BudgetOptions, LabelOptions, Au
 
 
 class ConventionOptions(TypedDict, total=False):
-    """The convention, where there is only one."""
+    """The option for a single convention."""
 
     convention: Annotated[
         ConventionChoice,
@@ -327,8 +328,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def takes_options(options: Any, settings: Any = None, **texts: str) -> Callable[[Function], Function]:
     """Return a decorator that lists unpacked options in a function's signature, and all parameters in its docstring.
 
-    A parameter is described by `texts`, by its own `Doc`, or by that of the option or field of `settings` with its
-    name.
+    A parameter's description comes from `texts`, its own `Doc`, or the option or `settings` field with the same name.
     """
     shared = options_of(options)
     every = {**options_of(EvaluateOptions), **options_of(settings)}

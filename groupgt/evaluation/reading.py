@@ -1,4 +1,4 @@
-"""Reads ground truth and runs from user data: mappings, paths and frames. Nothing else reads them."""
+"""Reads ground truth and runs from user data: mappings, paths and frames."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Reading:
 
     @classmethod
     def of(cls, **options: Unpack[EvaluateOptions]) -> Reading:
-        """Check the options that are given; raise `ConfigError` if they are invalid."""
+        """Check the given options, and raise `ConfigError` if any are invalid."""
         if not RANGED.isdisjoint(options):
             check_ranges(EvaluateOptions, options)
         if "scores" in options:
@@ -212,7 +212,7 @@ def read_run(
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Read the results of one system. Large files are not loaded here; the evaluation streams them.
+    """Read the results of one system. Large files are not loaded; the evaluation streams them.
 
     Args:
         path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts`, a folder, glob or list of files.

@@ -58,7 +58,7 @@ class Request:
 
     @classmethod
     def of(cls, metrics: str | Metric | Sequence[str | Metric] = (), **options: Unpack[EvaluateOptions]) -> Request:
-        """Read the options that are given; raise `MetricError` or `ConfigError` if they are invalid."""
+        """Read the given options, and raise `MetricError` or `ConfigError` if any are invalid."""
         reading = Reading.of(**options)
         policy, given = reading.policy, reading.options
         if isinstance(metrics, str):
@@ -108,7 +108,7 @@ class Request:
 
     @property
     def passages(self) -> Mapping[str, str]:
-        """The texts of the corpus by id, if there is one."""
+        """The corpus texts by id, if there is a corpus."""
         return self.lengths.texts or self.sources.texts(None, "corpus")
 
     @property

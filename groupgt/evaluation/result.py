@@ -1,4 +1,4 @@
-"""Defines `Evaluation`, the result of evaluating one run, `Repeated`, that of several trials, and what they share."""
+"""Defines `Evaluation`, the result for one run, `Repeated`, the result for several trials, and their base class."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Fixed(dict[str, Any]):
     """A dict that cannot be changed."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what pickle and copy need, which would otherwise set the items one by one."""
+        """Support pickle and copy, which would otherwise set the items one by one."""
         return Fixed, (dict(self),)
 
 
@@ -83,7 +83,7 @@ class Evaluated(Result, ABC):
     repeats: tuple[Evaluation, ...] = ()
 
     def __post_init__(self) -> None:
-        """Protect the values, which the means have been or will be computed from."""
+        """Make the values read-only, because means are computed from them."""
         for column in self.values.values():
             column.setflags(write=False)
         object.__setattr__(self, "values", Fixed(self.values))
@@ -95,7 +95,7 @@ class Evaluated(Result, ABC):
 
     @property
     def counting(self) -> Bools:
-        """Mask of the queries that count, shape (Q,): defined, and (unless missing queries count as 0) with results."""
+        """Mask of the queries that count, shape (Q,): defined and, unless missing queries count as 0, with results."""
         return self.populations.counting
 
     @property
@@ -105,7 +105,7 @@ class Evaluated(Result, ABC):
 
     @property
     def first(self) -> Evaluation:
-        """The run shown where only one can be: the first trial's."""
+        """The first trial's evaluation, for displays of a single run."""
         return self.each[0]
 
     @property
@@ -145,8 +145,8 @@ class Evaluated(Result, ABC):
     def means(self) -> dict[str, float]:
         """Mean of each metric over the queries that count, by its text in the request; NaN if no query counts.
 
-        With annotators, it is the mean over all of them. With an audit, it is corrected, and NaN where that is
-        impossible; `means_by_labels` are the means by the ground truth alone.
+        With annotators, each mean covers all of them. With an audit, means are corrected, or NaN where that is
+        impossible. `means_by_labels` has the means under the ground truth alone.
         """
         return Fixed(self.means_among())
 
@@ -208,7 +208,7 @@ class Evaluated(Result, ABC):
         return noises
 
     def is_corrected(self, text: str) -> bool:
-        """Return whether an audit corrects a metric, which needs queries that can be answered."""
+        """Return whether an audit corrects a metric. The metric must be defined for answerable queries."""
         return self.audit is not None and self.metrics[text].definition.queries == "answerable"
 
     @cached_property
@@ -216,7 +216,7 @@ class Evaluated(Result, ABC):
         """Columns used to test means and differences: `values_per_query`, or (Q, 2) for metrics that an audit corrects.
 
         The second column contains values from the annotator: NaN outside the sample, and for metrics that are not
-        between 0 and 1. A query with a value only under the audited ground truth has the annotator's value 0. With m
+        between 0 and 1. If a query has a value only under the audited ground truth, the annotator's value is 0. With m
         annotators in total, the shape is (Q, 1, m), with NaN for queries that an annotator's ground truth lacks.
         """
         if self.annotators:
@@ -267,7 +267,7 @@ class Evaluated(Result, ABC):
         alternative, `negative` documents with a negative grade, and `excluded` results whose ids the ground truth
         excludes. `rising_scores` counts queries whose scores rise along the ranking (fall, if they are declared as
         ascending), and `contradicted_ranks` queries whose ranks and scores give different orders.
-        What depends on the results is the largest count of any trial.
+        Counts that depend on the results are the largest of any trial.
         """
         each = self.populations
         unanswerable, without_row = int(each.unanswerable.sum()), int((each.unanswerable & each.absent).sum())
@@ -299,9 +299,10 @@ class Evaluated(Result, ABC):
         return self.truth.comments + self._most(lambda each: each.run.by_original_ids.resolved.comments)
 
     def judged(self, primary: str | None = None) -> tuple[Metric, float] | None:
-        """Return `judged` at a metric's cutoff (default: the first) and its mean, before any results are dropped.
+        """Return the `judged` metric at a metric's cutoff (default: the first metric's), and its mean.
 
-        Returns None if the ground truth contains no documents judged non-relevant.
+        The mean is computed before any results are dropped. Returns None if the ground truth contains no documents
+        judged non-relevant.
         """
         hits = [each.labelled.uncondensed or each.labelled.hits for each in self.each]
         if not self.metrics or not hits[0].judgments.rejected.any():
@@ -318,7 +319,7 @@ class Evaluated(Result, ABC):
     def per_query(self) -> pl.DataFrame:
         """Polars frame with `qid` and one float column per metric; null if a query does not count.
 
-        With an audit, the values follow the labels, unlike the means, and the columns say so: `recall@5 by labels`.
+        With an audit, these values (unlike the means) are not corrected, so the columns are named `recall@5 by labels`.
         """
         columns = {"qid": self.truth.qids, **{self.column_of(text): column for text, column in self.shown.items()}}
         return pl.DataFrame(columns, schema_overrides={"qid": pl.String}).fill_nan(None)
@@ -470,10 +471,10 @@ class Evaluation(Evaluated):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Repeated(Evaluated):
-    """Metric values for every query of a system that was asked several times: means over its trials.
+    """Metric values for every query of a system that was queried several times, as means over its trials.
 
-    There is no single run or ranking: `each` has the evaluation of every trial, and `averaged` the mean over trials of
-    what single trials have. A ranking that is shown is that of the `first`.
+    There is no single run or ranking. `each` has the evaluation of every trial, and `averaged` computes means over
+    trials. Where only one ranking can be shown, it is that of the `first` trial.
     """
 
     @property

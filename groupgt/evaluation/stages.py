@@ -86,8 +86,8 @@ def stages(
     """Find the stage that loses each group: never retrieved, cut by the reranker, not in the prompt, or not cited.
 
     A group is lost at the stage after the last one that covers it, or at the first stage if none covers it. All stages
-    are evaluated against the same ground truth with the same labeller. If stages have several trials, the first
-    of a stage goes with the first of the next, and numbers are means over trials. Raises `DataError` or `ConfigError`.
+    are evaluated against the same ground truth with the same labeller. If stages have several trials, trials are paired
+    across stages in order, and numbers are means over trials. Raises `DataError` or `ConfigError`.
 
     >>> truth = {"q": [["a", "b"], ["c"], ["d"]]}
     >>> found = stages(truth, {"retrieved": {"q": ["a", "c", "x"]}, "reranked@1": {"q": ["a", "c"]}})
@@ -101,7 +101,7 @@ def stages(
 
 
 def stage_of(name: str, run: Any, number: int = 0) -> tuple[str, Any, int | None]:
-    """Return the name, the run and the cutoff of a stage, which follows its name or its path."""
+    """Return a stage's name, run and cutoff. The cutoff follows the name or the path."""
     name, cutoff = cut_of(name)
     if not isinstance(run, (str, os.PathLike)):
         return name or f"stage {number}", run, cutoff
@@ -122,7 +122,7 @@ def cut_of(text: str) -> tuple[str, int | None]:
 
 
 def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int | None]]) -> Stages:
-    """Compute a pipeline's stages from (name, run, cutoff) of each run; runs without a name get that of their file."""
+    """Compute a pipeline's stages from (name, run, cutoff) of each run; unnamed runs are named after their files."""
     if len(parts) < 2:
         raise ConfigError(f"stages: expected at least two stages, found {len(parts)}")
     pairs = named((name, run) for name, run, _ in parts)

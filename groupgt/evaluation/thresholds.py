@@ -35,7 +35,7 @@ class Threshold:
     """Effect of returning only results with scores of at least `threshold` (at most, for distances; None returns all).
 
     `abstains` is the share of unanswerable queries without results, `recall` the mean recall.coverage over answerable
-    queries, `answered` the share of these that have a result. `asked` is True if the user requested the share.
+    queries, `answered` the share of answerable queries with a result. `asked` is True if the user requested the share.
     """
 
     run: str
@@ -178,7 +178,7 @@ class _Curve:
         return cls(evaluation.name, scores, *ends, covered[order], weight, evaluation.run.sign)
 
     def reaching(self, share: float) -> float | None:
-        """Return the lowest threshold that leaves this share of unanswerable queries empty; None if not needed."""
+        """Return the lowest threshold that removes all results from this share of unanswerable queries, or None."""
         needed = math.ceil(share * len(self.unanswerable) - 1e-9)
         below = float(self.unanswerable[needed - 1])
         if below == -math.inf:

@@ -1,22 +1,22 @@
 """Combines the trials of one system, which are evaluations of its results when it is queried several times.
 
 A query's value is the mean over the trials in which it has one, so that comparisons, slices and gates can ignore
-trials. Identical trials give the values of a single run, to the bit.
+trials. Identical trials give the values of a single run, bit for bit.
 
-`Noise` says how much of a mean is chance. With m_q and s²_q the mean and variance (÷ r − 1) of a query's values in r
-trials, over n queries:
+`Noise` measures how much of a mean is due to chance. With m_q and s²_q the mean and variance (÷ r − 1) of a query's
+values in r trials, over n queries:
 
     W = Σ s²_q + c
     these queries, other trials: mean ± t · √(W ÷ r) ÷ n, or Wilson's interval for metrics that are 0 or 1
     noise floor, by which two runs on these queries may differ: t · √(2 W) ÷ n, at most the metric's range
     queries that change: the mean number of queries whose values differ in two trials
 
-t has n (r − 1) degrees of freedom. Builds move all queries together: W is then n² times the variance of their means,
-unless that is smaller, and t has r − 1 degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷ 4r for others
-between 0 and 1, otherwise 0. It stands for one unseen flip, because trials that agree do not prove that others
-would. Wilson's interval takes the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m is 0 or 1. Trials
-that differ as a whole are found by an F test, of the variance between trials and of what is left after the means of
-queries and trials.
+t has n (r − 1) degrees of freedom. A new build can shift all queries together. For builds, W is n² times the variance
+of their means, unless that is smaller, and t has r − 1 degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷
+4r for others between 0 and 1, otherwise 0. It stands for one unseen flip, because trials that agree do not prove that
+other trials would. Wilson's interval takes the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m is 0 or
+1. An F test finds trials that differ as a whole. It compares the variance between trials with the variance that remains
+after removing the means of queries and trials.
 
 Sources: Cochran 1977 and Wilson 1927 (the intervals); Chen et al. 2021, arXiv 2107.03374 (pass_at); Yao et al. 2024,
 arXiv 2406.12045 (pass_all); Paulson, Annals of Mathematical Statistics 1942 (quantiles of F).
@@ -65,7 +65,7 @@ def over_trials(trials: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> 
 
 
 def of_single_trials(evaluation: Evaluated) -> Evaluated:
-    """Return a system with the metric of a single trial in place of each count over trials, such as `pass_at`."""
+    """Return a system with single-trial metrics in place of metrics counted over trials, such as `pass_at`."""
     if not evaluation.repeats or all(metric.passes is None for metric in evaluation.metrics.values()):
         return evaluation
     audit = None if evaluation.audit is None else of_single_trials(evaluation.audit)

@@ -35,7 +35,7 @@ SEVERAL = 10
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the results of a run, in all of its trials together, share with the ground truth.
+    """What a run's results, in all trials together, share with the ground truth.
 
     `present` and `has_hit` mark queries, shape (Q,), and `is_hit` alternatives, shape (A,). `extra_names` are some
     queries of the run that the ground truth lacks.
@@ -49,7 +49,7 @@ class Seen:
 
     @classmethod
     def of(cls, trials: Sequence[Labelled], truth: GroundTruth) -> Seen:
-        """Combine the labelled trials of a run, in an order that does not depend on theirs."""
+        """Combine the labelled trials of a run. Their order makes no difference."""
         hits = [each.uncondensed or each.hits for each in trials]
         has_hit, is_hit = np.zeros(len(truth), dtype=np.bool_), np.zeros(len(truth.ids), dtype=np.bool_)
         for each in hits:
@@ -65,7 +65,7 @@ class Seen:
 
 
 def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> None:
-    """Warn about results and ground truth that do not fit each other; raise `DataError` if they certainly do not."""
+    """Warn if results and ground truth may not belong together, and raise `DataError` if they certainly do not."""
     if request.labeller.name != "id":
         warn_of_unreachable(truth, request.labeller)
     if fault := fault_of_queries(truth, run, seen) or fault_of_lists(truth, run, request):
@@ -75,7 +75,7 @@ def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, seen: Seen)
 
 
 def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
-    """Describe texts that are certainly several ids where a list belongs; warn about texts that may be."""
+    """Describe texts that certainly contain several ids where a list belongs, and warn about texts that may."""
     if not (truth.unsplit or any(each.unsplit for each in run.each)):
         return ""
     from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, unsplit_in, warn_of_joined
@@ -148,7 +148,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, seen: Seen)
 
 
 def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, seen: Seen, near: str) -> str:
-    """Describe results that match nothing; return an empty string if it may be chance because there are few queries."""
+    """Describe results that match nothing; return an empty string if few queries make chance plausible."""
     if labeller.name in OF_IDS:
         finding, question = "no result is in the ground truth", "is the run from the same corpus?"
         if near:
@@ -166,7 +166,7 @@ def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, seen: Seen, near
 def _few_matches(truth: GroundTruth, run: Run, seen: Seen) -> str:
     """Describe results that match so rarely that they may come from another chunking, or return an empty string.
 
-    Either hardly any query has a hit, or most relevant ids never come back and the results have ids of another form.
+    Either hardly any query has a hit, or most relevant ids are never returned and the results have ids of another form.
     """
     answered = int(np.count_nonzero(truth.judgments.defined & seen.present))
     with_hits = int(np.count_nonzero(seen.has_hit))
@@ -215,10 +215,7 @@ def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[in
 
 
 def _near_documents(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> str:
-    """Describe ids that the ground truth names and no result matches, although a result of the query nearly does.
-
-    These ids are the relevant, harmful and excluded ones.
-    """
+    """Describe relevant, harmful and excluded ids that match no result but nearly match a result of their query."""
     named = (truth.is_relevant | truth.is_harmful) & seen.present[truth.query_of]
     alternatives = np.flatnonzero(named & ~seen.is_hit)
     excluded = [(query, name) for query, ids in enumerate(truth.excluded or ()) for name in ids if seen.present[query]]
@@ -310,7 +307,7 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
 
 
 def _sample(run: Run, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
-    """Return the ids of some results by query; of trials, those of all, in an order that does not depend on theirs."""
+    """Return the ids of some results by query. Ids from all trials are combined, whatever the order of the trials."""
     if not run.trials:
         return carrier_of(run).sample(limit, queries)
     samples = [carrier_of(each).sample(limit, queries) for each in run.trials]
@@ -356,7 +353,7 @@ _USUAL_IDS = re.compile(r"(?:[0-9]*[A-Za-z_-][A-Za-z0-9_-]*\n)+")
 
 
 def _keys(names: Sequence[str]) -> Iterable[str]:
-    """Return the key of each id, all at once for ids of the usual letters."""
+    """Return the key of each id. Ids with only the usual letters are processed all at once."""
     text = "\n".join([*names, ""])
     return text.lower().split("\n")[:-1] if _USUAL_IDS.fullmatch(text) else map(_key, names)
 

@@ -89,7 +89,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _columns_of(qrels: Source) -> str:
-    """Return the columns of qrels that have no header line, or an empty text for other qrels."""
+    """Return the columns of qrels that have no header line, or an empty string for other qrels."""
     if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in csv.header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()

@@ -133,7 +133,7 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
-    """Make a group from each piece of evidence. It holds the article's URL, or the fact that a text must contain."""
+    """Make a group from each piece of evidence. A group holds a URL, or the fact that a text must contain."""
     name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
     distinct = dict.fromkeys(text for text in texts if text is not None)

@@ -67,7 +67,7 @@ def delimiter_of(line: bytes) -> str:
 
 
 def _above(source: Source) -> list[bytes]:
-    """Return the lines above the header if the first begins with `#` and is no header itself."""
+    """Return the lines above the header if the first begins with `#` and is not itself a header."""
     first = source.first_line
     lines = source.head().split(b"\n") if first.startswith(b"#") else []
     at = next((number for number, line in enumerate(lines) if line.strip() and not line.startswith(b"#")), 0)

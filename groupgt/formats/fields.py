@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Field:
-    """A result field, in the first of its `columns`, or in the list `nested` if a row is a query (empty: never)."""
+    """A result field, in the first of its `columns` or, if rows are queries, in the list `nested` (empty if never)."""
 
     name: str
     kind: Literal["length", "call", "text", "id", "span", "rank"]
@@ -140,7 +140,7 @@ def repeats_in(names: Collection[str]) -> str | None:
 
 
 def refuse_repeats(rows: Iterable[tuple[str, Any, Any]], column: str, before: str = "") -> None:
-    """Raise `DataError` if a query has several values in a column. A row is its place, its query and its value."""
+    """Raise `DataError` if a query has several values in a column. A row consists of its place, query and value."""
     firsts: dict[Any, Any] = {}
     for where, query, value in rows:
         if (first := firsts.setdefault(query, value)) != value:

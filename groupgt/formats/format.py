@@ -19,8 +19,9 @@ class Format:
     """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 
     `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
-    other file. `usually` replaces `either`. Users must name a format without `look` or from another package. `folder`
-    checks whether a folder is in this format. `shape` is the ground truth shape if the reader does not set it.
+    other file. `usually` replaces `either`. Formats without `look` and formats from other packages are used only if
+    users name them. `folder` checks whether a folder is in this format. `shape` is the ground truth shape if the reader
+    does not set it.
     """
 
     name: str

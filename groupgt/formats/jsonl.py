@@ -66,7 +66,7 @@ def objects(source: Source, faults: Faults, *, unwrapped: bool = True) -> Iterat
 
 @lru_cache(maxsize=64)
 def wrappers_in(names: tuple[str, ...]) -> list[str]:
-    """Return the keys under which an object may list records. In a record of one query, results are no records."""
+    """Return the keys under which an object may list records. The results in a record of one query do not count."""
     is_record = not {"qid", "query"}.isdisjoint(roles_in(names, "run"))
     return [name for name in (*WRAPPERS, *(() if is_record else OF_RUNS)) if name in names]
 

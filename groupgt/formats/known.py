@@ -32,7 +32,7 @@ def _in_csv(source: Source) -> str | None:
 
 
 def is_table(source: Source) -> bool:
-    """Return whether text looks like a table. Lines have equally many cells, and the first line has no number."""
+    """Return whether text looks like a table. Lines have the same number of cells, and the first has no number."""
     lines = words.first_lines(source)
     delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
     names = csv.header_of(source)

@@ -336,7 +336,7 @@ def _documents_at(path: Sequence[str], cell: Any, beside: Mapping[str, Any] = {}
 
 
 def _answering(stages: Sequence[TraceSpan], rerankers: Container[SpanKey]) -> list[TraceSpan]:
-    """Return the spans whose results count. A reranker replaces the searches since the previous reranker."""
+    """Return the spans whose results count. A reranker's results replace those of earlier searches."""
     kept: list[TraceSpan] = []
     pending: list[TraceSpan] = []
     for span in stages:

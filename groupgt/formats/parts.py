@@ -34,7 +34,7 @@ def is_url(path: object) -> TypeGuard[str]:
 
 
 def files_of(path: AnyPath, hidden: str = "._") -> list[Path] | None:
-    """Return the files of a folder or glob, except those that begin with a `hidden` character; None for others."""
+    """Return the files of a folder or glob, except those that begin with a `hidden` character; None for other paths."""
     text = os.fspath(path)
     folder = Path(text)
     if folder.is_dir():

@@ -25,7 +25,7 @@ class Group:
     more: dict[str, Any] = field(default_factory=dict)
 
     def absorb(self, other: Group) -> None:
-        """Add the passages of a group with the same information. The higher grades, weight and importance count."""
+        """Add the passages of a group with the same information. Keep the higher grades, weight and importance."""
         for doc, grade in other.docs.items():
             self.docs[doc] = max(grade, self.docs.get(doc, 0))
         self.name = self.name or other.name

@@ -136,7 +136,7 @@ def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS
 
 
 def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[str, ...]:
-    """Return the columns of results in the same order, with columns that have a role named after it."""
+    """Return the columns of results in the same order. Each column that has a role is named after the role."""
     columns = roles_in(names, "run", declared).items()
     roles = {name: name if name in AUTORAG_LISTS else _FIRST.get(role, role) for role, name in columns}
     if roles.keys() == set(roles.values()):
@@ -146,7 +146,7 @@ def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[st
 
 
 def id_in(result: Mapping[Any, Any]) -> Any:
-    """Return the id of a result, or None. A span is no id of its document."""
+    """Return the id of a result, or None. The document of a span is not an id."""
     names = ("id", *NAMES["run"]["doc_id"]) if result.get("start") is None else ("id",)
     return next((result[name] for name in names if result.get(name) is not None), None)
 
@@ -181,7 +181,7 @@ def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | No
 
 
 def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
-    """Suggest how to declare a column that usually belongs to the other kind of file, or return an empty text."""
+    """Suggest how to declare a column that usually belongs to the other kind of file, or return an empty string."""
     if is_truth and "score" in names and "doc_id" in roles_in(names, "truth"):
         return "if score contains grades, add --columns grade=score"
     grade = roles_in(names, "truth").get("grade")
@@ -259,7 +259,7 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
 
 
 def _path_to_ids(cells: Mapping[str, Any]) -> str:
-    """Suggest the path to the ids of results that are objects in a list, or return an empty text."""
+    """Suggest the path to the ids of results that are objects in a list, or return an empty string."""
     for name, cell in cells.items():
         for key, value in cell[0].items() if isinstance(cell, list) and cell and isinstance(cell[0], dict) else ():
             if key.lower() in (*NAMES["run"]["doc_id"], *_NEAR["doc_id"]) and may_hold("doc_id", key, value):

@@ -252,7 +252,7 @@ class Source:
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
-        """Open the file as stored on disk, or the content of a pipe, which is kept. Report what the system refuses."""
+        """Open the file as stored on disk, or the content of a pipe, which is kept. Report system errors."""
         try:
             with io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb") as file:
                 yield file

@@ -48,7 +48,7 @@ OWN = ("qid", "query", "retrieval_gt", SHAPE, *NAMED.values(), NONRELEVANT)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns from a reader. If `text` is set, as for CSV, numbers and lists are parsed. `where` is the header."""
+    """Columns from a reader. If `text` is set, as for CSV, numbers and lists are parsed. `where` locates the header."""
 
     title: str
     names: Sequence[str]

@@ -222,7 +222,7 @@ def _read_ranks(source: Source) -> Run:
     lines = [(number, line) for number, line in enumerate(source.lines(), 1) if line.strip()]
     rows = [(number, line) for number, line in lines if not line.startswith(b"#") or are_ranked([line])]
     if not are_ranked(line for _, line in rows):
-        what = f"groupgt reads 3 columns as {MARCO} only if each query has ranks from 0 or 1, each once"
+        what = f"groupgt reads 3 columns as {MARCO} only if each query's ranks start at 0 or 1 and none is repeated"
         way = "Add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
         raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3. {what}. {way}")
     builder = RunBuilder()
@@ -302,7 +302,7 @@ def _results(
 
 
 def tag_of(source: Source) -> str:
-    """Return the tag in the sixth column. Warn if there are several and use the first. Raise `DataError`."""
+    """Return the tag in the sixth column. If there are several, warn and use the first. If none, raise `DataError`."""
     rows = (line.split(None, MIN_COLUMNS) for line in source.lines())
     tags = dict.fromkeys(cells[MIN_COLUMNS - 1] for cells in rows if len(cells) >= MIN_COLUMNS)
     if not tags:
@@ -403,7 +403,7 @@ def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
 def run_fault(
     rankings: Iterable[tuple[str, Sequence[str], Sequence[float] | None]], *, in_single: bool = False
 ) -> str | None:
-    """Explain why results (best first) cannot be written as a TREC run, read `in_single` precision, or return None."""
+    """Explain why results (best first) cannot be a TREC run, read `in_single` precision, or return None if they can."""
     with_scores: dict[bool, str] = {}
     for qid, ids, scores in rankings:
         # All ids at once: one with a blank would split into two words, or none.

@@ -176,7 +176,7 @@ def _queries_lost(truth: GroundTruth, keeps: Sequence[str]) -> Iterator[str]:
 
 
 def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
-    """Describe the loss of group names, or return an empty text if all names can be read back."""
+    """Describe the loss of group names, or return an empty string if all names can be read back."""
     if truth.group_name is None or writer.names == "any":
         return ""
     if writer.names == "none":

@@ -41,7 +41,7 @@ REFERENCE = "set `reference` to its corpus, or write {text: …}"
 class Normalization:
     """Text normalization with NFKC and case folding. Punctuation becomes blanks, and white space is collapsed.
 
-    Each character of a script without blanks is a word, so that line breaks do not change a sentence.
+    In scripts that put no blanks between words, each character is a word, so that line breaks do not change a sentence.
     """
 
     case_sensitive: bool = False

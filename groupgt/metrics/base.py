@@ -27,9 +27,9 @@ class Cut:
     """A metric's cutoff as an array with one length per query, whichever notation was used.
 
     `top` is the number of results considered, shape (Q,), and `k` is the value of k in formulas, shape (Q,). `ideal` is
-    the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut. With a budget they never are,
-    even if a formula cuts them at the length of the list (`no_cut`). Otherwise, one long result would score like a full
-    answer.
+    the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut. With a budget, ideal rankings
+    are never cut, even if a formula cuts them at the length of the list (`no_cut`). Otherwise, one long result would
+    score like a full answer.
     """
 
     top: Ints
@@ -103,8 +103,8 @@ class Definition:
 
     `formulas` has one entry per convention, or the single key None if the convention does not matter. A metric that
     `reads_texts` uses `Hits.contents`. An `aggregate` metric is computed from the mean over all queries and has no
-    per-query values. `queries` says for which queries it is defined. A metric that `takes_passes` is 0 or 1 and can be
-    counted over a system's trials.
+    per-query values. `queries` says for which queries the metric is defined. A metric that `takes_passes` is 0 or 1 and
+    can be counted over a system's trials.
     """
 
     name: str

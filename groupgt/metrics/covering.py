@@ -30,7 +30,7 @@ FEW_DOCUMENTS = 64
 
 LIMITS = (
     "the ideal is exact for up to 4,096 states of the covered groups. Beyond that, if groups share documents, "
-    "groupgt computes it greedily and caps the value at 1."
+    "groupgt computes the ideal greedily and caps the value at 1."
 )
 
 # The gains of a document: (group, gain), sorted.

@@ -143,7 +143,7 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None
 def _step_by_step(
     judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool
 ) -> Iterator[IdealGains]:
-    """Compute gains if groups share documents, so that the best document depends on the previous ones.
+    """Compute gains for groups that share documents, where the best document depends on the documents before it.
 
     Gains with weights other than 1 are summed exactly, so that equal gains compare equal whatever the group order.
     """
@@ -213,7 +213,7 @@ def _exact_totals(key: Ints, terms: Floats) -> Floats:
 class _Crowd:
     """A solver for one query with very many documents. Gains only fall, so an earlier gain is an upper bound.
 
-    Documents in the same groups have the same gain and form a set, which its greatest remaining document represents.
+    Documents in the same groups have the same gain and form a set, represented by its greatest remaining document.
     Positions are in descending document order, so that the first of several equal gains is taken.
     """
 

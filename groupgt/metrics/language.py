@@ -49,9 +49,9 @@ class Metric:
     """A metric with its convention, parameters and cutoff. `str` returns canonical text that can be parsed again.
 
     `parameters` contains only values that differ from their defaults, sorted by name. `level` is the lowest relevant
-    grade for this metric. Without it, the policy decides. `judged_only` is how ir_measures spells the unjudged=drop
-    policy, which applies to all metrics in a request. `passes` is `pass_at` or `pass_all`, and a number of trials. The
-    value is the probability that one of them succeeds, or all.
+    grade for this metric. Without `level`, the policy decides. `judged_only` is how ir_measures spells the
+    unjudged=drop policy, which applies to all metrics in a request. `passes` is `pass_at` or `pass_all`, and a number
+    of trials. The value is the probability that at least one of these trials succeeds, or that all of them do.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -196,8 +196,8 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 
     Args:
         text: The metric, such as `recall@5`, `ndcg.trec(gain=exp)@10` or `rbp(p=0.95)@20`.
-        convention: The convention for names without one: `autorag`, `trec` or `coverage`; `auto` for the first of them
-            that has the parameters in the text.
+        convention: The convention for names without one: `autorag`, `trec` or `coverage`; `auto` selects the first of
+            these that has the parameters in the text.
 
     >>> str(parse_metric("recall@5"))
     'recall.autorag@5'

@@ -47,7 +47,7 @@ def metric(
     `covered_groups`, `relevant_results`, `novel_results`, `group_hits` and `judged_results`. `hits.judgments` is the
     ground truth. If the function also takes `cut`, it gets k (`cut.k`, one number per query) and the depth at which
     ideal rankings are cut (`cut.ideal`). Other parameters become parameters of the metric, as in `half_life(h=3)`. Each
-    needs a default, its annotation defines the valid values, and numbers are passed as floats.
+    parameter needs a default, and its annotation defines the valid values. Numbers are passed as floats.
 
     >>> import numpy as np
     >>> import groupgt
@@ -170,7 +170,7 @@ class Custom:
 
 @dataclass(frozen=True)
 class Stored:
-    """The function of a metric whose values were read from a result folder, and which this process cannot compute."""
+    """The function of a metric that this process cannot compute, because its values were read from a result folder."""
 
     name: str
 
@@ -230,7 +230,7 @@ def _facts(definition: Definition) -> tuple[Any, ...]:
 
 
 def _code_of(function: Any) -> Any:
-    """Return a key for a function's behavior, made of its code, defaults and closure, or else the function itself."""
+    """Return a key for a function's behavior, made from its code, defaults and closure, or else the function itself."""
     function = function.function if isinstance(function, Custom) else function
     code = getattr(function, "__code__", None)
     if code is None:

@@ -72,7 +72,7 @@ class GainRows(Rows):
 class CoveredGroups(Rows):
     """One row per covered group, with the rank and grade of its first hit, and the number of the result.
 
-    `result` numbers the results that cover a new group across the run, from 0. `nth` numbers them per query, from 1.
+    `result` numbers the results that cover a new group, from 0 for the run. `nth` numbers them from 1 for each query.
     """
 
     group: Ints

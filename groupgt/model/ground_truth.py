@@ -30,16 +30,16 @@ class GroundTruth(Written):
     and `group_name` for each group, sorted by query. `forms` marks alternatives that are not ids as a `Span` or a text,
     and `ids` contains their names. `texts` contains the query texts, and `columns` contains the other query columns,
     for slicing with `by`. `repeated_ids` counts duplicate ids in groups, `dropped` names the query of each empty group,
-    and `blank` that of each other group with a blank id; `keys` lists the JSON Lines keys in file order. `importance`
-    contains the group importance levels, if any are set. `policy` decides which grades are relevant and which groups
-    count. `shape` describes the input: single documents (`flat`, one per group), documents for `subtopics`, or
-    `groups`. `excluded` contains the ids to exclude from each query's results, if any, and `harmful` the ids that must
-    not be among them, which are judged non-relevant. If some alternatives are needed together as a set (`{"all": ["a1",
-    "a2"]}`), `set_of` contains the set number of each alternative, or −1 for alternatives in no set; otherwise, it is
-    None. `comments` counts lines of the file that begin with `#` and are not rows. If the policy selects groups by
-    importance, `judged` marks the queries that have alternatives in any group. `highest` is the highest grade of the
-    ground truth that these queries were selected from, and `selected_from` has the ids of all its queries. `unsplit`
-    has the texts that were read as one id where a list of ids belongs, with their places.
+    and `blank` the query of each other group with a blank id. `keys` lists the JSON Lines keys in file order.
+    `importance` contains the group importance levels, if any are set. `policy` decides which grades are relevant and
+    which groups count. `shape` describes the input: single documents (`flat`, one per group), documents for
+    `subtopics`, or `groups`. `excluded` contains the ids to exclude from each query's results, if any, and `harmful`
+    the ids that must not be among them, which are judged non-relevant. If some alternatives are needed together as a
+    set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each alternative, or −1 for alternatives in no
+    set; otherwise, it is None. `comments` counts lines of the file that begin with `#` and are not rows. If the policy
+    selects groups by importance, `judged` marks the queries that have alternatives in any group. `highest` is the
+    highest grade of the ground truth that these queries were selected from, and `selected_from` has the ids of all its
+    queries. `unsplit` has the texts that were read as one id where a list of ids belongs, with their places.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -61,8 +61,8 @@ class GroundTruth(Written):
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
         "vital"}`. An alternative is an id or `{"id": "b", "grade": 2}`, a span `{"doc": "d", "start": 120, "end":
         480}`, or `{"text": "…"}`. Integer ids are converted to decimal text. `excluded_ids` maps queries to ids that
-        are removed from their results before evaluation, `harmful_ids` queries to ids that must not come back (metrics
-        `harmful` and `clean`). `shape` declares that groups are `subtopics`, or `flat`
+        are removed from their results before evaluation, and `harmful_ids` maps queries to ids that must not be
+        returned (metrics `harmful` and `clean`). `shape` declares that groups are `subtopics`, or `flat`
         (single documents, one per group), which changes the default convention.
         """
         named: list[list[Any] | None] = []
@@ -127,7 +127,7 @@ class GroundTruth(Written):
         """Build ground truth from one judgment per row. Rows with the same query and group form a group.
 
         Without `groups`, each row is a separate group. Ids and grades must be valid; a group has the weight of its
-        first row. The other arguments are fields, and `more_qids`, queries that may have no judgments.
+        first row. The other arguments are fields, and `more_qids`, which lists queries that may have no judgments.
         """
         columns = read_judgments(qids, ids, grades, groups, weights, others.pop("more_qids", ()))
         named = [ids and [ids.get(qid) for qid in columns["qids"]] for ids in (excluded, harmful)]
@@ -363,7 +363,7 @@ class GroundTruth(Written):
 
     @cached_property
     def only_harmful(self) -> Bools:
-        """Mask of the groups with only harmful alternatives. They are judgments and need not be covered."""
+        """Mask of the groups with only harmful alternatives. Such groups need not be covered."""
         groups = len(self.group_query)
         harmful = np.bincount(self.group_of[self.is_harmful], minlength=groups)
         return np.asarray((harmful > 0) & (harmful == np.bincount(self.group_of, minlength=groups)))

@@ -47,7 +47,7 @@ STATED: dict[str, bool | None] = {
 
 
 def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None) -> Read:
-    """Read each query's groups into the columns of a `GroundTruth`, with the properties that are known."""
+    """Read each query's groups. Return the columns of a `GroundTruth`, and any properties already computed."""
     read = _read_plain(qids, rows) if native.built is None else _read_compiled(qids, rows, graded=False)
     if read is not None:
         return read
@@ -294,7 +294,7 @@ class _Reader:
         if empty and strict:
             what = f"{empty} of its {len(groups)} groups {'is' if empty == 1 else 'are'} empty and cannot be covered"
             way = "remove empty groups, drop them with the empty_groups=drop policy"
-            other = "count them as groups that cannot be covered with empty_groups=unmeetable"
+            other = "with empty_groups=unmeetable, count them as groups that cannot be covered"
             self.faults.add(where, f"{what}; {way}, or {other}")
         qid = next(reversed(self.places))
         self.dropped += [] if unmeetable else [qid] * empty

@@ -43,8 +43,8 @@ class Judgments(_Remembering):
     they have no group, shape (Q,). If sets of alternatives are needed together, `alternative_set` contains the number
     of each alternative's set, or −1. `unanswerable` marks queries that are declared to have no answer, shape (Q,); only
     a few metrics are defined for them. `harmful` marks alternatives that must not be retrieved, shape (A,).
-    `with_level` makes the judgments at another level, with the same alternatives in the same order. `highest` is the
-    highest grade of a ground truth of which these are only some queries.
+    `with_level` returns the judgments at another level, with the same alternatives in the same order. `highest` is the
+    highest grade in the full ground truth if these are only some of its queries.
     """
 
     size: int
@@ -211,9 +211,9 @@ class Hit(NamedTuple):
 class Hits(_Remembering):
     """A table with one row per hit, sorted by query, rank and alternative, without a cutoff.
 
-    The first row of each (query, alternative) pair has `repeat` False. Others score nothing unless `keep` selects
-    AutoRAG's arithmetic. `length` is the number of results for each query, shape (Q,); `prefixes` contains the number
-    of results within each requested budget, and `contents` their content scores, if a metric needs them.
+    The first row of each (query, alternative) pair has `repeat` False. All other rows score nothing unless `keep`
+    selects AutoRAG's arithmetic. `length` is the number of results for each query, shape (Q,); `prefixes` contains the
+    number of results within each requested budget, and `contents` their content scores, if a metric needs them.
     """
 
     judgments: Judgments

@@ -71,7 +71,8 @@ class Policy:
         Literal["nonrelevant", "drop"],
         Doc(
             "Count unjudged results (those with no grade or a negative one) as non-relevant, or remove them so that "
-            "later results move up (drop). As with trec_eval's -J, this gives condensed lists. Needs the id labeller."
+            "later results move up (drop). As with trec_eval's -J, this gives condensed lists. "
+            "Dropping results needs the id labeller."
         ),
     ] = "nonrelevant"
     ties: Annotated[
@@ -141,7 +142,7 @@ class Policy:
 
     @property
     def of_checks(self) -> Policy:
-        """This policy as checks read ground truth: with empty groups and blank ids dropped, and thus counted."""
+        """This policy, but with empty groups and blank ids dropped, so that checks can count them."""
         return replace(self, empty_groups="drop") if self.empty_groups == "error" else self
 
     @property

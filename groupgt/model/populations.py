@@ -1,7 +1,7 @@
 """Defines the populations of queries and which of them count.
 
 Every query of a ground truth is answerable (with results in the run, or missing from it), declared unanswerable, or
-undefined. `docs/generate/populations.py` lists what each consumer does with each, and tests check every entry.
+undefined. `docs/generate/populations.py` lists how each consumer treats each population, and tests check every entry.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Populations:
 
     @property
     def defined(self) -> Bools:
-        """Queries with relevant alternatives, and queries that the policy scores 0 without any (`undefined=zero`)."""
+        """Queries with relevant alternatives, and those without any that the policy scores 0 (`undefined=zero`)."""
         return self.judgments.defined
 
     @cached_property

@@ -127,8 +127,9 @@ class Traces:
     """The traces that a run was read from, with `texts` of traces without an id, search times (`ms`), and `searches`.
 
     The `origins` of a query are the ids of its trace, of the first span in it, and of the last model response, or None.
-    `left_out` counts traces without a search and, once matched with ground truth, `count` all others, `by_id` and
-    `by_text` those that match a query. In `reranked` traces, the results are those of a reranker.
+    `left_out` counts traces without a search. Once traces are matched with ground truth, `count` counts all others, and
+    `by_id` and `by_text` count the traces that match a query. In `reranked` traces, the results are those of a
+    reranker.
     """
 
     texts: Mapping[str, Sequence[str]]

@@ -193,7 +193,7 @@ def plain(value: Any) -> Any:
 
 
 def note_cost(costs: dict[str, float], qid: str, cell: Any, faults: Faults, where: str) -> None:
-    """Add a query's cost if it states one. A cost that is not a number of at least 0 is an error."""
+    """Add a query's cost if it has one. Any cost except a number of at least 0 is an error."""
     number = finite_number(cell)
     if number is not None and number >= 0:
         costs[qid] = number

@@ -49,7 +49,7 @@ def summed(values: Floats) -> float:
 
 
 def means_over_trials(values: Floats) -> Floats:
-    """Average values of shape (r, …) over the first axis, in any order. The mean is NaN where all are NaN."""
+    """Average values of shape (r, …) over the first axis, whatever their order; NaN where all values are NaN."""
     values = np.sort(values, axis=0)  # NaN last
     counts = (~np.isnan(values)).sum(axis=0)
     lowest, highest = values[0], np.where(np.isnan(values), -np.inf, values).max(axis=0)

@@ -65,7 +65,7 @@ def words(**changes: str) -> list[str]:
         ([*JUDGE, "--sample", "2", "--next", "rrf"], "--next: the order of a sample is fixed"),
         ([*JUDGE, "--sample", "9"], "expected at most 3 queries in the sample, because there are no more, found 9"),
         ([*JUDGE, "--pool", "depth:3"], "--pool depth:3: needs runs; add --runs, or use bm25:3"),
-        ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: --audit already has the queries; remove queries.tsv"),
+        ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: the --audit file already has the queries; remove queries.tsv"),
         (
             ["judge", "--audit", "bare.jsonl", *JUDGE[2:]],
             "bare.jsonl: expected the text of every query, under the key query",

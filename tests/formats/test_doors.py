@@ -425,7 +425,7 @@ def test_runs_of_query_passage_and_rank(tmp_path: Path, cli: Cli) -> None:
     # 501 stands second, 502 first: (1/2 + 1) / 2.
     assert groupgt.evaluate(truth, run, ["mrr"])["mrr"] == 0.75
     put(run, "11\t900\t1\n11\t501\t1\n12\t502\t1\n")
-    fails(cli("evaluate", truth, run, "-m", "mrr"), f"{run}:1", "qid pid rank", "each query has ranks from 0 or 1")
+    fails(cli("evaluate", truth, run, "-m", "mrr"), f"{run}:1", "qid pid rank", "ranks start at 0 or 1")
 
 
 def test_texts_alone_of_a_compressor(tmp_path: Path) -> None:

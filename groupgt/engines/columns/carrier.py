@@ -68,7 +68,7 @@ class ColumnCarrier(LocalCarrier):
         return any_order.ranked_hits(truth, keys, batches, policy)
 
     def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
-        """Return the best row per (query, document) and the number of queries with repeats. Repeats may be errors."""
+        """Return the best row per (query, document) and the number of queries with repeats (if allowed)."""
         columns = self.columns
         rows = columns.frame.with_row_index("row")
         best = best_of_each(rows, policy, columns.tie)
