@@ -43,7 +43,7 @@ _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 class GroupgtWarning(UserWarning):
-    """Warning about suspicious data that does not stop an evaluation."""
+    """A warning about suspicious data. It does not stop an evaluation."""
 
     def __str__(self) -> str:
         return printable(super().__str__())

@@ -96,7 +96,7 @@ def _texts(batch: Batch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """A law, with a function that lists violations in a batch and a test for the metrics it applies to."""
+    """A law, with a function that lists violations in a batch and a test of whether it applies to a metric."""
 
     says: str
     broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]

@@ -35,7 +35,9 @@ from groupgt.runtime import TRACEBACK
 )
 @click.option("--refresh", is_flag=True, help="Ignore the cache: retrieve, label and build everything again.")
 @click.option(
-    "--reuse", is_flag=True, help="Reuse earlier answers from your code and services, and request only missing ones."
+    "--reuse",
+    is_flag=True,
+    help="Reuse earlier answers from your code and services, and request only the missing ones.",
 )
 @click.option(
     "--resume",

@@ -86,7 +86,7 @@ MISSING = {
 
 
 def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
-    """Write commands as they are typed."""
+    """Write example commands as users would type them."""
     if examples:
         with formatter.section("Examples"):
             formatter.write_text("\b\n" + "\n".join(f"groupgt {example}" for example in examples))

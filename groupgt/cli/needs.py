@@ -22,7 +22,7 @@ NEEDS: dict[tuple[str, str], str] = {
 
 
 def check_needs(context: click.Context) -> None:
-    """Raise `ConfigError` for each typed option whose counterpart is missing."""
+    """Raise `ConfigError` for each typed option that lacks the option it needs."""
     params = {option: param for param in context.command.params for option in param.opts}
     faults = Faults()
     for (command, option), needed in NEEDS.items():

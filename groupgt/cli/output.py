@@ -300,7 +300,7 @@ format_option = together(
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
-        help="When to use color; auto uses it on a terminal, unless NO_COLOR is set.",
+        help="Set when to use color. With auto, groupgt uses color on a terminal unless NO_COLOR is set.",
     ),
 )
 details_option = _display_option(DETAILS, is_flag=True, help="Show additional tables, the full policy and all counts.")

@@ -133,7 +133,7 @@ def _show_check(result: Result, checks: Mapping[str, Check], name: str, junit: P
 @out.default_option(
     "--threshold", type=float, default=0.9, help="Minimum similarity, with partial_ratio and token_recall."
 )
-@out.default_option("--unit", type=click.Choice(UNITS), default="chars", help="Unit of start and end.")
+@out.default_option("--unit", type=click.Choice(UNITS), default="chars", help="Unit of the start and end positions.")
 @click.option("--drop-lost", is_flag=True, help="Drop queries that would lose an entire group.")
 @out.table_option("--report", help="Write the outcome for every alternative (.csv, .jsonl or .parquet).")
 @out.format_option

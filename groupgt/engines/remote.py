@@ -46,7 +46,7 @@ class Frame(Protocol):
         """Return the rows in which the column `key`, as text, is `qid`."""
 
     def each(self, columns: Sequence[str], key: str, tasks: list[bytes], work: Work) -> Iterable[tuple[int, bytes]]:
-        """Call `work(tasks[b], rows)` on workers for each bucket b that has rows, and return its result."""
+        """Call `work(tasks[b], rows)` on workers for each bucket b that has rows, and return the results."""
 
 
 def frame_of(value: Any) -> Frame:

@@ -68,7 +68,8 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
     """Return a mask of queries where even a perfect ranking scores below 1, shape (Q,).
 
     A perfect ranking begins with the fewest results that cover every group. `mrr` and `map` average over groups, so a
-    single result must cover all of them; `ndcg` requires every alternative of every group, once for each of its groups.
+    single result must cover all groups. `ndcg` requires every alternative, and counts a document once for each of its
+    groups.
     """
     fewest = judgments.once("fewest results", lambda: _fewest(judgments))
     if name == "mrr":

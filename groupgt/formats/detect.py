@@ -1,4 +1,4 @@
-"""Detects the format of files from their contents and reads them. Only TREC is imported before a file needs it."""
+"""Detects the format of files from their contents and reads them. Only the TREC reader is imported in advance."""
 
 from __future__ import annotations
 

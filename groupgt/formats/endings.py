@@ -31,6 +31,6 @@ def without_endings(name: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """Return the name of a run that may span several files, which is the last part of its path without a pattern."""
+    """Return the name of a run that may span several files: the last part of its path without a pattern."""
     parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if not glob.has_magic(part)]
     return without_endings(parts[-1] if parts else "results")

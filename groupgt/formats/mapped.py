@@ -32,8 +32,8 @@ _FIELDS = {name.encode() for kind in NAMES.values() for known in kind.values() f
 SCALE = range(-1, 6)
 RATINGS = (
     "expected groups of ids, found rows of ratings, as LANCER saves them: one row per result, one number per "
-    "sub-question. They do not name documents, so rankings cannot be evaluated; to evaluate LANCER, use CRUX's rating "
-    "files (format crux)"
+    "sub-question. The rows contain no document ids, so rankings cannot be evaluated. To evaluate LANCER, use CRUX's "
+    "rating files (format crux)"
 )
 
 

@@ -55,9 +55,9 @@ class Options:
         ),
     ] = ""
     reference: Annotated[Table, Doc("Table of spans, as for `chunks`, for alternatives that are chunk ids.")] = ""
-    unit: Annotated[Unit, Doc("Unit of start and end; end is exclusive in chars, inclusive in pages and lines.")] = (
-        "chars"
-    )
+    unit: Annotated[
+        Unit, Doc("Unit of the start and end positions. The end is exclusive in chars, inclusive in pages and lines.")
+    ] = "chars"
 
     def clashes(self) -> Iterator[Clash]:
         """Yield errors if the minimum overlap cannot be computed exactly or `joint` is not possible."""
@@ -265,7 +265,7 @@ def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
     if len(absent) == len(documents):
         what = f"no document of the ground truth ({some}) is in the chunk table"
         raise DataError(f"labeller spans: {what}, which contains {display(min(chunks.docs, default=''))}")
-    what = f"the chunk table has no chunks of {len(absent):,} of {len(documents):,} ground truth documents: {some}"
+    what = f"the chunk table has no chunks for {len(absent):,} of {len(documents):,} ground truth documents: {some}"
     warn(f"labeller spans: {what}")
 
 

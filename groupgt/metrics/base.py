@@ -1,4 +1,4 @@
-"""Building blocks of a metric, which are its definition, formula, parameters and cutoff."""
+"""The building blocks of a metric: its definition, formula, parameters and cutoff."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Metric:
         return f"{self.name}{shown}{f'({values})' if values else ''}{cutoff}"
 
     def label(self, text: str, convention: str | None) -> str:
-        """Return the name used in tables, which is the name as requested if it is an alias, otherwise `short`.
+        """Return the name for tables: the requested name if it is an alias, otherwise `short`.
 
         >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
         ('AP', 'ndcg@10')

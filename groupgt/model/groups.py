@@ -1,4 +1,4 @@
-"""Reads groups that users write into columns for `GroundTruth.from_rows`, and reports every error."""
+"""Reads groups in any form into columns for `GroundTruth.from_rows`, and reports every error."""
 
 from __future__ import annotations
 

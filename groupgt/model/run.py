@@ -289,7 +289,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """Name used in messages, which is the source if there is one, otherwise the run name."""
+        """Name for messages: the source if there is one, otherwise the run name."""
         return self.source or self.name or "results"
 
     @property

@@ -610,7 +610,7 @@ def test_groups_of_numbered_documents_are_not_taken_for_ratings(tmp_path: Path, 
 def test_assignments_of_answers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, run = put(tmp_path / "a.jsonl", ANSWERS, "lines"), tmp_path / "r.trec"
     run.write_text("2024-1 Q0 d1 1 1 t\n")
-    assert "do not name documents" in fails(capsys, "evaluate", path, run, "-m", "recall")
+    assert "judge answers, not documents" in fails(capsys, "evaluate", path, run, "-m", "recall")
 
 
 def test_a_bank_of_one_object_and_a_folder_of_banks(tmp_path: Path) -> None:

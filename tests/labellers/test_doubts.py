@@ -54,12 +54,12 @@ def test_documents_that_never_meet() -> None:
     with pytest.raises(groupgt.DataError, match=absent):
         labelled(other, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     both = {**SPANS, "p": other["q"]}
-    with pytest.warns(groupgt.GroupgtWarning, match="the chunk table has no chunks of 1 of 2 ground truth documents"):
+    with pytest.warns(groupgt.GroupgtWarning, match="the chunk table has no chunks for 1 of 2 ground truth documents"):
         labelled(both, {"q": ["c1"], "p": ["c1"]}, "spans", chunks=CHUNKS)
     for absent, named in ((3, "'x0', 'x1', 'x2'$"), (4, "'x0', 'x1', 'x2' …$")):
         others = {f"p{number}": [[{"doc": f"x{number}", "start": 0, "end": 1}]] for number in range(absent)}
         with pytest.warns(
-            groupgt.GroupgtWarning, match=f"no chunks of {absent} of {absent + 1} ground truth documents: {named}"
+            groupgt.GroupgtWarning, match=f"no chunks for {absent} of {absent + 1} ground truth documents: {named}"
         ):
             labelled({**SPANS, **others}, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     frame = pl.DataFrame({"qid": ["q"], "doc_id": ["c1"], "score": [1], "start": [0], "end": [10]})

@@ -63,7 +63,7 @@ def test_places_that_chunks_do_not_cover(options: dict[str, Any], expected: list
     """Of a document without a chunk another warning tells."""
     chunks = {"c1": ("d", 0, 4), "c2": ("d", 4, 7)}
     alternatives = [{"doc": doc, "start": 0, "end": 10} for doc in ("d", "other")]
-    with pytest.warns(groupgt.GroupgtWarning, match="the chunk table has no chunks of 1 of 2 ground truth documents"):
+    with pytest.warns(groupgt.GroupgtWarning, match="the chunk table has no chunks for 1 of 2 ground truth documents"):
         places, way = unreachable(alternatives, "spans", chunks=chunks, **options)
     assert places == expected
     others = "" if "joint" in options else " or let chunks cover an alternative together (joint: true)"
