@@ -172,7 +172,7 @@ class Faults:
 
     @contextmanager
     def merging(self, kind: type[GroupgtError] = GroupgtError) -> Iterator[None]:
-        """Add the faults of an error of this kind raised in the block, then continue after the block."""
+        """Add the faults of any error of this kind that the block raises, then continue after the block."""
         try:
             yield
         except kind as error:
@@ -262,7 +262,7 @@ def key_of_id(cell: Mapping[Any, Any]) -> str:
 
 @dataclass(frozen=True)
 class KeptWarning:
-    """A warning that changes the meaning of a number and must be shown with it."""
+    """A warning that affects the meaning of a number and must be shown with that number."""
 
     kind: WarningKind
     text: str

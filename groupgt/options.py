@@ -158,7 +158,7 @@ def _stop(faults: Iterable[Fault], where: str) -> None:
 def read_options(
     kind: type[Any] | None, values: Mapping[str, Any], *, texts: bool = False, show: Callable[[Any], str] = display
 ) -> tuple[Any, list[Fault]]:
-    """Read options (`texts`: as in a shell). Return them (None if any are invalid) and all errors, in order."""
+    """Read options (`texts`: as in a shell). Return the options (None if any are invalid) and all errors."""
     options = options_of(kind)
     if texts:
         hints = {key: option.hint for key, option in options.items()}
@@ -445,7 +445,7 @@ def note_in(notes: Iterable[Any], kind: type[N]) -> N | None:
 
 
 def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type without annotations or None, and its annotations. The latter include None if None is valid."""
+    """Return a type without annotations or None, and its annotations. The annotations include None if None is valid."""
     notes: tuple[Any, ...] = ()
     while True:
         arguments = get_args(hint)

@@ -120,7 +120,7 @@ REGISTERED: dict[tuple[str, str], Any] = {}
 
 
 def find(kind: str, name: Any) -> Any:
-    """Return the plug-in (or metric definition) with this name. Raise `ConfigError` if it is unknown or invalid."""
+    """Return the plug-in (or metric definition) with this name. Raise `ConfigError` if there is no valid one."""
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
         choices = names(kind) if isinstance(name, str) else ours(kind)

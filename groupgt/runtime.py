@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
 
     class _LazyModule:
-        """Module that is imported when it is first used."""
+        """A module that is imported on first use."""
 
         def __init__(self, name: str) -> None:
             self._name = name

@@ -267,8 +267,8 @@ def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
 def init_command(folder: Path, project: Path | None) -> None:
     """Create a starter experiment in DIR (default: current folder) and explain what to edit.
 
-    With --from-autorag, create the experiment from an AutoRAG project. The output shows how many of its stored means
-    the experiment reproduces, and which nodes it omits.
+    With --from-autorag, create the experiment from an AutoRAG project. The output shows how many of the project's
+    stored means the experiment reproduces, and which nodes it omits.
     """
     if project is not None:
         from groupgt.cli.truth import import_autorag

@@ -197,7 +197,7 @@ class Inputs:
 
     @cached_property
     def named_runs(self) -> list[tuple[str, Any]]:
-        """The (name, path) pairs of all runs, named by NAME=PATH, --names tag or their files."""
+        """The (name, path) pairs of all runs, named by NAME=PATH, by --names tag, or after their files."""
         if self.reopened is not None:
             return self.reopened.runs
         pairs: list[tuple[str, Any]] = []

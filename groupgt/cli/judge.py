@@ -324,7 +324,7 @@ def _write(
 
 
 def _lines(path: Path | None, qids: list[str]) -> dict[str, str]:
-    """Return the lines of these queries in a file of JSON lines, or nothing if the file has another format."""
+    """Return these queries' lines in a JSON Lines file, or nothing if the file has another format."""
     wanted, lines = set(qids), {}
     for _, line in Source.at(path).located_lines() if path is not None else ():
         try:

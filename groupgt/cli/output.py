@@ -233,7 +233,7 @@ class _File(click.Path):
 
 
 class _Written(_File):
-    """A path type for files that a command writes, by which `check_outputs` finds them."""
+    """A path type that marks the files a command writes, so that `check_outputs` finds them."""
 
 
 class _Table(_Written):

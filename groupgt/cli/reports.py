@@ -16,7 +16,7 @@ from groupgt.private import Hide
 
 
 class ReportingCommand(Command):
-    """A command with --junit or --summary. An error is also written to them and replaces any earlier report."""
+    """A command with --junit or --summary. Errors are also written to these reports, in place of earlier ones."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
         """Parse the command line, and also report any errors in it."""

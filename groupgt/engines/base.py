@@ -60,7 +60,7 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class RankedHits:
-    """Unsorted hits with the first and last rank of their score, and result counts per query, shape (Q,)."""
+    """Unsorted hits with the first and last rank of equal scores, and result counts per query, shape (Q,)."""
 
     query: Ints
     target: Ints
@@ -187,7 +187,7 @@ class Flat:
 
 
 def matched(truth: GroundTruth, labeller: Labeller, policy: Policy, read: Callable[[Policy], Flat]) -> Matches:
-    """Return a labeller's matches. If it reads results, `read` first returns them under a policy, with their texts."""
+    """Return a labeller's matches. If the labeller reads results, `read` first returns them under a policy."""
     if not labeller.reads_results:
         return labeller.match(truth, None)  # type: ignore[arg-type]  # it does not look at them
     flat = read(replace(policy, duplicates="drop"))

@@ -31,7 +31,7 @@ GLANCE_QUERIES = 32
 
 
 class ListRow(NamedTuple):
-    """The results for one ground truth query, in input order, with the scores that order them and requested fields."""
+    """The results for one query, in input order, with the scores that order them and the requested fields."""
 
     where: str
     key: Any

@@ -27,9 +27,9 @@ metrics between 0 and 1 and ¼ for their differences; without it, a sample of eq
 interval. λ is 0 if all values from the model are equal, or if every query is in the sample.
 
 A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample. A query with neither
-value, such as one that model and annotator both declare unanswerable, is in no mean. Where only Y is defined, the mean
-of f replaces f. This includes the annotator's value and leaves the model's mean unchanged. Where only f is defined, Y
-is 0.
+value, such as one that model and annotator both declare unanswerable, is excluded from all means. Where only Y is
+defined, the mean of f replaces f. This includes the annotator's value and leaves the model's mean unchanged. Where only
+f is defined, Y is 0.
 
 Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h is our addition.
 """
@@ -210,8 +210,8 @@ def corrected(
 ) -> Corrected:
     """Estimate the corrected mean of a metric within bounds, with its 95% interval. `half` is the h in the formula.
 
-    `judged`, shape (Q,), has the values under the model's ground truth, and `audited`, shape (n,), those of the queries
-    in `is_audited` under the annotator's.
+    `judged`, shape (Q,), has the values under the model's ground truth, and `audited`, shape (n,), has the annotator's
+    values for the queries in `is_audited`.
     """
     n, others = int(is_audited.sum()), int((~is_audited).sum())
     inside = judged[is_audited]

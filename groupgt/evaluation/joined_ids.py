@@ -49,6 +49,6 @@ def ids_of(truth: GroundTruth) -> set[str]:
 
 
 def _parts(text: str) -> Iterable[tuple[str, str]]:
-    """Yield each part of a text, after the separator that splits it off."""
+    """Yield (separator, part) for each part of a text."""
     for mark in filter(text.__contains__, SEPARATORS):
         yield from ((mark, part) for each in text.split(mark) if (part := each.strip()))

@@ -1,4 +1,4 @@
-"""Finds, for each query of an evaluation, the groups that each result hits, for pages and figures."""
+"""Finds the groups that each result in an evaluation hits, for pages and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names each run as given, or else after its own file alone, so that other files never change its name."""
+"""Names each run as the user does, or else after its own file alone, so that other files never change its name."""
 
 from __future__ import annotations
 

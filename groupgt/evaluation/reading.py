@@ -96,7 +96,7 @@ class Reading:
         return truth.under(self.policy)
 
     def annotation(self, value: Any) -> GroundTruth:
-        """Read another annotator's ground truth in any format. Declared columns that it lacks may be in other files."""
+        """Read another annotator's ground truth in any format. It may lack declared columns that another file has."""
         columns = _there(self.options["truth_columns"], value)
         return self.but(truth_format=None, truth_columns=columns).whole_truth(value)
 

@@ -262,12 +262,12 @@ class Evaluated(Result, ABC):
         count (`groupgt check` counts all of them), unless the policy removes or refuses repeats. `ties` counts queries
         where a cutoff splits equal scores that include a hit (or, if a metric uses the entire ranking, where any equal
         scores include one). `repeated_ids` counts ids that occur twice in one group, and `empty_groups` groups dropped
-        because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row` counts the ones
-        that are absent from the run, which count as abstaining. `irrelevant_groups` counts groups without a relevant
+        because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row` counts those
+        absent from the run, which count as abstentions. `irrelevant_groups` counts groups without a relevant
         alternative, `negative` documents with a negative grade, and `excluded` results whose ids the ground truth
         excludes. `rising_scores` counts queries whose scores rise along the ranking (fall, if they are declared as
-        ascending), and `contradicted_ranks` queries whose ranks and scores give different orders.
-        Counts that depend on the results are the largest of any trial.
+        ascending), and `contradicted_ranks` queries whose ranks and scores give different orders. Counts that depend on
+        the results are the largest of any trial.
         """
         each = self.populations
         unanswerable, without_row = int(each.unanswerable.sum()), int((each.unanswerable & each.absent).sum())

@@ -178,7 +178,7 @@ class _Curve:
         return cls(evaluation.name, scores, *ends, covered[order], weight, evaluation.run.sign)
 
     def reaching(self, share: float) -> float | None:
-        """Return the lowest threshold that removes all results from this share of unanswerable queries, or None."""
+        """Return the lowest threshold at which this share of unanswerable queries has no results, or None."""
         needed = math.ceil(share * len(self.unanswerable) - 1e-9)
         below = float(self.unanswerable[needed - 1])
         if below == -math.inf:

@@ -190,7 +190,7 @@ def _few_matches(truth: GroundTruth, run: Run, seen: Seen) -> str:
 
 
 def _form(name: str) -> str:
-    """Return an id with each number replaced by 0. Ids from one chunking have few such forms."""
+    """Return an id with each number replaced by 0. Ids from one chunking have few different forms."""
     return _DIGITS.sub("0", name)
 
 
@@ -288,7 +288,7 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
     absent, passages = absent_ids(truth, request), request.passages
     if request.policy.absent == "error" and request.labeller.name == "id" and not passages:
         what = f"{title}the absent=error policy compares ids with a corpus, but there is none"
-        raise DataError(f"{what}; name one (--corpus, or `corpus` in Python and experiments), or use absent=warn")
+        raise DataError(f"{what}; add a corpus (--corpus, or `corpus` in Python and experiments), or use absent=warn")
     some = first_of(list(map(display, absent)), 3)
     if absent and request.policy.absent != "ignore":
         count = counted(len(absent), "ground truth id is", "ground truth ids are")

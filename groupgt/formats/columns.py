@@ -65,7 +65,7 @@ class Lists:
         return [self.read(cell, column, role, place(row)) for row, cell in enumerate(cells)]
 
     def read(self, cell: Any, column: Column, role: str, where: str) -> Any:
-        """Parse a list in a text: split as declared, JSON, Python or a single id. Other cells stay unchanged."""
+        """Parse text as a declared, JSON or Python list, or as a single id. Other cells stay unchanged."""
         if not isinstance(cell, str):
             return cell
         if column.separator:

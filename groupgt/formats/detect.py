@@ -331,7 +331,7 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     if recognized is None:
         shapes = "qrels, CSV with a header line, JSON, JSON Lines or parquet"
         what = f"expected {wanted} ({shapes}), but the first line is {kind}"
-        way = f"if it has another format, name it with --{'truth' if is_truth else 'run'}-format"
+        way = f"if the file has another format, set it with --{'truth' if is_truth else 'run'}-format"
         raise DataError(f"{source.path}: {what}; {way}")
     other = "a run" if is_truth else "ground truth"
     name = {"trec truth": "qrels", "beir truth": "beir"}.get(f"{recognized.name} {kind}", f"{recognized.name} {kind}")

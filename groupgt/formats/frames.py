@@ -145,7 +145,7 @@ def is_remote(value: Any) -> bool:
 
 
 def remote_names(value: Any) -> list[str]:
-    """Return the names of the columns of a frame on a cluster."""
+    """Return the column names of a frame on a cluster."""
     return list(map(str, value.columns() or () if callable(value.columns) else value.columns))
 
 

@@ -3,7 +3,7 @@
 - Traces are OTLP in JSON, spans as the Python SDK prints them, or a table of spans as Phoenix exports it.
 - Searches are retriever spans of OpenInference or GenAI, and spans of the tools that the user names. A search inside
   another one is part of the same search.
-- A reranker's span after searches takes the place of their results, as one call.
+- A reranker's results replace those of the searches before it, and it counts as one call.
 - Each trace or session with a search is a query, identified by an attribute or by its text.
 """
 

@@ -27,7 +27,7 @@ _NAMES: dict[type, str] = {dict: "objects", str: "strings"}
 
 
 def has_keys(source: Source, *keys: str) -> bool:
-    """Return whether the first record has these keys (one with a text or number) and no keys of groupgt."""
+    """Return whether the first record has these keys (one with a text or number) and none of groupgt's own keys."""
     first = keys_of(source)
     return first.keys() >= set(keys) and not first.keys() & OUR_KEYS and any(first[key] for key in keys)
 

@@ -18,7 +18,7 @@ ANSWERS = ("yes", "no", "unsure")
 
 @dataclass
 class Group:
-    """A group of passages with the same information: grades, in order, a name, and weight and importance (`more`)."""
+    """A group of passages with the same information: their grades, a name, and weight and importance (`more`)."""
 
     name: str | None = None
     docs: dict[str, float] = field(default_factory=dict)

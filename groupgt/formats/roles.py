@@ -146,7 +146,7 @@ def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[st
 
 
 def id_in(result: Mapping[Any, Any]) -> Any:
-    """Return the id of a result, or None. The document of a span is not an id."""
+    """Return the id of a result, or None. If a result is a span, its document does not count as its id."""
     names = ("id", *NAMES["run"]["doc_id"]) if result.get("start") is None else ("id",)
     return next((result[name] for name in names if result.get(name) is not None), None)
 

@@ -83,7 +83,7 @@ def truth_of(table: Table, policy: Policy) -> GroundTruth:
 
 
 def at_paths(table: Table, *, is_truth: bool) -> Table:
-    """Convert the rows of a table to plain rows by the declared paths."""
+    """Convert a table's rows to plain rows, using the declared paths."""
     from groupgt.formats.nested import plain_rows
 
     records = zip(*(map(plain, table.column(name)) for name in table.names))

@@ -21,7 +21,7 @@ Count = Callable[[Sequence[str]], Sequence[int]]
 def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None = None) -> Count:
     """Return a tokenizer: `whitespace`, `tiktoken:ENCODING`, `tokenizers:FILE_OR_NAME`, or `python:module:function`.
 
-    A Python function needs `allow_code`. Its module, like a tokenizer file, may be in `folder`.
+    A Python function needs `allow_code`. The function's module, like a tokenizer file, may be in `folder`.
     """
     plugin, options = check_tokenizer(name, allow_code=allow_code)
     if missing := plugin.missing():

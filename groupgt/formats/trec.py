@@ -208,7 +208,7 @@ def _report(source: Source, columns: str, rows: _Rows) -> None:
 
 
 def are_ranked(lines: Iterable[bytes]) -> bool:
-    """Return whether lines are `qid pid rank`, as in MS MARCO runs. Ranks start at 0 or 1, each once per query."""
+    """Return whether lines are `qid pid rank`, as in MS MARCO runs. Ranks start at 0 or 1 and occur once per query."""
     ranks: dict[bytes, list[int]] = {}
     for cells in map(bytes.split, lines):
         if len(cells) != len(MARCO.split()) or not cells[2].isdigit():

@@ -14,7 +14,7 @@ from groupgt.model.validity import is_number
 
 
 def are_words(source: Source) -> bool:
-    """Return whether a file certainly has rows of words. Its first row has words and a number, but no delimiters."""
+    """Return whether a file certainly has rows of words. The first row has words, a number and no delimiters."""
     if source.path.is_dir() or source.is_parquet or source.is_json:
         return False
     line = next(iter(first_lines(source)), b"").decode("utf-8", "replace")

@@ -185,7 +185,7 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
     changed = [(name, label) for name, label in zip(truth.group_name, labels) if name is not None and name != label]
     if any("_".join(name.split()) != label for name, label in changed):
         return "the names of groups"
-    return "blanks in the names of groups, which are written as _" if changed else ""
+    return "blanks in group names (written as _)" if changed else ""
 
 
 def write_run(

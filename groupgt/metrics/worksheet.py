@@ -52,8 +52,8 @@ def _table(view: Callable[[Hits], views.GainRows]) -> cached_property[tuple[tupl
 class Sheet:
     """The data of one query, cut at `top` results. `k` is the value of k in formulas.
 
-    `ideal` is the depth at which ideal rankings are cut, or None if they are not. With `no_cut`, they are not even cut
-    at the length of the list. Result tables contain (rank, grade) pairs.
+    `ideal` is the depth at which ideal rankings are cut, or None if ideal rankings are not cut. With `no_cut`, they are
+    not even cut at the length of the list. Result tables contain (rank, grade) pairs.
     """
 
     hits: Hits

@@ -277,7 +277,7 @@ class Hits(_Remembering):
         return first
 
     def covered(self, top: Ints | int) -> Bools:
-        """Return a mask of the groups with a hit in the first `top` results (which may vary by query), shape (G,)."""
+        """Return a mask of the groups with a hit in the first `top` results (`top` may vary by query), shape (G,)."""
         depth = np.broadcast_to(np.asarray(top, dtype=np.int64), self.size)[self.judgments.group_query]
         return np.asarray((self.first_ranks > 0) & (self.first_ranks <= depth))
 

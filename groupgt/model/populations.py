@@ -59,7 +59,7 @@ class Populations:
 
     @cached_property
     def counting(self) -> Bools:
-        """Queries in the means of metrics. They are defined and, if the policy skips missing queries, have results."""
+        """Queries that count in means: defined queries or, if the policy skips missing ones, those with results."""
         return self.defined & ~self.absent if self.policy.missing == "skip" else self.defined
 
     def valued(self, queries: Queries, *, higher_is_better: bool) -> Bools:

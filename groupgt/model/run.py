@@ -37,7 +37,7 @@ class Columns:
     """Results as a lazy frame with text columns `qid` and `doc` and a float column `score`; higher scores rank first.
 
     Optional columns are `tokens` and `chars` (lengths), `text`, `parent`, `start`, `end`, and the `rank` that a file
-    states. For nulls, scores that are not finite or, unless `ids_checked`, invalid ids, `recheck` reads the source
+    states. If there are nulls, non-finite scores or, unless `ids_checked`, invalid ids, `recheck` reads the source
     again with the slow reader. `guard` runs a polars step and converts exceptions to `DataError`. `tie` breaks ties.
     """
 
@@ -185,7 +185,7 @@ class Run:
     def of_trials(cls, runs: Sequence[Run]) -> Run:
         """Combine several trials of one system into a run. A single run has no trials."""
         if any(run.trials for run in runs):
-            raise DataError(f"{runs[0].title}: expected one run for each trial, found a run that has trials itself")
+            raise DataError(f"{runs[0].title}: expected one run for each trial, found a run with trials of its own")
         return replace(runs[0], trials=tuple(runs)) if len(runs) > 1 else runs[0]
 
     @property

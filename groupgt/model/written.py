@@ -22,7 +22,7 @@ SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Written:
-    """The columns of a `GroundTruth`, which documents them, and each query's groups in input form."""
+    """The columns of a `GroundTruth` (see its docstring), and each query's groups in input form."""
 
     qids: list[str]
     ids: list[str]

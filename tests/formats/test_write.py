@@ -78,7 +78,7 @@ def test_names_of_groups_are_kept_in_rows_and_what_is_lost_is_told(tmp_path: Pat
     spaced = [{"alternatives": ["a"], "name": "first world"}]
     assert again(spaced, "csv") == ([], spaced)
     lost, read = again(spaced)
-    assert lost == ["blanks in the names of groups, which are written as _"]
+    assert lost == ["blanks in group names (written as _)"]
     assert read == [{"alternatives": ["a"], "name": "first_world"}]
     # Two groups of one name have numbers.
     assert again([named[1], named[1]]) == (["the names of groups"], [["b"], ["b"]])

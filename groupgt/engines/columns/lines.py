@@ -39,7 +39,7 @@ class LineCarrier(LocalCarrier):
 
     @property
     def columns(self) -> LocalCarrier:
-        """The carrier for the same results as columns or lists, or for those of the slow reader if it was needed."""
+        """The carrier for the same results as columns or lists, or for the slow reader's results if needed."""
         from groupgt.engines.columns.carrier import row_carrier_of
 
         return row_carrier_of(self.run.resolved.loaded)
