@@ -304,7 +304,8 @@ def warn(text: str, kind: WarningKind | None = None) -> None:
 def printable(text: str, *, as_json: bool = False) -> str:
     """Escape control characters, and characters that change the text direction in a terminal.
 
-    All text for people is escaped this way. JSON output uses JSON escapes, from which programs can restore the text.
+    All text shown to people is escaped this way. JSON output uses JSON escapes, from which programs can restore the
+    text.
     """
 
     def escape(match: re.Match[str]) -> str:

@@ -141,7 +141,9 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
     previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
     out.show_rows(made.headers, made.rows, style)
     if style not in ("json", "csv") and any(row[made.headers.index("calls")] for row in made.rows):
-        out.show("calls: batches of queries (for a labeller, of pairs), plus queries run one by one to measure latency")
+        out.show(
+            "calls counts batches of queries (for a labeller, of pairs), and queries run one by one to measure latency"
+        )
     for text in made.unchecked:
         out.say(f"not checked without --allow-code: {text}")
     if made.left is not None:

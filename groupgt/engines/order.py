@@ -38,7 +38,7 @@ def check_direction(value: Any) -> None:
 
 
 def with_distances(run: Run) -> Run:
-    """Return a run with negated scores, because they are distances. Lists keep their order, and ranks their sign."""
+    """Return a run with its distances negated. Lists keep their order, and ranks are not negated."""
     if run.ascending:
         return run
     run = run.loaded

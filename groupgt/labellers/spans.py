@@ -189,8 +189,8 @@ class Spans(Labeller):
         document = parts.join(table, on="doc", how="left", maintain_order="left")["number"].fill_null(-1)
         if len(document) and not (document >= 0).any():
             there, here = display(next(iter(numbers))), display(parts["doc"][0])
-            what = f"no result is from a ground truth document, such as {there}; all are from others, such as {here}"
-            warn(f"labeller spans: {what}; name each result's document as doc")
+            what = f"no result is from a ground truth document: the results have {here}, the ground truth has {there}"
+            warn(f"labeller spans: {what}; give each result's document as doc")
         start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
             _refuse_empty(keys, start, end, "result")

@@ -63,7 +63,7 @@ def test_documents_that_never_meet() -> None:
         ):
             labelled({**SPANS, **others}, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     frame = pl.DataFrame({"qid": ["q"], "doc_id": ["c1"], "score": [1], "start": [0], "end": [10]})
-    with pytest.warns(groupgt.GroupgtWarning, match="such as 'd'; all are from others, such as 'c1'; name each"):
+    with pytest.warns(groupgt.GroupgtWarning, match="the results have 'c1', the ground truth has 'd'; give each"):
         assert labelled(SPANS, frame, "spans") == {"recall": 0}
     assert labelled(SPANS, frame.with_columns(doc=pl.lit("d")), "spans") == {"recall": 1}
 
