@@ -377,7 +377,7 @@ class Systems:
 
         It is empty with trials, because their union grows with every trial.
         """
-        if self.failures is None or self.basis or any(each.trials for each in self.every):
+        if self.failures is None or self.basis or any(each.repeats for each in self.every):
             return []
         return headroom_of(self.evaluations, self.failures, list(self._compared))
 
