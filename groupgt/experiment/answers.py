@@ -27,8 +27,8 @@ from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
 from groupgt.store.verdicts import VerdictStore
 
 NONE_LEFT = (
-    "--resume: no interrupted run of this file stored answers from code, services or labellers with the same options, "
-    "--set, --only, queries and corpora. Run without --resume"
+    "--resume: nothing to continue, because no interrupted run of this file with the same options, --set, --only, "
+    "queries and corpora stored answers from code, services or labellers. Run without --resume"
 )
 
 
@@ -39,7 +39,7 @@ class Progress(Protocol):
         """Report the beginning of a step other than retrieval."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Report, before retrieval, how many systems, retrievals, cached retrievals and queries there are."""
+        """Before retrieval, report the number of systems, retrievals, cached retrievals and queries."""
 
     def started(self, task: str) -> None:
         """Report the start of a retrieval."""
@@ -51,7 +51,7 @@ class Progress(Protocol):
         """Report that retrieval has finished or was aborted."""
 
     def left(self, left: Left) -> None:
-        """Report, before retrieval, that this run does not use the answers of an interrupted run."""
+        """Before retrieval, report that an interrupted run left answers that this run does not use."""
 
 
 class Silence:
@@ -108,7 +108,7 @@ class SystemAnswers:
         return needed(self.experiment, self.data)
 
     def begin(self, changes: Sequence[str], only: Sequence[str], verdicts: VerdictStore, *, resume: bool) -> None:
-        """Identify the run, and continue an interrupted one with `resume`. Raise `ConfigError` if there is none."""
+        """Identify the run. With `resume`, continue an interrupted one, or raise `ConfigError` if there is none."""
         self.keeper = replace(self.keeper, run=run_key(self.tasks, changes, only))
         verdicts.about["run"] = self.keeper.run
         left = left_by(self.keeper, self.tasks, verdicts)
@@ -291,7 +291,7 @@ class SystemAnswers:
         return run
 
     def _stored_answers(self, dataset: str, name: str) -> Answers:
-        """Return results read from files in the form that fusion needs."""
+        """Read stored results, and return them in the form that fusion needs."""
         run = self.run_of(dataset, name)
         if run.trials:
             what = "expected one run to combine, found trials; give each trial its own file and system"

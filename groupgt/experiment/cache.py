@@ -134,7 +134,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The number of results from an earlier run, which finished or was `interrupted` at the time `at`."""
+    """The number of results from an earlier run, which finished or was `interrupted` at time `at`."""
 
     count: int
     at: str
@@ -196,7 +196,7 @@ def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
 
 
 def run_key(tasks: Iterable[Task], changes: Sequence[str], only: Sequence[str]) -> str:
-    """Identify a run by the resolved options, queries and corpora of its tasks, and by the typed options."""
+    """Identify a run by its tasks' resolved options, queries and corpora, and by its --set and --only options."""
     keys = sorted(task.part_key for task in tasks)
     return key_of({"tasks": keys, "changes": sorted(changes), "only": sorted(only)})
 

@@ -71,7 +71,7 @@ class Dataset:
         str | None, Doc("Query texts (TREC topics, TSV, JSONL or BEIR), if the ground truth has none.")
     ] = None
     corpus: Annotated[str | None, Doc("The passages that retrievers search.")] = None
-    fetch: Annotated[str | None, Doc("Advice on obtaining missing files, shown in the error.")] = None
+    fetch: Annotated[str | None, Doc("Advice on how to get missing files, shown in the error message.")] = None
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class AnswersConfig:
-    """Judged answers that were generated from the results of a system."""
+    """Judged answers that were generated from a system's results."""
 
     file: Annotated[
         str,
@@ -148,12 +148,13 @@ class SystemConfig:
         AnswersConfig | None,
         Short("file"),
         Doc(
-            "Judged answers generated from the system's results. The report shows how often they are correct if "
+            "Judged answers generated from the system's results. The report shows how often answers are correct when "
             "retrieval is complete."
         ),
     ] = None
     on_error: Annotated[
-        Literal["fail", "skip"], Doc("Stop the run (fail), or report the system as failed, without a score (skip).")
+        Literal["fail", "skip"],
+        Doc("If the system fails, stop the run (fail), or report the system without a score (skip)."),
     ] = "fail"
 
     def serves(self, dataset: str) -> bool:
@@ -194,7 +195,8 @@ class Best:
     ] = "primary"
     metrics: Annotated[Texts, Doc("The metrics that the strategy uses (default: all).")] = field(default_factory=list)
     max_latency_ms: Annotated[
-        Annotated[float, Gt(0)] | None, Doc("Ignore systems with a higher median latency per query.")
+        Annotated[float, Gt(0)] | None,
+        Doc("Ignore systems whose median latency per query exceeds this number of milliseconds."),
     ] = None
 
 
@@ -283,7 +285,7 @@ class Gate:
     min: Annotated[float | None, Doc("The lowest value that passes.")] = None
     max: Annotated[float | None, Doc("The highest value that passes.")] = None
     max_drop: Annotated[Annotated[float, Ge(0)] | None, Doc("The largest drop from the baseline that passes.")] = None
-    min_gain: Annotated[Annotated[float, Ge(0)] | None, Doc("The gain over the baseline must be at least this.")] = None
+    min_gain: Annotated[Annotated[float, Ge(0)] | None, Doc("The smallest gain over the baseline that passes.")] = None
     against: Annotated[
         Literal["baseline", "previous"],
         Doc(

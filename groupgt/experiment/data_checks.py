@@ -1,4 +1,4 @@
-"""Checks the files of an experiment for `groupgt check`, as its data sets read them, without retrieving anything."""
+"""Checks an experiment's files for `groupgt check`. It reads them as a run would, but retrieves nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from groupgt.render.results import Result
 
 @dataclass(frozen=True)
 class DataChecks(Result):
-    """The checks of the data sets of the experiment `name`. `unchecked` lists what was not read."""
+    """The checks of each data set in the experiment `name`. `unchecked` lists what was not read."""
 
     name: str
     checks: dict[str, Check]

@@ -191,7 +191,8 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
     others = [qid for qid, text, other in pairs if text and other and normal_text(text) != normal_text(other)]
     if others:
         count = counted(len(others), "query has", "queries have")
-        warn(f"{path}: {count} another text in the ground truth, such as {shown(others[0])}; groupgt uses this file")
+        example = shown(others[0])
+        warn(f"{path}: {count} a different text in the ground truth, such as {example}; groupgt uses this file")
     return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
 
 
@@ -275,7 +276,7 @@ def _check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document
     for column, value in gate.slice.items():
         values = [text for name, text, _ in slicer if name == column]
         if str(value) not in values:
-            what = f"no query of dataset {dataset!r} has {str(value)!r}; known values: {', '.join(values[:20])}"
+            what = f"no query in dataset {dataset!r} has {str(value)!r}; known values: {', '.join(values[:20])}"
             document.fault(("gate", number, "slice", column), what)
 
 

@@ -43,7 +43,7 @@ class Detectable:
 
 
 def has_limits(metric: Metric, *, is_gain: bool) -> bool:
-    """Return True if a query's drop or gain has a known limit, which is 0, or 1 for gains of a bounded metric."""
+    """Return True if a query can drop or gain only so far: to 0 or, with a bounded metric, to 1."""
     return metric.definition.bounded or metric.higher_is_better != is_gain
 
 

@@ -1,4 +1,4 @@
-"""Runs user code in a new process (`Fresh`), where nothing ran before, and other retrievers in this one (`Here`)."""
+"""Runs user code in a new process (`Fresh`), and all other retrievers in the current process (`Here`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Here:
 
 
 class Fresh:
-    """A retriever in a new process. Unless it `builds`, the target is only imported to see how it is called (`way`)."""
+    """A retriever in a new process. Without `builds`, the target is only imported, to see how it is called (`way`)."""
 
     def __init__(
         self, system: str, kind: RetrieverPlugin, options: Any, setting: Setting, *, builds: bool = True
@@ -142,7 +142,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def shared_process() -> Iterator[dict[str, str]]:
-    """Undo changes of user code to this process, turn its exits into errors, and hide the yielded secrets."""
+    """Undo user code's changes to this process, turn its attempts to exit into errors, and hide the yielded secrets."""
     secrets: dict[str, str] = {}
     path, folder = [*sys.path], os.getcwd()
     try:

@@ -1,4 +1,4 @@
-"""Plans a run without retrieval. Makes all possible checks, and lists each system and labeller."""
+"""Plans a run without retrieving anything. It makes every possible check, and lists each system and labeller."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 
 
 class Plan(NamedTuple):
-    """A table of planned work, the checks that would run user code, and what is `left` of an interrupted run."""
+    """A table of planned work, the checks that would run user code, and what an interrupted run has `left`."""
 
     headers: list[str]
     rows: list[list[Any]]
@@ -121,7 +121,7 @@ def _row(
         will = "cached" if not waiting else "retrieve" if len(waiting) == len(tasks) else f"retrieve {len(waiting)}"
         left = sum(left_behind(cache, task) for task in waiting) or resumed.get((dataset, name), 0)
         if left:
-            will += f", except {left:,} answers of an interrupted run"
+            will += f", except {left:,} answers that an interrupted run left"
         count = sum(task.calls(singly=singly) for task in waiting)
         for task in tasks if singly is not None else ():
             with faults.merging():
@@ -154,7 +154,7 @@ def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) ->
     pairs = systems * experiment.config.evaluate.depth * len(data.truth.ids)
     calls = math.ceil(pairs / judge.options.batch_size)
     section = experiment.config.evaluate.labeller
-    kept = f", except {len(judge.kept.earlier):,} that are kept" if judge.kept.earlier else ""
+    kept = f", except {len(judge.kept.earlier):,} that earlier runs judged" if judge.kept.earlier else ""
     will = f"judge at most {pairs:,} pairs{kept}"
     uses = f"{section.use}: {section.with_.get('target')}"
     return [[dataset, "(labeller)", uses, len(data.truth), None, None, calls, will]]

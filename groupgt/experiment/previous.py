@@ -29,7 +29,7 @@ from groupgt.plugins import find
 
 @dataclass(frozen=True, eq=False)
 class FormerSystem:
-    """The stored results of a system. A `bare` run has only ids and scores; without a run, results were not stored."""
+    """The stored results of a system. A `bare` run has only ids and scores. `run` is None if no results were stored."""
 
     run: Any
     bare: bool = True
@@ -92,7 +92,10 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
 
 
 def _changes(now: Evaluated, then: Evaluated, primary: Metric, paired: Bools) -> tuple[Floats, Floats]:
-    """Return the shares of trials that complete each paired query, now and then; 0 unless it counts in both runs."""
+    """Return the shares of trials that complete each paired query, in this run and in the previous one.
+
+    A share is 0 if the query does not count in both runs.
+    """
     counting = now.counting[paired] & then.counting
     after, before = complete_within(now, primary.cutoff)[paired], complete_within(then, primary.cutoff)
     return np.where(counting, after, 0.0), np.where(counting, before, 0.0)

@@ -1,7 +1,7 @@
 """Builds a retriever, queries it in batches, measures times, and stores results as they arrive.
 
-Any run continues partial results of built-in retrievers and of systems with a version. Those of other code and services
-are continued only by a run that resumes the interrupted run, or reuses all answers.
+Any run continues partial results of built-in retrievers and of systems with a version. Partial results of other code
+and services are continued only by a run that resumes the interrupted run or reuses all answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FLUSHED_EVERY_S = 5.0
 
 
 def asked_together(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Group the tasks that one build answers, which are all trials of a system if they are runs, otherwise one."""
+    """Group the tasks that share a build: all trials of a system if they are runs, otherwise each task by itself."""
     groups: dict[Task, list[Task]] = {}
     for task in tasks:
         of_builds = task.system.config.trials.of == "builds"

@@ -205,14 +205,14 @@ def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) 
 
 
 def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluated:
-    """Evaluate a system on a data set. Raise `RetrieverError` if it has no results: scores of 0 would hide that."""
+    """Evaluate a system on a data set. Raise `RetrieverError` if it has no results, which scores of 0 would hide."""
     evaluation = evaluate_run(data.request, data.truth, run)
     judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
             f"dataset {dataset!r}: system {name!r} returned no results for any of "
-            f"{counted(judged, 'query', 'queries')} that have ground truth. Check that its index is filled and that "
-            "query ids are the same, and check its language, tokenizer, thresholds and filters. To continue without "
+            f"{counted(judged, 'query', 'queries')} that have ground truth. Check that its index is filled "
+            "and that query ids match, and check its language, tokenizer, thresholds and filters. To continue without "
             "it, set `on_error: skip`"
         )
     return evaluation

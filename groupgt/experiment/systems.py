@@ -256,8 +256,8 @@ class Families:
             if key in config.with_:
                 self.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one of the two", key=True)
             if any(filled[:4] == (*path, "matrix", key) for filled in self.document.written):
-                what = "sweep values are shown in system names"
-                self.fault((*path, "matrix", key), f"{what}; set environment variables under `with`", key=True)
+                what = "system names show sweep values"
+                self.fault((*path, "matrix", key), f"{what}; use environment variables only under `with`", key=True)
             labels = [label(value) for value in values]
             for position, text in enumerate(labels):
                 if text in labels[:position]:

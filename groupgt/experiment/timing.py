@@ -76,7 +76,7 @@ class Timing:
 
     @classmethod
     def over(cls, trials: Sequence[Timing | None]) -> Timing | None:
-        """Combine a system's timings over trials, with the first build, and the times and costs of every query."""
+        """Combine a system's timings over trials: the first build time, and all times and costs of queries."""
         timings = [timing for timing in trials if timing is not None]
         if len(timings) < 2:
             return timings[0] if timings else None

@@ -96,7 +96,7 @@ def _begin(
 def _work(
     dataset: str, name: str, depth: int, trials: Sequence[int], note: Path
 ) -> tuple[GroupgtError | None, list[str]]:
-    """Write the results of a task's trials, and return the error, if any, and the warnings. `note` exists meanwhile."""
+    """Write the results of a task's trials, and return any error and the warnings. The `note` file exists meanwhile."""
     experiment, data, keeper, sent = _shared[-1]
     tasks = [Task(dataset, name, depth, experiment, data[dataset], trial) for trial in trials]
     note.touch()

@@ -169,7 +169,7 @@ def is_free(path: KeyPath) -> bool:
 
 
 def exists(path: Path) -> bool:
-    """Return whether a file or folder exists, or any file matches a pattern. An invalid path does not exist."""
+    """Return whether a file or folder exists, or any file matches a pattern. An invalid path counts as missing."""
     try:
         return path.exists() or (glob.has_magic(str(path)) and next(glob.iglob(str(path)), None) is not None)
     except (OSError, ValueError):

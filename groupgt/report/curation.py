@@ -150,7 +150,7 @@ class RechunkedTeller(Teller[Rechunked]):
     """Report how many alternatives were mapped to new chunks and which were lost."""
 
     def blocks(self) -> list[Block]:
-        """Return the counts, groups in chunks that contain too little, lost alternatives, and dropped queries."""
+        """Return the counts, weakly mapped groups, lost alternatives, and dropped queries."""
         carried = self.result
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.weak:

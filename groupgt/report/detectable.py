@@ -53,7 +53,7 @@ class _Known:
     convention: str
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each gate, data set and system whose values decide. Leave out gates on latency."""
+        """Yield a line for each gate on each data set and system, except gates on latency."""
         for number, gate in enumerate(self.gates, 1):
             for dataset in matching(gate.dataset, self.systems) if gate.metric not in LATENCIES else ():
                 names = matching(gate.system, self.systems[dataset])
@@ -77,7 +77,7 @@ class _Known:
         if not gate.is_relative:
             return _of_bound(gate, mean_of(values))
         if gate.unless == "within_noise":
-            raise DataError("it depends on how much the trials of the run vary")
+            raise DataError("it depends on how much the run's trials vary")
         is_gain = gate.min_gain is not None
         if not has_limits(metric, is_gain=is_gain):
             raise DataError(f"{metric.name} has no {'best' if is_gain else 'worst'} value")
@@ -88,12 +88,14 @@ class _Known:
 def detected(gate: Gate, found: Detectable) -> str:
     """Describe the drop or gain that a gate detects 8 times in 10."""
     what, way = ("drop", "worse") if gate.min_gain is None else ("gain", "better")
-    catches = f"with {counted(found.queries, 'query')}, this gate catches"
+    size = f"with {counted(found.queries, 'query')}"
     if found.one_way is None:
         limit = "a total loss" if what == "drop" else "the largest possible gain"
-        return f"{catches} no {what} 8 times in 10, not even {limit}"
+        return f"{size}, no {what} is large enough for this gate to catch it 8 times in 10, not even {limit}"
     both = "none" if found.both_ways is None else f"{found.both_ways:.2g} or more"
-    text = f"{catches} a {what} of {found.one_way:.2g} or more (8 times in 10) if queries only get {way}. "
+    text = (
+        f"{size}, this gate catches a {what} of {found.one_way:.2g} or more (8 times in 10) if queries only get {way}. "
+    )
     text += f"If {100 * found.share:.2g}% of queries also change in both directions, it catches {both}"
     if gate.max_drop is not None and found.one_way > gate.max_drop + SLACK:
         text += f". Most smaller drops pass, even those beyond {gate.max_drop:g}"

@@ -44,13 +44,13 @@ def size_of(contrast: Contrast) -> float:
 
 
 def by_size(contrasts: Mapping[str, Contrast]) -> list[str]:
-    """Return the names, largest change first. Of tied ones, the smaller p-value comes first, then the lesser name."""
+    """Return the names, largest change first. Ties are broken by p-value, smallest first, then by name."""
     keys = {name: (-size_of(each), each.raw_p_value) for name, each in contrasts.items()}
     return sorted(keys, key=lambda name: (*(math.inf if math.isnan(key) else key for key in keys[name]), name))
 
 
 def tied_text(contrasts: Mapping[str, Contrast], ordered: Sequence[str], names: Mapping[str, str] | Names) -> str:
-    """Name the systems whose change is as large as that of the first, if any, to follow its name."""
+    """Return text that follows the first name, and names any systems whose change is equally large."""
     largest, *rest = ordered
     tied = [names[name] for name in rest if size_of(contrasts[name]) == size_of(contrasts[largest])]
     return f" (tied with {shortlist(tied, NAMED)})" if tied else ""
@@ -95,7 +95,7 @@ class Case:
         return {name: paired[name] for name in by_size(paired)}
 
     def tied(self, ordered: Sequence[str]) -> str:
-        """Name the systems whose change is as large as that of the first, if any."""
+        """Name any systems whose change is as large as that of the first."""
         return tied_text(self.contrasts, ordered, self.names)
 
     def of_family(self, contrast: Contrast) -> Tested:

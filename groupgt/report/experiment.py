@@ -145,7 +145,7 @@ def summary(outcome: Outcome) -> str:
     if note := times.reused(outcome):
         parts.append(note)
     if outcome.folder is not None and (outcome.folder / "report.html").is_file():
-        parts.append("To see every query, open report.html in the result folder of this run.")
+        parts.append("To see every query, open report.html in this run's result folder.")
     return document(outcome.experiment.hide.sure(parts), "github")
 
 
@@ -169,7 +169,7 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def headline(outcome: Outcome, dataset: str) -> str:
-    """Return what was measured in one line: `sweep · handbook · 82 of 88 queries evaluated`."""
+    """Describe in one line what was measured: `sweep · handbook · 82 of 88 queries evaluated`."""
     parts = [outcome.experiment.title, dataset]
     if (systems := outcome.systems.get(dataset)) is not None:
         parts.append(means.evaluated_of(systems))

@@ -32,7 +32,7 @@ PROBLEMS = {
     "failed": "has no value, because the system failed: {}",
     "no query": "is undefined, because there are no queries to evaluate",
     "no baseline": "has no baseline, because the baseline failed or was not run on this data set",
-    "no pair": "is undefined, because there are no queries to evaluate for both systems",
+    "no pair": "is undefined, because no query can be evaluated for both systems",
     "few audited": "cannot be corrected, because the audit is too small or the metric is not between 0 and 1",
     "other machine": "was measured on another machine ({}) and cached. Use --refresh to measure it on this machine",
     "no measurement": "was not measured, because the results do not contain it",
@@ -95,7 +95,7 @@ def measure(result: GateResult) -> str:
 
 
 def limit(result: GateResult) -> str:
-    """Return the limit of a gate: `at least 0.8`, `drops at most 0.02`, for a lower metric `rises at most 0.02`."""
+    """Return a gate's limit: `at least 0.8`, `drops at most 0.02` or, if lower is better, `rises at most 0.02`."""
     asks = result.asks
     least = asks.min if asks.min is not None else asks.min_gain
     most = asks.max if asks.max is not None else asks.max_drop
@@ -111,7 +111,7 @@ def unit(result: GateResult) -> str:
 
 
 def value(result: GateResult) -> str:
-    """Return the value that a gate compares with its limit, in three digits; for a drop or a gain, the change."""
+    """Return the value that a gate compares with its limit (or the change, for a drop or a gain), in three digits."""
     if result.value is None:
         return "–"
     if result.drop is not None:

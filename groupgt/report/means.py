@@ -187,7 +187,7 @@ def notes_below(evaluations: Sequence[Evaluated], conventions: Sequence[str], le
 def below_means(
     evaluations: Sequence[Evaluated], conventions: Sequence[str], primary: str | None = None
 ) -> Iterator[Item]:
-    """Yield the same notes below a decision. The population is a detail, but limits of the means are not."""
+    """Yield the notes of `notes_below` under a decision. The population is a detail, but limits of means are not."""
     yield Detail("\n".join(_population_notes(evaluations, conventions, primary)))
     if notes := list(_notes(evaluations)):
         yield "\n".join(notes)
@@ -341,7 +341,7 @@ def _traced(traces: Traces | None) -> Iterator[str]:
         yield f"{counted(traces.count, 'trace')}: {how}{rest}; {what} took {ms} ms per query (median)"
         if traces.reranked:
             count = counted(traces.reranked, "trace contains", "traces contain")
-            yield f"{count} results of a reranker; the otlp-searches format reads the results before it"
+            yield f"{count} results of a reranker; the otlp-searches format reads the results before reranking"
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
@@ -349,7 +349,7 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     pools = list(dict.fromkeys(pool for pool in columns.get("pool", ()) if isinstance(pool, str)))
     if not pools or "judged_by" not in columns:
         return
-    yield f"judged from pools ({', '.join(pools)}), so recall is relative to them"
+    yield f"judged from pools ({', '.join(pools)}), so recall is relative to these pools"
     samples = [each for each in columns.get("sample", ()) if isinstance(each, Mapping)]
     if samples:
         of = "" if len({each.get("of") for each in samples}) > 1 else f" of {samples[0].get('of')}"

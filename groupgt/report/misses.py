@@ -1,4 +1,4 @@
-"""Report what runs miss: the worst queries of one run, or the groups covered by the fewest of several runs."""
+"""Report what runs miss: the worst queries of one run or, for several, the groups that the fewest runs cover."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MOST_GROUPS = 40
 
 
 class MissesTeller(Teller[Misses]):
-    """Report the worst queries of one run with their groups, or the groups covered by the fewest of several runs."""
+    """Report the worst queries of one run with their groups or, for several, the groups that the fewest runs cover."""
 
     main_figure = "groups"
     fields = ("k", "queries", "by_group", "incomplete", "evaluated")
@@ -179,7 +179,7 @@ class MissesTeller(Teller[Misses]):
             parts = appended(parts, ", ", name, f" {count_text(complete)}")
         if more := others[NAMED - 1 :]:
             parts[-1] += f", {counted(len(more), 'other')} at most {count_text(more[0][1])}"
-        in_none = f"No run completes {counted(failures.none_count, 'query')}"
+        in_none = f"{counted(failures.none_count, 'query is', 'queries are')} incomplete in every run"
         parts[-1] += f". {in_none if failures.none_count else 'Every query is complete in at least one run'}."
         yield sentence_of("best", *parts)
 
@@ -306,7 +306,7 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
 
 
 def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
-    """Explain why no result can cover a group, given the ids that each alternative needs. It is empty if one can."""
+    """Explain why no result can cover a group, given the ids that each alternative needs. Empty if one can."""
     if not alternatives:
         return "it has no relevant alternative"
     if not all(any(name in absent for name in members) for members in alternatives):

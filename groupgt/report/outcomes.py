@@ -116,8 +116,8 @@ def _of_trials(result: Outcomes) -> str:
     if result.trials < 2:
         return ""
     return (
-        f"Numbers are means over {result.trials:,} trials. A list names a query under complete if it is complete in at "
-        "least half of its trials."
+        f"Numbers are means over {result.trials:,} trials. In lists, a query is complete if it is complete in at least "
+        "half of its trials."
     )
 
 

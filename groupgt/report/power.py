@@ -26,7 +26,7 @@ MILLION = 10**6
 # Points per power curve, and maximum number of curves.
 POINTS, CURVES = 16, 8
 # No power is more than this, whatever the t test promises.
-CAP = "(at most the probability that enough queries differ)"
+CAP = "(capped at the probability that enough queries differ)"
 
 
 class PowerAnalysisTeller(Teller[PowerAnalysis]):

@@ -46,13 +46,14 @@ def run_experiment(
         jobs: Number of processes that retrieve in parallel.
         refresh: Ignore the cache and retrieve, judge and build again.
         reuse: Reuse answers that services, models and custom code gave in earlier runs instead of querying again.
-        resume: Continue the newest run that was killed or failed, with the answers that it has. groupgt does not
-            examine code and services. Raises `ConfigError` if none has the same options, changes, queries and corpora.
+        resume: Continue the newest run that was killed or failed, using the answers it already has. groupgt does not
+            check whether code or services have changed. Raises `ConfigError` if none has the same options, changes,
+            queries and corpora.
         allow_code: Allow the file to run custom code.
         against: Result folder of an earlier run, or a folder with several runs (the newest is used). Every system is
             compared with its previous version.
         allow_no_previous: Allow `against` to have no earlier run, as in a first run. Nothing is compared, and gates
-            against it are skipped.
+            that need an earlier run are skipped.
         progress: Progress callback.
     """
     with shared_process() as secrets:

@@ -87,7 +87,7 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
     repeating = _counted_runs(evaluations, "duplicates")
     if repeating and first.policy.duplicates in ("penalize", "keep"):
         penalized = "Repeats keep their rank but count as non-relevant"
-        meaning = penalized if first.policy.duplicates == "penalize" else "Both count"
+        meaning = penalized if first.policy.duplicates == "penalize" else "Every repeat counts"
         yield f"queries with a repeated result: {repeating}. {meaning} (policy duplicates={first.policy.duplicates})"
     for is_declared, order in ((False, "rise"), (True, "fall, although declared as ascending,")):
         runs = {name: each for name, each in evaluations.items() if each.first.run.ascending == is_declared}

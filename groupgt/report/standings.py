@@ -32,7 +32,7 @@ AXIS_CHARS = 22
 
 @dataclass(frozen=True)
 class Standing:
-    """One row. `contrast` is None for the baseline or if there is none, and `complete` is None if only values exist."""
+    """One row. `contrast` is None for the baseline or without one, and `complete` is None if only values exist."""
 
     name: str
     mean: float | None
@@ -98,7 +98,7 @@ def standings(systems: Systems, gates: Sequence[GateResult] = ()) -> list[Standi
 
 
 def _limits(systems: Systems, gates: Sequence[GateResult]) -> Iterator[tuple[str, tuple[float, bool]]]:
-    """Yield the limit of a gate on a change of the primary metric, as a difference, and whether it is broken."""
+    """Yield the limit of each gate on a change in the primary metric, as a difference, and whether the gate failed."""
     for gate in gates:
         asks = gate.asks
         if gate.drop is None or gate.drop.baseline is None or asks.slice:

@@ -24,7 +24,7 @@ REPLACED = (("@", "/at_"), ("(", "/"), ("[", "/"), (", ", "/"), (",", "/"), (")"
 
 
 def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float | None]]]) -> dict[str, float]:
-    """Collect the means of systems by name, leaving out undefined ones. Two means with one name are a `ConfigError`."""
+    """Collect the defined means of systems by name. Raise `ConfigError` if two means share a name."""
     values: dict[str, float] = {}
     origin: dict[str, str] = {}
     for path, by_metric in means:

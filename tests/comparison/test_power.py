@@ -261,7 +261,7 @@ def test_of_differences_of_several_sizes(snapshot: Snapshot) -> None:
     assert (recall.exact, complete.exact) == (False, True)
     assert recall.reached == power(0.2, row.spread, 60, 0.05 / 2)
     settings = Settings()
-    capped = "paired t test (at most the probability that enough queries differ)"
+    capped = "paired t test (capped at the probability that enough queries differ)"
     assert whose_power([recall], settings) == capped
     snapshot(whose_power([complete], settings))
     alike = "paired randomization test where all differences have the same size"

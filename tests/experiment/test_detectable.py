@@ -55,7 +55,7 @@ def test_nothing_is_detected_in_few_queries() -> None:
     assert detectable(SURE, np.zeros(50), RECALL, Settings()).one_way is None
     assert detectable(Gate("*", "recall@2", min_gain=0), np.ones(50), RECALL, Settings()).one_way is None
     found = detectable(SURE, np.ones(5), RECALL, Settings())
-    words = "this gate catches no drop 8 times in 10, not even a total loss"
+    words = "no drop is large enough for this gate to catch it 8 times in 10, not even a total loss"
     assert detected(SURE, found) == f"with 5 queries, {words}"
 
 

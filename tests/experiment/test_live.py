@@ -104,7 +104,7 @@ def test_a_run_that_was_killed_is_resumed_and_a_finished_one_is_not(
     assert ASKED == []
     assert "resumed: 10 of 10 answers of api are from the run interrupted at 20" in from_cache(resumed)
     assert "groupgt did not check code or services for changes" in from_cache(resumed)
-    with pytest.raises(groupgt.ConfigError, match="--resume: no interrupted run of this file"):
+    with pytest.raises(groupgt.ConfigError, match="--resume: nothing to continue, because no interrupted run"):
         run_experiment(file, resume=True)
     assert ASKED == []
     run_experiment(file)
@@ -122,15 +122,15 @@ def test_a_run_that_failed_is_not_resumed_unless_that_is_asked_for(
     assert status("run", str(file), "--dry-run") == 0
     said = capsys.readouterr()
     assert "left 10 answers of api. To continue with them, add --resume" in said.err
-    assert "answers of an interrupted run" not in said.out
+    assert "answers that an interrupted run left" not in said.out
     assert status("run", str(file), "--dry-run", "--resume", "--format", "json") == 0
     said = capsys.readouterr()
     assert said.err == ""
-    assert "except 10 answers of an interrupted run" in said.out
+    assert "except 10 answers that an interrupted run left" in said.out
     # Other options, changes or systems are another run.
     for arguments in (["--set", "evaluate.depth=2"], ["--set", "evaluate.primary=recall@5"], ["--only", "api"]):
         assert status("run", str(file), "--resume", "--dry-run", *arguments) == 2
-        assert "--resume: no interrupted run of this file" in capsys.readouterr().err
+        assert "--resume: nothing to continue, because no interrupted run" in capsys.readouterr().err
     assert status("run", str(file), "--resume", "--refresh") == 2
     assert "remove one" in capsys.readouterr().err
     assert status("run", str(file)) == 0

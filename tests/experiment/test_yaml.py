@@ -155,7 +155,7 @@ def test_marks_and_line_ends_of_other_editors(folder: Path, raw: bytes) -> None:
         (["cache=${env:GROUPGT_UNSET}"], ["--set cache:1:1: cache: the environment variable GROUPGT_UNSET is not set"]),
         (["output.folder.x=5"], ["--set output.folder.x: expected a key of a mapping"]),
         (["compare.baseline=plane"], ["--set compare.baseline: compare.baseline: expected plain"]),
-        (["gate.2.slice.type=mlti"], ["--set gate.2.slice.type: gate.2.slice.type: no query of dataset 'mine'"]),
+        (["gate.2.slice.type=mlti"], ["--set gate.2.slice.type: gate.2.slice.type: no query in dataset 'mine'"]),
         (["compare=~"], ["54:50: gate.1.max_drop: max_drop needs a baseline"]),
     ],
 )
