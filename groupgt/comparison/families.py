@@ -1,4 +1,4 @@
-"""Decide the family of comparisons on each metric, by p-values and intervals that agree with them."""
+"""Decide the family of comparisons on each metric, with p-values, and with intervals that agree with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare how often judged answers are correct if retrieval is complete, and if it is not.
+"""Compare how often judged answers are correct when retrieval is complete and when it is not.
 
 All numbers are associations over queries. Several answers to a query are averaged, as is completeness over trials. With
 z = (part − p · whole) ÷ Σ whole for each query, a share p = Σ part ÷ Σ whole has Wilson's interval at
@@ -97,17 +97,17 @@ class Outcomes(Result):
 
     @property
     def complete(self) -> Share | None:
-        """The share of correct answers if retrieval is complete."""
+        """The share of correct answers when retrieval is complete."""
         return self.shares.get("complete")
 
     @property
     def incomplete(self) -> Share | None:
-        """The share of correct answers if retrieval is incomplete."""
+        """The share of correct answers when retrieval is incomplete."""
         return self.shares.get("incomplete")
 
     @property
     def difference(self) -> Share | None:
-        """How much larger the share of correct answers is if retrieval is complete."""
+        """How much larger the share of correct answers is when retrieval is complete."""
         return self.shares.get("difference")
 
     @property
@@ -116,7 +116,7 @@ class Outcomes(Result):
         return self.shares.get("gold")
 
     def plot(self) -> Figure:
-        """Plot the shares of correct answers if retrieval is complete, and if it is not."""
+        """Plot the shares of correct answers when retrieval is complete and when it is not."""
         return self._teller.plot("means")
 
 
@@ -133,7 +133,7 @@ def outcomes(
     confidence: Annotated[float, Doc("Confidence level.")] = 0.95,
     **options: Unpack[OneRunOptions],
 ) -> Outcomes:
-    """Compare how often judged answers are correct if retrieval is complete, and if it is not.
+    """Compare how often judged answers are correct when retrieval is complete and when it is not.
 
     Raises `DataError` or `ConfigError`.
 

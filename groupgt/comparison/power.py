@@ -49,10 +49,11 @@ SIZES = (20, 50, 100, 200)
 class Power:
     """The power of a comparison for one system and metric. `spread` is the standard deviation of the differences.
 
-    `queries` is the number of pairs. `detectable` is the smallest difference that they detect with the target power, if
-    the metric allows any. `needed` is the number of queries needed to detect `difference` (None: over 10^9, or no query
-    differs), and `reached` is the power of the available queries. `exact` is True if the power was computed for the
-    test in use, not for the t test. `alpha` applies to each single comparison. `by` and `value` name the slice, if any.
+    `queries` is the number of pairs. `detectable` is the smallest difference that these pairs detect with the target
+    power, if the metric allows any. `needed` is the number of queries needed to detect `difference` (None: over 10^9,
+    or no query differs), and `reached` is the power of the available queries. `exact` is True if the power was computed
+    for the test in use, not for the t test. `alpha` applies to each single comparison. `by` and `value` name the slice,
+    if any.
     """
 
     system: str

@@ -80,8 +80,8 @@ class Agreement(Result):
     def alpha(self) -> float:
         """Krippendorff's alpha for two coders and nominal data: 1 − (2n − 1)·differences ÷ (hits · others).
 
-        Hits and others are counted over both, and n is the number of items. Alpha is NaN if all labels are equal.
-        Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
+        Hits and others are counted over both coders, and n is the number of items. Alpha is NaN if all labels are
+        equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
         """
         hits = 2 * self.both + self.only_first + self.only_second
         others = 2 * self.items - hits
@@ -133,10 +133,10 @@ def agree(
 ) -> Agreement:
     """Compare two labellers on the results of a run, or two annotators (`other_truth`).
 
-    For two labellers, every result is paired with every group of its query. For two annotators, each result for a query
-    judged by both is relevant to one, to both or to neither. Without a run, the items are the documents judged by both
-    annotators if both include non-relevant judgments, and otherwise the documents judged by either. Raises `DataError`
-    or `ConfigError`.
+    For two labellers, every result is paired with every group of its query. For two annotators, each result of a query
+    that both judged is relevant for both, for one, or for neither. Without a run, the items are the documents judged by
+    both annotators if both include non-relevant judgments, and otherwise the documents judged by either. Raises
+    `DataError` or `ConfigError`.
 
     >>> first, second = {"q": [["a"], ["b"]]}, {"q": [["a", "c"]]}
     >>> agreement = agree(first, {"q": ["a", "b", "c", "d"]}, other_truth=second)  # a: both; b, c: one; d: neither

@@ -61,7 +61,7 @@ class Finding:
 class Check(Result):
     """Findings for the ground truth and for each run. `findings` maps names to findings, ground truth first.
 
-    `candidates` are the near-duplicates of judged passages, if groupgt searched for them.
+    `candidates` holds the near-duplicates of judged passages, if groupgt searched for any.
     """
 
     findings: dict[str, list[Finding]]
@@ -91,7 +91,7 @@ class Check(Result):
 
 
 @takes_options(
-    LabelOptions, corpus="A path, a frame or `{id: text}`, in which to look for the ids of the ground truth."
+    LabelOptions, corpus="The corpus in which to look for ground truth ids: a path, a frame or `{id: text}`."
 )
 def check(
     truth: Truth,
@@ -105,7 +105,7 @@ def check(
     threshold: Annotated[float, Doc("Minimum similarity of near-duplicates.")] = 0.9,
     **options: Unpack[LabelOptions],
 ) -> Check:
-    """Count errors and suspicious data in ground truth and run without scoring them.
+    """Count errors and suspicious data in ground truth and runs, without scoring the runs.
 
     Raises `DataError` or `ConfigError`.
 
@@ -210,7 +210,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         *([_problem("queries with the same text, but different ground truth", twice)] if truth.texts else []),
         _problem("queries with two identical groups", equal),
         _problem("queries with a group inside another", nested),
-        Finding("ids that differ in spaces, case or Unicode form", len(pairs), pair, suspicious=True),
+        Finding("ids that differ only in spaces, case or Unicode form", len(pairs), pair, suspicious=True),
     ]
 
 
@@ -252,7 +252,7 @@ def _check_trial(truth: GroundTruth, run: Run, labelled: Labelled, request: Requ
     return [
         Finding("queries with results", int(labelled.present.sum())),
         Finding(COMMENTS, run.by_original_ids.resolved.comments),
-        Finding("results of these", int(lengths.sum()), _spread(lengths)),
+        Finding("results for these queries", int(lengths.sum()), _spread(lengths)),
         _problem("judged queries without results (missing)", _names(truth.qids, populations.missing)),
         Finding("queries without ground truth (extra)", labelled.extra),
         _failing("queries with a repeated result", dropped.duplicated),

@@ -55,7 +55,7 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
             continue
         if mark not in YES:
             expected = f"{', '.join(YES)} (accepted) or empty, no (rejected)"
-            faults.add(where, f"expected {expected} as accept, found {display(mark)}")
+            faults.add(where, f"expected {expected} in the accept column, found {display(mark)}")
             continue
         # In a CSV file, cells that a spreadsheet would run are escaped with a mark.
         row = {name: as_written(cell) if is_csv and isinstance(cell, str) else cell for name, cell in row.items()}

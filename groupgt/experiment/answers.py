@@ -75,7 +75,7 @@ class KeptAnswers:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run reused from earlier runs, and the `seconds` of each system that is queried on every run."""
+    """What a run reused from earlier runs, and the `seconds` spent on each system that every run queries."""
 
     cached: int = 0
     retrieved: int = 0
@@ -195,7 +195,7 @@ class SystemAnswers:
                 self.keeper.finish(task, done)
 
     def _check(self, task: Task, done: Done) -> None:
-        """Warn about suspicious results. A system with invalid results fails."""
+        """Warn about suspicious results, and record a failure if results are invalid."""
         kind = task.system.kind
         corpus_ids = None if done.answers.texts is not None else self.data[task.dataset].corpus_ids
         try:

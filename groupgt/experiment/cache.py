@@ -143,7 +143,7 @@ class Earlier:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """The results of a finished task, with the `seconds` in the retriever and the time (`made`) of the cache entry."""
+    """A finished task's results, the `seconds` spent in the retriever, and the time (`made`) of the cache entry."""
 
     answers: Answers
     timing: Timing
@@ -322,7 +322,7 @@ class Used:
 
     @classmethod
     def by(cls, path: Path, secrets: dict[str, str]) -> Used:
-        """Find the entries that an experiment file uses. Run no user code, but raise errors in the file or data."""
+        """Find the entries that an experiment file uses. Raise errors in the file or data, but run no user code."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
             experiment = load(path, allow_code=True, allow_plugins=False, secrets=secrets)

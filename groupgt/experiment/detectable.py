@@ -1,4 +1,4 @@
-"""Finds the smallest drop or gain that a gate can detect, before a run, from the values of an earlier run."""
+"""Finds, before a run, the smallest drop or gain that a gate can detect, using an earlier run's values."""
 
 from __future__ import annotations
 

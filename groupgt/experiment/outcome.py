@@ -139,15 +139,15 @@ class Against(Beside):
 class Outcome(Result):
     """The outcome of an experiment. `evaluations[dataset][system]` is sorted from best to worst system.
 
-    `comparison[dataset]` compares every system with the baseline. `systems[dataset]` does so for the primary metric,
-    with additional data. `gates` lists gate results. `leaders[dataset]` lists the best systems of a data set, including
-    ties, and `overall_leaders` the best systems over all data sets. `failed[dataset][system]` is the reason why a
-    skipped system has no results. `absent[dataset]` lists ground truth ids missing from the corpus, if results are
-    matched by id. `warnings[dataset]` lists the warnings that change the meaning of numbers. `kept` describes results
-    that were reused. `previous` is the name of the previous run (empty if there was none, None if no comparison was
-    requested), and `against[dataset]` compares every system with its results in that run. `across` compares the data
-    sets with each other, if the file requests it. `stages[dataset][system]` shows at which stage a system loses groups.
-    `answered[dataset][system]` compares its answers with its results.
+    `comparison[dataset]` compares every system with the baseline. `systems[dataset]` compares systems on the primary
+    metric, with additional data. `gates` lists gate results. `leaders[dataset]` lists the best systems of a data set,
+    including ties, and `overall_leaders` the best systems over all data sets. `failed[dataset][system]` is the reason
+    why a skipped system has no results. `absent[dataset]` lists ground truth ids missing from the corpus, if results
+    are matched by id. `warnings[dataset]` lists the warnings that change the meaning of numbers. `kept` describes
+    results that were reused. `previous` is the name of the previous run (empty if there was none, None if no comparison
+    was requested), and `against[dataset]` compares every system with its results in that run. `across` compares the
+    data sets with each other, if the file requests it. `stages[dataset][system]` shows at which stage a system loses
+    groups. `answered[dataset][system]` compares a system's answers with its results.
     """
 
     experiment: Experiment

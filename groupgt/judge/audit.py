@@ -21,7 +21,7 @@ ELSEWHERE_SUSPICION = 2.0
 
 @dataclass(frozen=True)
 class Question:
-    """Whether `doc` by itself does the `same` job as group number `group`, or whether that group is still `needed`."""
+    """A question: does `doc` alone do the `same` job as group number `group`, or is that group still `needed`?"""
 
     qid: str
     kind: Literal["same", "needed"]

@@ -50,9 +50,9 @@ class Plan:
     """The scope and settings of a judging session.
 
     `judge` creates groups, `audit` asks about `truth`, and `adjudicate` resolves the `opinions` of two annotators.
-    `next` puts first queries with the largest pools (`pool`), with the lowest best score (`rrf`), or whose unjudged
-    results could move two runs apart most (`comparison`). With `blind`, `prior` judgments are hidden until the
-    annotator has judged.
+    `next` decides which queries come first: those with the largest pools (`pool`), those with the lowest best score
+    (`rrf`), or those whose unjudged results could move two runs apart most (`comparison`). With `blind`, `prior`
+    judgments are hidden until the annotator has judged.
     """
 
     kind: Kind
@@ -195,7 +195,7 @@ class Session:
         sample = self.plan.sample
         if qid not in (self.plan.queries if sample is None else sample["order"]):
             part = "session" if sample is None else "sample"
-            raise UnknownQueryError(f"expected a query of this {part}, found {display(qid)}")
+            raise UnknownQueryError(f"expected a query in this {part}, found {display(qid)}")
         return replayed(self._acts_of(qid)).get(qid, QueryState())
 
     @property
@@ -413,7 +413,7 @@ class Session:
         texts, kind = self.plan.index.texts, act["act"]
         for doc in (act.get("doc"), *(act.get("docs") or [])):
             if doc is not None and doc not in texts and doc not in state.marks:
-                raise DataError(f"expected a passage of the corpus, found {display(doc)}")
+                raise DataError(f"expected a passage from the corpus, found {display(doc)}")
         one = act.get("group")
         of_groups = {"relevant": act.get("groups"), "merge": [one, act.get("into")], "split": [one]}
         for group in of_groups.get(kind) or []:
@@ -427,7 +427,7 @@ class Session:
         if kind == "split" and not set(act["docs"]) <= set(state.groups[act["group"]].docs):
             raise DataError(f"expected passages of group {act['group']}, found {display(act['docs'])}")
         if kind == "no_answer" and any(group.docs for group in state.groups.values()):
-            raise DataError("the query has relevant passages; first remove them from their groups")
+            raise DataError("the query has relevant passages; remove these from their groups first")
         if kind == "answer":
             self._check_answer(act, state)
 

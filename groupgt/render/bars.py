@@ -25,7 +25,7 @@ ROOM = 0.05
 
 @dataclass(frozen=True)
 class Bar:
-    """A value with its interval on the axis of the table. `limit` is drawn as well, and `sign` marks the value."""
+    """A value with its interval on the table's axis. `limit` is a second value to draw, and `sign` marks the first."""
 
     value: float | None
     low: float | None = None
@@ -162,7 +162,7 @@ def _place(axis: Axis, value: float, width: int) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """Rows of a result, a measure, a bar (the shares of its width that the value and the limit fill), and a value."""
+    """Rows with a result, a measure, a bar (the shares of its width that the value and the limit fill), and a value."""
 
     title: str
     rows: Sequence[tuple[str, str, tuple[float, float] | None, str]]

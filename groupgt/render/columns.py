@@ -53,7 +53,7 @@ class Column:
 
 
 def shown(heading: str, format: Format, *, in_csv: bool = True, **more: Any) -> dict[str, Any]:
-    """Return the metadata of a visible field. `more` is for other readers of the metadata."""
+    """Return the metadata of a visible field. `more` is metadata for other purposes."""
     return {"column": Column(heading, format, in_csv), **more}
 
 

@@ -18,7 +18,7 @@ FINDING = ["finding", "count", "example"]
 # Sizes that the verdict names, which valid ground truth has too.
 SIZES = {"queries": "query", "groups": "group", "alternatives": "alternative"}
 USUAL = ("queries", "groups", "alternatives", "relevant documents")
-RESULTS, WITH_RESULTS = "results of these", "queries with results"
+RESULTS, WITH_RESULTS = "results for these queries", "queries with results"
 # Maximum number of listed groups whose chunks contain too little of a passage.
 WEAKEST = 10
 # Table headings for counts in runs.

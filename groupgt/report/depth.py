@@ -100,7 +100,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
 
 
 def _range(low: int | None, high: int | None) -> str:
-    """Format a confidence interval, either bound of which may be unknown."""
+    """Format a confidence interval, whose bounds may be unknown."""
     if low is None:
         return "–" if high is None else f"at most {high:,}"
     return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"

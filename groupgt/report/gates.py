@@ -283,7 +283,7 @@ def focus_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
 
 
 def page_title(gates: Sequence[GateResult], baseline: str | None) -> str:
-    """Return the heading of a page's gates, which folds gates that passed on systems without failures."""
+    """Return the heading of a page's gates. The page folds gates that passed on systems without failures."""
     focus = focus_of(gates, baseline)
     about = [gate for gate in gates if gate.system == focus]
     return title(about if any(not gate.passed for gate in about) else gates, focus)

@@ -179,7 +179,9 @@ class MissesTeller(Teller[Misses]):
             parts = appended(parts, ", ", name, f" {count_text(complete)}")
         if more := others[NAMED - 1 :]:
             parts[-1] += f", {counted(len(more), 'other')} at most {count_text(more[0][1])}"
-        in_none = f"{counted(failures.none_count, 'query is', 'queries are')} incomplete in every run"
+        in_none = f"No run completes {count_text(failures.none_count)} of the {count}"
+        if not counts[0][1]:
+            in_none = "No run completes any query"
         parts[-1] += f". {in_none if failures.none_count else 'Every query is complete in at least one run'}."
         yield sentence_of("best", *parts)
 
@@ -210,7 +212,7 @@ class MissesTeller(Teller[Misses]):
         return self._grid({} if self._is_of_one else self.result.texts)
 
     def _grid(self, texts: Mapping[str, str], most: int | None = None, alternatives: int | None = None) -> Grid:
-        """Return a row for each listed group. `most` limits groups of a query, `alternatives` those of a group."""
+        """Return a row for each listed group. `most` limits a query's groups, `alternatives` a group's alternatives."""
         misses, rows = self.result, list[list[Any]]()
         for qid, of_query in groupby(self._groups, lambda group: group.qid):
             groups = list(of_query)
@@ -398,7 +400,7 @@ def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
 
 
 def _figure_of(groups: Sequence[PlacedGroup], about: About) -> Figure:
-    """Draw groups by the rank of their first hit in each run, with the number found (a mean over trials)."""
+    """Draw groups by the rank of their first hit in each run, with the number covered (a mean over trials)."""
     found: dict[str, list[float]] = {}
     rows = list[dict[str, Any]]()
     for group in groups:

@@ -1,4 +1,4 @@
-"""Report how often answers are correct if retrieval is complete, and if it is not, without claims about causes."""
+"""Report how often answers are correct when retrieval is complete and when it is not, with no claims about causes."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def _sentence(result: Outcomes) -> str:
 
 
 def _difference(result: Outcomes) -> tuple[str, str]:
-    """Describe how much better answers are if retrieval is complete, with the CI. It is empty without both sides."""
+    """Describe how much better answers are when retrieval is complete, with the CI. Empty without both sides."""
     share = result.shares.get("difference")
     if share is None:
         return "", ""

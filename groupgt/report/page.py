@@ -49,7 +49,7 @@ COUNTS = {
 
 @dataclass(frozen=True)
 class Added:
-    """What an experiment or result folders add to the systems of a data set. `axis` is that of several data sets."""
+    """What an experiment or result folders add to the systems of a data set. Several data sets may share one `axis`."""
 
     decision: Decision | None = None
     population: str = ""

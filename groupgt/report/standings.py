@@ -49,7 +49,7 @@ class Standing:
 
     @property
     def completed(self) -> str:
-        """The numbers of complete and of all queries, such as `69/82`. The text is empty if unknown."""
+        """The number of complete queries out of all queries, such as `69/82`. The text is empty if unknown."""
         return "" if self.complete is None else f"{count_text(self.complete)}/{self.queries:,}"
 
     @property
@@ -59,7 +59,7 @@ class Standing:
 
     @property
     def mark(self) -> str:
-        """The sign of a significant difference. It is empty for others."""
+        """The sign that marks a significant difference. Other differences have none."""
         return MARK_OF.get(self.kind, "")
 
     @property
@@ -236,7 +236,7 @@ def shared_axis(compared: Iterable[tuple[Systems, Sequence[GateResult]]]) -> Axi
 def page_table(
     systems: Systems, gates: Sequence[GateResult] = (), about: Mapping[str, str] | None = None, axis: Axis | None = None
 ) -> data.Standings:
-    """Return the table for the page, whose scripts only position its contents. `axis` is that of several data sets."""
+    """Return the table for the page, whose scripts only position its contents. Data sets may share one `axis`."""
     names, rows = Names(systems.names), standings(systems, gates)
     has_counts = can_complete(systems)
     cutoff = systems.metrics[systems.primary].cutoff

@@ -27,7 +27,7 @@ SHOWN = 30
 
 
 def noises(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, Noise]:
-    """Return the noise of every metric that has noise, by the metric's text. `mean` is the mean that decides.
+    """Return the noise of every metric that has any, keyed by metric text. `mean` is the mean that decides.
 
     A count over trials, such as `pass_at`, has the noise of the metric that it counts.
     """
@@ -80,8 +80,9 @@ def blocks(
     if rows:
         yield Table(headers, rows)
         if built := [name for name, each in evaluations.items() if each.is_build]:
-            how = "t with one degree of freedom per build, less one per system; in slices and other pairs, only these"
-            lines.append(f"p-values and intervals of {shortlist(built)} cover other builds as well ({how})")
+            how = "t with one degree of freedom per build, less one per system"
+            covered = f"p-values and intervals of {shortlist(built)} cover other builds as well ({how})"
+            lines.append(f"{covered}. In slices and other pairs, they cover only these builds")
         lines.append("counts of lost, gained and complete queries are means over trials; ranks are medians")
         yield "\n".join(lines)
 

@@ -166,7 +166,7 @@ def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
-        faults.add(str(path), f"expected a node's summary with a column filename, found another file: {error}")
+        faults.add(str(path), f"expected a node's summary with a `filename` column, found another file: {error}")
         return {}
 
 

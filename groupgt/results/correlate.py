@@ -27,7 +27,11 @@ from groupgt.store.stamped import LATEST
 def correlate(
     first: Annotated[Any, Doc("The reference: ground truth, a result folder or a comparison.")],
     second: Annotated[
-        Any, Doc("Another ground truth for the runs, or another result folder or comparison. Omit it for two metrics.")
+        Any,
+        Doc(
+            "Another ground truth for the runs, or another result folder or comparison. Omit it to correlate two "
+            "metrics."
+        ),
     ] = None,
     runs: Annotated[Any, Doc("The runs, if `first` is ground truth.")] = None,
     metrics: Annotated[
@@ -44,8 +48,8 @@ def correlate(
     """Correlate the orders of systems under two ground truths, by two metrics, or in two result folders.
 
     Sources: Kendall, Biometrika 1945 (tau-b); Yilmaz, Aslam & Robertson, SIGIR 2008 (tau_AP); Urbano & Marrero, ICTIR
-    2017 (ties in tau_AP: the mean over all orders of tied systems). Raises `DataError`, `MetricError` or `ConfigError`;
-    fewer than five systems are refused.
+    2017 (ties in tau_AP: the mean over all orders of tied systems). Needs at least five systems. Raises `DataError`,
+    `MetricError` or `ConfigError`.
 
     >>> truth = {f"q{n}": {"a": 1, "b": 1} for n in range(6)}
     >>> runs = {f"s{n}": {qid: ["x"] * n + ["a", "b"] for qid in truth} for n in range(5)}

@@ -190,7 +190,7 @@ class ResultFolder:
                 values: dict[str, Floats] = {text: columns[text][places] for text in metrics}
                 systems.setdefault(dataset, {})[system] = Scored(system, qids, values, (self.path, system))
         for dataset, system in rows:
-            faults.add(title, f"expected the systems of the manifest, found {system!r} on data set {dataset!r} as well")
+            faults.add(title, f"expected only systems in the manifest, found {system!r} on data set {dataset!r} too")
         faults.stop()
         return systems
 

@@ -50,7 +50,8 @@ def merged(
 ) -> dict[str, Comparison]:
     """Return one comparison per data set over the systems in all folders, using the given metrics or all common ones.
 
-    Results are measured again if possible. A system with other values in another folder is marked with the folder name.
+    Results are measured again if possible. A system whose values differ between folders appears
+    once for each version, with its folder's name.
     """
     _check(folders)
     comparisons: dict[str, Comparison] = {}

@@ -84,7 +84,7 @@ class Queries(list[str]):
         return Queries(self[start:end], self.ids[start:end], columns)
 
     def sending(self, names: Iterable[str], way: str = "") -> Queries:
-        """Return the queries with only these columns, or raise `ConfigError`, which names the `way` of the call."""
+        """Return the queries with only these columns, or raise a `ConfigError` that says how the call works (`way`)."""
         columns = {"qid": self.ids} | {name: values for name, values in self.columns.items() if name not in ALWAYS}
         for name in names:
             if name not in columns:
@@ -177,7 +177,7 @@ class Retriever(Protocol):
 
 
 class OneByOne:
-    """Base class for retrievers that take one query at a time. Errors name the query."""
+    """Base class for retrievers that take one query at a time. Errors say which query failed."""
 
     def answer(self, query: str, k: int, **sent: Any) -> Any:
         """Return at most k results for a query and the values `sent` with it, by column."""
@@ -345,8 +345,8 @@ def warn_of_doubts(
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(answers.ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
-        text = f"system {name!r}: exactly {count} for every query, but {most:,} were asked for. "
-        warn(text + "Metrics use only these results", "few results")
+        text = f"system {name!r}: returned exactly {count} for every query, but {most:,} were requested. "
+        warn(text + "Metrics use only the results it returned", "few results")
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:

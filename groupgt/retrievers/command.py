@@ -34,12 +34,12 @@ _GAP = re.compile(r"\{([^{}]+)\}")
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """Options for `use: command`, which starts a program in the file's folder and requires --allow-code.
+    """Options for `use: command`, which starts a program in the experiment file's folder and requires --allow-code.
 
     The program reads one line for each query, `{"query": "when?", "k": 10}`, and answers with one line. That line is a
     list of ids, [id, score] pairs or objects, or `{"results": […]}`. If an argument contains `{query}`, the program is
-    started for each query instead, with `{query}`, `{k}` and columns filled in, and reads no input. It runs in every
-    experiment. With a `version` next to `use`, results from that version are reused.
+    started for each query instead, with `{query}`, `{k}` and columns filled in, and reads no input. The program runs in
+    every experiment. With a `version` next to `use`, results from that version are reused.
     """
 
     command: Annotated[list[str], MinLen(1), Doc("The program and its arguments.")]

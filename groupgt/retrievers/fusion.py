@@ -38,7 +38,7 @@ class ResultsOptions(base.Options):
 
     @property
     def how(self) -> dict[str, Any]:
-        """Options for reading the file, as an evaluation accepts them."""
+        """The options for reading the file, in the form that an evaluation accepts."""
         return {"run_format": self.format, "run_columns": self.columns, "tool_spans": self.traces}
 
     def searches_texts(self) -> bool:
@@ -97,7 +97,7 @@ class Convex(_Fusion):
     ] = "min_max"
     least: Annotated[
         list[float],
-        Doc("Lowest possible score of each input, in theoretical normalization (default: 0 for bm25, −1 for cosine)."),
+        Doc("Lowest possible score of each input, for theoretical normalization (default: 0 for bm25, −1 for cosine)."),
     ] = field(default_factory=list)
 
     def clashes(self) -> Iterator[Clash]:

@@ -27,9 +27,10 @@ class Options(base.Options):
     """Options for `use: mcp`, which calls a tool of an MCP server for each query.
 
     The server is a program that speaks MCP on standard input and output (`command`, which requires --allow-code), or it
-    has a `url` (streamable HTTP). A column in `send` replaces its name in braces in an argument. Without such an
-    argument, it becomes a separate argument. Results are read from the structured content of the answer, or from JSON
-    in its text. The server is queried on every run. Set its `version` next to `use` to cache answers.
+    has a `url` (streamable HTTP). A column in `send` replaces its name in braces in an argument. If no argument
+    contains its name, the column becomes a separate argument. groupgt reads results from the answer's structured
+    content, or from JSON in its text. The server is queried on every run. Set its `version` next to `use` to cache
+    answers.
     """
 
     tool: Annotated[str, Doc("The tool that searches.")]
@@ -107,7 +108,7 @@ class Mcp(base.OneByOne):
         return as_pairs(found, self.options.id_field, self.options.score_field)
 
     def close(self) -> None:
-        """Close the connection, which ends a server that was started."""
+        """Close the connection, which also ends the server if this client started it."""
         with self.stack, suppress(Exception, BaseExceptionGroup):  # what broke the connection has been told
             self.session.close()
 

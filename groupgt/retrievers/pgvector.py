@@ -36,14 +36,15 @@ INDEXED = (
 class Options(QueryOptions):
     """Options for `use: pgvector`.
 
-    Equal distances are ordered by id. A zero vector has no cosine similarity, so it is never returned, and as a query
-    it has no results. The table is queried on every run. Set its `version` next to `use` to cache results.
+    Rows at the same distance are ordered by id. A zero vector has no cosine similarity, so groupgt never returns it,
+    and a zero query has no results. The table is queried on every run. Set its `version` next to `use` to cache
+    results.
     """
 
     dsn: Annotated[
         str,
         Doc(
-            "Connection string, ideally ${env:DATABASE_URL}; it may set index options (options=-c hnsw.ef_search=100)."
+            "Connection string, ideally ${env:DATABASE_URL}. It may set index options (options=-c hnsw.ef_search=100)."
         ),
     ] = ""
     table: Annotated[str, Doc("Table to search.")] = ""
@@ -51,7 +52,7 @@ class Options(QueryOptions):
     vector_column: Annotated[str, Doc("Column of vectors.")] = "embedding"
     distance: Annotated[
         Literal["cosine", "l2", "inner_product"],
-        Doc("cosine (score: 1 − distance), l2 or inner_product (score: −distance)."),
+        Doc("Distance measure: cosine (score: 1 − distance), l2 or inner_product (score: −distance)."),
     ] = "cosine"
     exact: Annotated[bool, Doc("Search without an index. If false, use the table's index.")] = True
     timeout: Annotated[Seconds, Doc("Maximum duration of a statement, in seconds.")] = 30.0
@@ -100,7 +101,7 @@ class PgVector:
             if options.exact:
                 self.connection.execute("SET enable_indexscan = off")
         except (psycopg.Error, UnicodeError) as error:
-            raise RetrieverError(f"the database does not answer: {first_line(error)}") from None
+            raise RetrieverError(f"the database does not respond: {first_line(error)}") from None
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """Return the k nearest rows for each query."""

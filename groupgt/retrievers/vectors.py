@@ -91,7 +91,7 @@ class QueryOptions(base.Options):
 
 @dataclass(frozen=True)
 class Options(QueryOptions):
-    """Options for `use: dense`, the sources of the vectors and the similarity measure."""
+    """Options for `use: dense`: where the vectors come from, and how they are compared."""
 
     documents: Annotated[
         File,

@@ -84,11 +84,11 @@ class Journals:
 
     @property
     def own(self) -> Journal:
-        """The journal of the writer."""
+        """The writer's journal."""
         return self.of(self.writer)
 
     def adopted(self, process: str) -> Journal:
-        """Return the own journal, continuing the one that the ended `process` left, if any."""
+        """Return the writer's own journal, continuing the one that the ended `process` left, if any."""
         own, left = self.own, self.of(process)
         if own.path is not None and left.path is not None:
             with suppress(OSError):  # it left none under this name
@@ -96,7 +96,7 @@ class Journals:
         return own
 
     def taken_over(self) -> Journal:
-        """Return the own journal, continuing the latest one that an ended process left, if any."""
+        """Return the writer's own journal, continuing the latest one that an ended process left, if any."""
         *older, latest = self.left_behind() or [self.own]
         for journal in older:
             journal.remove()

@@ -1,4 +1,4 @@
-"""Stores labellers' verdicts on (result, alternative) pairs. It saves each line at once, as verdicts may cost money."""
+"""Stores labellers' verdicts on (result, alternative) pairs, each line at once, because verdicts may cost money."""
 
 from __future__ import annotations
 

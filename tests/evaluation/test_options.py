@@ -100,7 +100,7 @@ def test_the_defaults_are_what_is_read_if_no_option_is_given() -> None:
 
 def test_a_text_of_a_function_goes_before_the_shared_one() -> None:
     assert "passages that are nearly identical" in (groupgt.check.__doc__ or "")
-    assert "in which to look for the ids of the ground truth" in (groupgt.check.__doc__ or "")
+    assert "in which to look for ground truth ids" in (groupgt.check.__doc__ or "")
 
 
 def test_it_takes_docstrings_that_were_left_out() -> None:

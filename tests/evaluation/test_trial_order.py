@@ -221,7 +221,7 @@ def test_a_check_counts_the_worst_trial(tmp_path: Path) -> None:
     found = {each.what: (each.count, each.example) for each in checked.findings[str(file)] if each.count}
     assert found == {
         "queries with results": (3, ""),
-        "results of these": (5, "1 to 2 a query, median 2"),
+        "results for these queries": (5, "1 to 2 a query, median 2"),
         "judged queries without results (missing)": (1, "r"),
         "queries without ground truth (extra)": (1, ""),
         "queries with a repeated result": (1, ""),
@@ -255,7 +255,7 @@ def test_queries_of_all_and_of_no_system_are_means_over_pairs_of_trials() -> Non
     assert found.every_count == pytest.approx(1 / 3 + 2 / 3)
     assert found.none_count == pytest.approx(1 / 3)  # q
     several = groupgt.misses(TRUTH, {"one": ONE, "agent": run_of(TRIALS)}, k=2).text()
-    assert "agent 1.7. 0.3 queries are incomplete in every run." in several
+    assert "agent 1.7. No run completes 0.3 of the 4 queries." in several
 
 
 def test_misses_of_one_system_are_means_over_trials() -> None:

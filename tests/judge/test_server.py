@@ -121,7 +121,7 @@ def test_a_query_of_another_session_is_not_found(client: Any) -> None:
         client.get("/api/search?qid=q9&text=pets", headers=AUTHORIZED),
         client.post("/api/act", headers=AUTHORIZED, json={"qid": "q9", "act": "done"}),
     ):
-        assert (answer.status_code, answer.json()) == (404, {"error": "expected a query of this session, found 'q9'"})
+        assert (answer.status_code, answer.json()) == (404, {"error": "expected a query in this session, found 'q9'"})
 
 
 def test_the_progress_is_told_while_a_query_waits_for_the_index(

@@ -112,14 +112,14 @@ def test_what_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
         session.act({"qid": "q1", "act": "done"})
     session.view("q1")
     for act, expected in (
-        ({"qid": "q9", "act": "done"}, "expected a query of this session, found 'q9'"),
+        ({"qid": "q9", "act": "done"}, "expected a query in this session, found 'q9'"),
         ({"qid": "q1", "act": "begin", "settings": {}}, "expected an action on a query"),
         ({"qid": "q1", "act": "open"}, "expected an action on a query"),
         ({"qid": "q1", "act": "undo"}, "nothing to undo"),
         ({"qid": "q1", "act": "dance"}, "expected an action"),
         (
             {"qid": "q1", "act": "not_relevant", "doc": "elsewhere"},
-            "expected a passage of the corpus, found 'elsewhere'",
+            "expected a passage from the corpus, found 'elsewhere'",
         ),
         ({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1]}, "expected a group of query 'q1', found 1"),
         ({"qid": "q1", "act": "group", "group": 7, "name": "x"}, "expected a group of query 'q1', found 7"),
@@ -139,7 +139,7 @@ def test_what_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
     for act, expected in (
         ({"act": "merge", "group": 1, "into": 1}, "expected two groups, found 1 twice"),
         ({"act": "split", "group": 1, "docs": ["cars"]}, "expected passages of group 1, found ['cars']"),
-        ({"act": "no_answer"}, "the query has relevant passages; first remove them from their groups"),
+        ({"act": "no_answer"}, "the query has relevant passages; remove these from their groups first"),
         (
             {"act": "relevant", "doc": "pets", "groups": [1], "grade": float("inf")},
             "expected a grade above 0, found inf",

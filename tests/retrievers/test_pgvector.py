@@ -175,7 +175,7 @@ def test_a_whole_experiment_with_a_database(dsn: str, tmp_path: Path) -> None:
 
 def test_no_server(tmp_path: Path) -> None:
     words = fault(f"postgresql://me:{PASSWORD}@127.0.0.1:1/db", tmp_path)
-    assert words.startswith("the database does not answer: connection failed: ")
+    assert words.startswith("the database does not respond: connection failed: ")
     assert "refused" in words.lower()
 
 

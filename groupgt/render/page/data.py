@@ -60,8 +60,8 @@ class Queries(TypedDict):
     """Parallel lists with one entry per query: id, text, number of groups, slices, and whether systems complete it.
 
     `complete[question][system]` is the share of trials that cover all groups, or 0 if the query does not count.
-    `slices[by]` contains the value for each query. `out` explains, for some queries by position, why they do not count.
-    `by_labels` says that values follow the labels, while means are corrected.
+    `slices[by]` contains the value for each query. `out` gives reasons, by position, for queries that do not count.
+    `by_labels` is True if values use a model's labels, while means are corrected.
     """
 
     qids: list[str]
