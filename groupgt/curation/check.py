@@ -210,7 +210,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         *([_problem("queries with the same text, but different ground truth", twice)] if truth.texts else []),
         _problem("queries with two identical groups", equal),
         _problem("queries with a group inside another", nested),
-        Finding("ids that differ only in spaces, case or Unicode form", len(pairs), pair, suspicious=True),
+        Finding("ids that differ in spaces, case or Unicode form", len(pairs), pair, suspicious=True),
     ]
 
 
