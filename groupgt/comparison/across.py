@@ -73,7 +73,8 @@ def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str,
 class Changes:
     """The queries in which two versions of a ground truth differ.
 
-    `judged` leaves out `reworded` queries. Only the second version has the queries in `gone`.
+    `judged` leaves out `reworded` queries. Queries in `added` are only in the first version, and queries in `gone` only
+    in the second.
     """
 
     reworded: Sequence[str] = ()

@@ -282,8 +282,8 @@ def power(
 ) -> PowerAnalysis:
     """Return the minimum detectable difference and the number of queries needed to detect a difference.
 
-    Both are computed from the per-query differences between each run and the baseline. Needs SciPy. Raises `DataError`,
-    `MetricError` or `ConfigError`.
+    Both numbers are computed from the per-query differences between each run and the baseline. Needs SciPy. Raises
+    `DataError`, `MetricError` or `ConfigError`.
     """
     comparison = compare(
         truth,

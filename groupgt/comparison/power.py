@@ -150,7 +150,7 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
 def enough_queries(power_at: Callable[[int], float], target: float) -> int | None:
     """Return the number of queries from which the power always reaches the target, or None if over 10^9.
 
-    More queries may have less power. At alpha 0.05, 6, 7 or 8 differences must all have one sign, which gets less
+    More queries may have less power. At alpha 0.05, 6, 7 or 8 differences must all have the same sign, which gets less
     likely with each. With 9, one exception is allowed. So the search continues beyond the first number that is enough.
     """
     low, high = 1, 2
@@ -170,8 +170,8 @@ def enough_queries(power_at: Callable[[int], float], target: float) -> int | Non
 def _power_of_counts(share: float, balance: float, queries: int, alpha: float, test: str) -> float:
     """Return the power for differences of one size: Σ_m P(m differ) · P(wins and losses are far enough apart).
 
-    The number m of differing queries is binomial, because each of n queries differs with probability `share`. So is the
-    number of wins, because each differing query is a win with probability (1 + balance) ÷ 2.
+    The number m of differing queries is binomial, because each of n queries differs with probability `share`. The
+    number of wins is also binomial, because each differing query is a win with probability (1 + balance) ÷ 2.
     """
     binom = scipy_stats("power").binom
     low, high = (int(end) for end in (binom.ppf(NEGLIGIBLE, queries, share), binom.isf(NEGLIGIBLE, queries, share)))

@@ -375,7 +375,7 @@ class Systems:
     def headroom(self) -> list[Headroom]:
         """Scores that a perfect choice among the systems, or a union of their results, would reach for each metric.
 
-        It is empty with trials, because their union grows with every trial.
+        The list is empty if there are trials, because a union of results grows with every trial.
         """
         if self.failures is None or self.basis or any(each.repeats for each in self.every):
             return []
@@ -420,7 +420,7 @@ class Systems:
         return contrasts_of_pairs(self.tested, self._chosen(metrics), twos, self.settings)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """Yield slice indices with contrasts for the pairs in `others` on the primary metric, or none if too many."""
+        """Yield slice indices with contrasts for the pairs in `others` on the primary metric, unless there are too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]

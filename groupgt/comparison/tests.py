@@ -103,11 +103,11 @@ def _smallest(values: Floats, count: int) -> Floats:
 
 
 def randomization(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Run Fisher's randomization test, which flips signs at random. p is the share of sums at least as far from 0.
+    """Run Fisher's randomization test, which flips signs at random.
 
-    If fewer than 15 queries differ, all 2^m sign patterns are counted (for m queries). Otherwise, `resamples` patterns
-    are drawn at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007;
-    Phipson & Smyth 2010.
+    p is the share of sums at least as far from 0 as the observed sum. If fewer than 15 queries differ, all 2^m sign
+    patterns are counted (for m queries). Otherwise, `resamples` patterns are drawn at random, and p = (1 + as far) ÷ (1
+    + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth 2010.
 
     Inversion (if patterns are drawn): with μ subtracted from every difference, a pattern is as far as the observed mean
     m > μ if the mean over queries that keep their sign, or the mean over queries that change it, is at most μ. So p(μ)
@@ -156,10 +156,9 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Run the bootstrap test for a mean of 0. p is the share of centered resamples with t at least as far from 0.
-
-    More precisely, p = (1 + as far) ÷ (1 + resamples), undefined (NaN) if all differences are equal. Sources: Efron &
-    Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
+    """Run the bootstrap test for a mean of 0. p is the share of centered resamples with a t as extreme. More precisely,
+    p = (1 + as far) ÷ (1 + resamples), undefined (NaN) if all differences are equal. Sources: Efron & Tibshirani 1993,
+    ch. 16; Sakai, SIGIR 2006.
 
     Inversion: the mean ± the quantile of |t| over the resamples × the standard error.
     """
@@ -273,7 +272,7 @@ def corrected(correction: str, values: Floats) -> Floats:
 
 
 def holm(values: Floats) -> Floats:
-    """Apply Holm's 1979 correction. Multiply the i-th smallest p by (number − i + 1), never decreasing, at most 1."""
+    """Apply Holm's 1979 correction. Multiply the i-th smallest p by (number − i + 1), up to 1, without decreasing."""
     return _stepped(values, np.arange(len(values), 0, -1), np.maximum.accumulate)
 
 

@@ -189,7 +189,7 @@ def agreement_of(
 
 
 def _check_lists(*faults: str) -> None:
-    """Raise `DataError` if there is a text of several ids, as evaluating does."""
+    """Raise `DataError` with the first error about texts that list several ids, if there is one."""
     if fault := next(filter(None, faults), ""):
         raise DataError(fault)
 

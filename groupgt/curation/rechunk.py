@@ -281,8 +281,9 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
     """Return all (chunk, text) pairs that could reach the threshold, and a few others that come close.
 
-    A chunk that contains a text contains its rarest word. A chunk that lacks at most n words of a text contains
-    at least one of any n + 1. With `partial_ratio`, spelling may differ in every word, so all chunks are candidates.
+    A chunk that contains a text contains its rarest word. A chunk that lacks at most n words of a text contains at
+    least one of any n + 1 of its words. With `partial_ratio`, spelling may differ in every word, so all chunks are
+    candidates.
     """
     if method == "partial_ratio":
         return np.tile(np.arange(len(chunks)), len(texts)), np.repeat(np.arange(len(texts)), len(chunks))

@@ -322,7 +322,7 @@ class Used:
 
     @classmethod
     def by(cls, path: Path, secrets: dict[str, str]) -> Used:
-        """Find the entries that an experiment file uses. Raise errors in the file or data, but run no user code."""
+        """Find the entries that an experiment file uses. Raise errors in the file or data, but do not run user code."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
             experiment = load(path, allow_code=True, allow_plugins=False, secrets=secrets)

@@ -47,7 +47,7 @@ OF_TRUTH = {
 
 
 def _with_keys(options: Mapping[str, Option]) -> Callable[[type[S]], type[S]]:
-    """Add a key for each option to a section that does not have it."""
+    """Add keys to a section for options that it lacks."""
 
     def extended(section: type[S]) -> type[S]:
         added = {key: each for key, each in options.items() if key not in options_of(section)}
@@ -85,7 +85,7 @@ class AnswersConfig:
 
     file: Annotated[
         str,
-        Doc("A file with one row per answer (JSONL, CSV or parquet): qid, and correct (0, 1 or a score in between)."),
+        Doc("JSONL, CSV or parquet file with one row per answer: qid, and correct (0, 1 or a score in between)."),
     ]
     oracle: Annotated[str | None, Doc("Judged answers to the same queries, generated from gold context.")] = None
     columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {correct: score}.")] = field(
@@ -366,7 +366,7 @@ class Config:
     plugins: Annotated[
         Texts,
         Doc(
-            "Modules next to the file that register metrics, labellers or retrievers. groupgt imports them first "
+            "Modules next to the file, which register metrics, labellers or retrievers. groupgt imports them first "
             "and requires --allow-code."
         ),
     ] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Checks an experiment's files for `groupgt check`. It reads them as a run would, but retrieves nothing."""
+"""Checks an experiment's files for `groupgt check`, reading them as a run would, but without retrieving anything."""
 
 from __future__ import annotations
 

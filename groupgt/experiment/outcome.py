@@ -114,7 +114,7 @@ class Against(Beside):
     """The systems of one data set paired with their previous results for every metric.
 
     `before` is NaN for queries that are new or have new text. `refused` and `stored` map a system and metric to the
-    reason why they cannot be compared, or why stored values are used; all other results are measured `again`. `lost`
+    reason why they cannot be compared, or why stored values are used. All other results are measured `again`. `lost`
     and `gained` map a system to the queries that are complete within the primary metric's cutoff only in the previous
     run, or only in this run, and `counts` to their numbers (means over all pairs of trials). `changed` lists queries
     with new ground truth, and `reworded` those with new text.

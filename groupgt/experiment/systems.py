@@ -257,7 +257,7 @@ class Families:
                 self.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one of the two", key=True)
             if any(filled[:4] == (*path, "matrix", key) for filled in self.document.written):
                 what = "system names show sweep values"
-                self.fault((*path, "matrix", key), f"{what}; use environment variables only under `with`", key=True)
+                self.fault((*path, "matrix", key), f"{what}, so use environment variables only under `with`", key=True)
             labels = [label(value) for value in values]
             for position, text in enumerate(labels):
                 if text in labels[:position]:

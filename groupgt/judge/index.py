@@ -107,7 +107,7 @@ class Index:
         return [self.ids[row] for row in np.argsort(-scores, kind="stable")[:k].tolist() if scores[row] > 0]
 
     def likeness(self, doc: str) -> Floats:
-        """Return the similarity of every passage to `doc`: its score for that text ÷ the text's own score."""
+        """Return the similarity of every passage to `doc`: the passage's score for that text ÷ the text's own score."""
         if doc not in self._likeness:
             if len(self._likeness) == LIKENESSES:
                 del self._likeness[next(iter(self._likeness))]

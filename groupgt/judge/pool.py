@@ -72,7 +72,8 @@ def pooled(rule: PoolRule, qid: str, text: str, runs: Sequence[Rankings], index:
 def spreads(rankings: Sequence[Sequence[str]], judged: Iterable[str], k: int) -> dict[str, float]:
     """Return how far each unjudged result in the top k could move two rankings of a query apart, largest first.
 
-    This is the largest minus the smallest 1 ÷ log2(rank + 1) over the rankings, or 0 if the result is not in the top k.
+    The distance is the largest minus the smallest 1 ÷ log2(rank + 1) over the rankings, or 0 if the result is not in
+    the top k.
     """
     known = set(judged)
     shares: dict[str, list[float]] = {}

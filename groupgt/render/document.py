@@ -65,7 +65,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Folded:
-    """Items below a title that Markdown folds."""
+    """Items that Markdown folds below a title."""
 
     title: str
     items: Sequence[Table | str]

@@ -28,7 +28,7 @@ TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 @dataclass(frozen=True)
 class About:
-    """Facts shown in every figure. `level` describes the interval, including its level."""
+    """Facts shown in every figure. `level` describes the interval and its confidence level."""
 
     metric: str
     queries: int

@@ -147,7 +147,7 @@ class Cells(Table):
 
     @property
     def groups(self) -> list[tuple[int, int]]:
-        """The first column of each group, and the one after its last."""
+        """The first column of each group, and the column after the group's last one."""
         titles = groupby(enumerate(self.above), lambda pair: pair[1])
         places = [[place for place, _ in pairs] for title, pairs in titles if title]
         return [(group[0], group[-1] + 1) for group in places]

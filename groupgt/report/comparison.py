@@ -198,7 +198,7 @@ def population_of(comparison: Systems) -> list[str]:
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
-    """Explain the test and the marks in tables. Notes that concern only details are themselves details."""
+    """Explain the test and the marks in tables. Notes that concern only details are shown as details."""
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
@@ -223,7 +223,7 @@ def _untested(comparison: Systems) -> Iterator[str]:
 
 
 def _other_families(comparison: Systems) -> Iterator[str]:
-    """Describe how p-values of slices and of all pairs are corrected, and why none in a family can be significant."""
+    """Describe how p-values of slices and of all pairs are corrected, and any reason why none can be significant."""
     settings, primary = comparison.settings, comparison.primary
     families: list[tuple[str, str, tuple[int, int], dict[Any, Contrast]]] = []
     for by, rows in grouped((part.by, (part.value, row)) for part in comparison.slices for row in part.rows).items():

@@ -103,7 +103,7 @@ def decide(
 
 
 def decisions(outcome: Outcome) -> dict[str, Decision]:
-    """Return the decision on every data set of an experiment, the worst first."""
+    """Return the decision on every data set of an experiment, worst first."""
     made = {}
     for dataset in outcome.evaluations:
         gates = [gate for gate in outcome.gates if gate.dataset == dataset]
@@ -425,7 +425,7 @@ def corrected_note(case: Case, name: str | None = None) -> str:
 
 
 def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:
-    """Yield systems that differ significantly in slices, for worse or better, and where. Losses come first."""
+    """Yield systems that are significantly worse or better in slices, with these slices. Losses come first."""
     if not systems.is_baseline_named or not systems.is_compared:
         return
     names, corrects = Names(systems.names), systems.settings.corrects
@@ -447,7 +447,7 @@ def first_line(text: str) -> str:
 
 
 def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[Decision, list[str]]:
-    """Return one decision over several data sets, based on the worst, and the data sets whose sentence it repeats."""
+    """Return one decision over several data sets, based on the worst, and the data sets that share its sentence."""
     dataset, worst = next(iter(made.items()))
     failures = [gate for gate in gates if not gate.passed]
     sentence, repeated = worst.sentence, list(made)

@@ -73,7 +73,7 @@ def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, setting
 
 
 def by_ranks(contrast: Contrast) -> str:
-    """Return ` by ranks` for a test that compares ranks, to follow a difference, or an empty text for means."""
+    """Return ` by ranks`, to follow a difference, if the test compares ranks, and otherwise an empty text."""
     return "" if contrast.ranks is None else " by ranks"
 
 

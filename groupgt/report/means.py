@@ -306,7 +306,7 @@ def _counts(evaluation: Evaluated, *, is_named: bool = True, in_columns: bool = 
 
 
 def _rules(evaluation: Evaluated) -> list[str]:
-    """Return what is not the default or not the same for all metrics, and the origin of results and judgments."""
+    """Return what differs from the default or between metrics, and the origin of results and judgments."""
     return [
         *_differing_parameters(evaluation.metrics.values()),
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),

@@ -27,10 +27,10 @@ ESCAPED = str.maketrans(
 )
 # Meaning of the letters in the table, by whether any system is better, worse or both.
 MARKED = {
-    (True,): "A superscript marks a value significantly better than that of the system with this letter",
-    (False,): "A subscript marks a value significantly worse than that of the system with this letter",
-    (False, True): "A superscript marks a value significantly better than that of the system with this letter, "
-    "a subscript a value significantly worse",
+    (True,): "A superscript marks a value that is significantly better than that of the system with this letter",
+    (False,): "A subscript marks a value that is significantly worse than that of the system with this letter",
+    (False, True): "A superscript marks a value that is significantly better than that of the system with this "
+    "letter, a subscript a value that is significantly worse",
 }
 # With more metrics than this the table is set smaller, and its headers have two lines.
 FEW_METRICS = 4

@@ -84,7 +84,7 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def changed_queries(outcome: Outcome, against: Against) -> Iterator[Item]:
-    """List, for each system, the queries that are complete only in the previous run, or only now."""
+    """List, for each system, the queries that are complete only in the previous run, or only in this one."""
     rows = []
     for name in against.lost:
         both = (against.lost[name], against.gained[name])

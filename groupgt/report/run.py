@@ -52,8 +52,8 @@ def run_experiment(
         allow_code: Allow the file to run custom code.
         against: Result folder of an earlier run, or a folder with several runs (the newest is used). Every system is
             compared with its previous version.
-        allow_no_previous: Allow `against` to have no earlier run, as in a first run. Nothing is compared, and gates
-            that need an earlier run are skipped.
+        allow_no_previous: Accept an `against` folder without an earlier run, as in a first run. Nothing is compared,
+            and gates that need an earlier run are skipped.
         progress: Progress callback.
     """
     with shared_process() as secrets:

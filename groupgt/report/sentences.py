@@ -62,7 +62,7 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
 
 
 def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
-    """Warn about means that may mislead, because of queries without results, repeats, or no evaluated queries."""
+    """Warn about means that may mislead because results are missing or repeated, or no query was evaluated."""
     if not evaluations:
         return
     runs_of = grouped(

@@ -73,7 +73,7 @@ class Standing:
 
 
 def standings(systems: Systems, gates: Sequence[GateResult] = ()) -> list[Standing]:
-    """Return a row for each system, the best mean first."""
+    """Return a row for each system, best mean first."""
     contrasts = systems.against_baseline if systems.is_baseline_named and len(systems.names) > 1 else {}
     failures, baseline = systems.failures, systems.baseline
     limits = dict(_limits(systems, gates))

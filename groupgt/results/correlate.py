@@ -115,7 +115,8 @@ def _table(source: Any, dataset: str | None) -> tuple[str, Systems]:
     if isinstance(source, Systems):
         return "comparison", source
     if not isinstance(source, (str, os.PathLike)):
-        raise ConfigError(f"expected a result folder or a comparison, found {type(source).__name__}; runs: the runs")
+        what = f"expected a result folder or a comparison, found {type(source).__name__}"
+        raise ConfigError(f"{what}; if it is ground truth, also pass runs")
     folder = ResultFolder.read(folders_of([Path(source)])[-1])
     tables = merged([folder], Settings())
     if dataset not in tables and (dataset is not None or len(tables) > 1):

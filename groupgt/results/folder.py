@@ -127,7 +127,7 @@ class ResultFolder:
         return None if self.across else self.compare.get("baseline")
 
     def baseline_among(self, systems: Sequence[str]) -> str | None:
-        """Return the run's baseline, or None if it was not asked for. Raise `ConfigError` if it failed."""
+        """Return the run's baseline, or None if it is not among `systems`. Raise `ConfigError` if it failed."""
         name, there = self.baseline, list(self.manifest.counts[self.dataset])
         if name is None or name in (systems or there):
             return name

@@ -287,7 +287,7 @@ def _measured_again(
         settings, population = replace(table.settings, these_queries=False), [*table.population, lost]
         if table.settings.these_queries:
             population.append(
-                "intervals are for other queries, because intervals for these queries need the values of each trial"
+                "intervals cover other queries, because intervals for only these queries need the values of each trial"
             )
         if any(folder.audit for folder in holders):
             population.append("not corrected by the audit")

@@ -115,7 +115,7 @@ def as_json(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """The inputs of a retriever, which are the corpus, the ids of all queries in file order, and the random seed.
+    """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed.
 
     `folder` is the folder of the experiment file. Lower scores are better if they are `ascending` (distances).
     """
@@ -395,7 +395,7 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
 
 
 def _plain_pairs(ranking: Ranking) -> tuple[list[str], list[float]] | None:
-    """Return the ids and scores of a list of (text, float) pairs, or None if any may be invalid."""
+    """Return the ids and scores of a list of (text, float) pairs, or None if any pair may be invalid."""
     if set(map(type, ranking)) != {tuple} or set(map(len, ranking)) != {2}:
         return None
     ids, scores = map(list, zip(*ranking))

@@ -47,7 +47,7 @@ class ResultsOptions(base.Options):
 
 @dataclass(frozen=True)
 class _Fusion(base.Options):
-    """Options that all fusion methods share, which are input depth (default: evaluate.depth) and weights."""
+    """Options that all fusion methods share: input depth (default: evaluate.depth) and weights."""
 
     depth: Annotated[Count | None, Doc("Number of results taken from each input (default: evaluate.depth).")] = None
     weights: Annotated[list[Annotated[float, Ge(0)]], Doc("Weight of each input (default: all equal).")] = field(

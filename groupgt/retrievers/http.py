@@ -98,7 +98,7 @@ class Http:
         self.tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Return the rankings from the server. The host passes at most `batch` queries at a time."""
+        """Return the rankings from the server. groupgt passes at most `batch` queries at a time."""
         sent = {"queries": list(queries), "k": k, **base.columns_of(queries)}
         response, content = self._answer(base.as_json(sent).encode())
         text = content.decode("utf-8", "replace")

@@ -314,7 +314,7 @@ class Shown(TypedDict):
 
 
 class Dataset(Shown):
-    """A data set with all its queries. `details` has the most informative ones first and is iterated only once."""
+    """A data set with all its queries. `details` starts with the most informative queries and is iterated once."""
 
     questions: Questions
     details: Iterable[Detail]
@@ -348,7 +348,7 @@ class Times(TypedDict):
 
 
 class Frame(TypedDict):
-    """Everything around the data sets. `across` compares several of them, and `overall` is the decision over all."""
+    """Everything around the data sets. `across` compares several data sets, and `overall` is the decision over all."""
 
     title: str
     facts: list[tuple[str, str]]
@@ -365,7 +365,7 @@ class Page(Frame):
 
 
 class Ranks(TypedDict):
-    """Classes of ranks: their names, and the last rank of all but the last two."""
+    """Classes of ranks: their names, and the last rank of each class except the last two."""
 
     names: list[str]
     ends: list[int]
