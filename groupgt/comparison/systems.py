@@ -420,7 +420,7 @@ class Systems:
         return contrasts_of_pairs(self.tested, self._chosen(metrics), twos, self.settings)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """Yield slice indices with contrasts for the pairs in `others` on the primary metric, unless there are too many."""
+        """Yield slice indices with contrasts for the pairs in `others` on the primary metric, or none if too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]

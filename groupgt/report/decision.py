@@ -277,11 +277,11 @@ def highest_mean(case: Case) -> Decision | None:
         return None
     mean = f"{systems.extreme} mean {systems.label}"
     shown = [case.names[name] for name in tied]
-    sentence = enumerated(shown, f" share the {mean}, but no baseline is set.")
+    sentence = enumerated(shown, f" share the {mean}, but there is no baseline to test against.")
     if len(tied) == len(systems.names):
-        sentence = [f"{every(len(tied), 'system')} share the {mean}, but no baseline is set."]
+        sentence = [f"{every(len(tied), 'system')} share the {mean}, but there is no baseline to test against."]
     elif len(tied) == 1:
-        sentence = ["", shown[0], f" has the {mean}, but there is no baseline to test against."]
+        sentence = ["", shown[0], f" has the {mean}, but no baseline to test against."]
     state: State = "ties" if len(tied) > 1 else "no baseline"
     return Decision(state, sentence, mean_evidence(systems, tied[0]), corrected_note(case), tied[0])
 
