@@ -277,9 +277,9 @@ def highest_mean(case: Case) -> Decision | None:
         return None
     mean = f"{systems.extreme} mean {systems.label}"
     shown = [case.names[name] for name in tied]
-    sentence = enumerated(shown, f" share the {mean}, but there is no baseline to test against.")
+    sentence = enumerated(shown, f" share the {mean}, but there is no baseline.")
     if len(tied) == len(systems.names):
-        sentence = [f"{every(len(tied), 'system')} share the {mean}, but there is no baseline to test against."]
+        sentence = [f"{every(len(tied), 'system')} share the {mean}, but there is no baseline."]
     elif len(tied) == 1:
         sentence = ["", shown[0], f" has the {mean}, but no baseline to test against."]
     state: State = "ties" if len(tied) > 1 else "no baseline"
