@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from groupgt.evaluation.estimates import mean_of
 from groupgt.evaluation.result import Evaluated
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Floats, Hits, Ints
@@ -23,8 +23,7 @@ def depths_of(evaluations: Iterable[Evaluated]) -> list[int]:
 
 def mean_at(evaluation: Evaluated, metric: Metric) -> float:
     """Return the mean of any metric, even one that was not requested, or NaN if no query counts."""
-    counts = evaluation.counting
-    return float(evaluation.averaged(metric.values)[counts].mean()) if counts.any() else math.nan
+    return mean_of(evaluation.averaged(metric.values)[evaluation.counting])
 
 
 def precision_by_recall(evaluation: Evaluated) -> Iterator[tuple[float, float]]:

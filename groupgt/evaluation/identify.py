@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt.errors import ConfigError, MetricError, printable, without_warnings
+from groupgt.evaluation.estimates import mean_of
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Request
@@ -241,7 +242,7 @@ def _means(evaluation: Evaluated, name: str, policy: str, column: _Column) -> It
         is_new = among.tobytes() not in seen
         seen.add(among.tobytes())
         if is_new and len(defined):
-            mean = float(defined.mean())
+            mean = mean_of(defined)
             value = mean if column.aggregate is None else column.aggregate(mean)
             yield Setting(name, policy, over, value, int(among.sum()), oddness + more)
 
@@ -317,7 +318,7 @@ def _of_means(evaluation: Evaluated, names: set[str]) -> Iterable[Setting]:
         return
     for k, more in CUTOFFS.items():
         metrics = (Metric(name, "trec", cutoff=k) for name in ("precision", "recall"))
-        precision, recall = (float(evaluation.averaged(metric.values)[counts].mean()) for metric in metrics)
+        precision, recall = (mean_of(evaluation.averaged(metric.values)[counts]) for metric in metrics)
         if precision + recall:
             value = 2 * precision * recall / (precision + recall)
             words = f"F1 of the mean precision@{k} and the mean recall@{k}"

@@ -299,7 +299,8 @@ def worst_first(trials: Sequence[Trial], k: int) -> tuple[Ints, Floats]:
     inside = counts[:, judgments.group_query]
     weight = total(judgments.group_query, judgments.weight * (covered & inside).sum(axis=0), size) / times
     coverage = np.divide(weight, judgments.total_weight, out=np.ones(size), where=judgments.total_weight > 0)
-    early = np.where(inside & (rank > 0), 1 / np.maximum(rank, 1), 0.0).sum(axis=0)
+    # Sorted, so that the order of trials does not change the sum.
+    early = np.sort(np.where(inside & (rank > 0), 1 / np.maximum(rank, 1), 0.0), axis=0).sum(axis=0)
     earliness = total(judgments.group_query, early, size) / times
     complete = np.bincount(judgments.group_query[(covered | ~inside).all(axis=0)], minlength=size) == judgments.groups
     incomplete = np.flatnonzero(counts.any(axis=0) & ~complete)
