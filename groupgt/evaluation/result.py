@@ -326,8 +326,8 @@ class Evaluated(Result, ABC):
 
     def counted(self, text: str, among: Bools | None = None) -> int:
         """Return the number of queries in one mean."""
-        column = self.values[text] if among is None else self.values[text][among]
-        return int((~np.isnan(column)).sum())
+        column = self.shown.get(text, self.values[text])
+        return int((~np.isnan(column if among is None else column[among])).sum())
 
     @cached_property
     def valued(self) -> Bools:

@@ -114,7 +114,9 @@ def noise_of(evaluation: Evaluated, text: str, confidence: float = 0.95, among: 
     if values is None:
         return None
     bounded, is_build = evaluation.metrics[text].definition.bounded, evaluation.is_build
-    return noise_in(values if among is None else values[:, among], confidence, bounded=bounded, is_build=is_build)
+    counting = ~np.isnan(evaluation.shown.get(text, evaluation.values[text]))
+    counting = counting if among is None else counting & among
+    return noise_in(values[:, counting], confidence, bounded=bounded, is_build=is_build)
 
 
 def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, is_build: bool = False) -> Noise | None:

@@ -107,7 +107,7 @@ def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Data
                 "intervals": [systems.intervals.get((system, text)) for text in systems.metrics],
                 "spans": [span(systems.intervals.get((system, text))) for text in systems.metrics],
                 "steps": [step_of(mean, metric) for mean, metric in zip(means.values(), systems.metrics.values())],
-                "queries": [int((~np.isnan(systems.values[system][text])).sum()) for text in systems.metrics],
+                "queries": [systems.queries_of(system, text) for text in systems.metrics],
             }
             for system, means in systems.means.items()
         ],
