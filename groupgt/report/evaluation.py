@@ -114,7 +114,7 @@ class EvaluatedTeller(Teller[Evaluated]):
             for text, mean in evaluation.means_by_labels().items():
                 plain["metrics"][text]["mean_by_labels"] = mean
         if evaluation.audit is not None:
-            plain["corrected"] = nulls(evaluation.corrected)
+            plain["corrected"] = nulls(measured.corrected_means(evaluation))
         if evaluation.repeats:
             from groupgt.report.trials import noise_dicts
 

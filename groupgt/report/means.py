@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.evaluation.by_call import calls_of_run
+from groupgt.evaluation.estimates import Corrected
 from groupgt.evaluation.facts import autorag_differs, autorag_metrics, queries_below_one
 from groupgt.evaluation.result import Evaluated
 from groupgt.formats.tables import NONRELEVANT
@@ -387,6 +388,21 @@ def _notes(evaluations: Sequence[Evaluated]) -> Iterator[str]:
         yield f"AutoRAG reports different means{of_runs}, because {why}. Use --policy autorag to match it"
 
 
+def corrected_means(evaluation: Evaluated) -> dict[str, Corrected]:
+    """Return the means corrected by the audit. If trials are builds, their intervals cover other builds as well."""
+    if not evaluation.is_build:
+        return evaluation.corrected
+    from groupgt.comparison.trials import builds_of, over_builds
+
+    means = dict(evaluation.corrected)
+    for text, each in means.items():
+        sides = builds_of(evaluation, text)
+        estimate = over_builds(evaluation.tested[text], sides) if sides else None
+        if estimate is not None:
+            means[text] = replace(each, interval=estimate.at(0.95, (0.0, 1.0)))
+    return means
+
+
 def corrected_blocks(evaluations: Sequence[Evaluated], *, compared: bool = False) -> Iterator[Block]:
     """Yield a table of corrected means with a note, or nothing without an audit."""
     first = evaluations[0]
@@ -394,7 +410,7 @@ def corrected_blocks(evaluations: Sequence[Evaluated], *, compared: bool = False
         return
     rows: list[list[Cell]] = []
     for evaluation in evaluations:
-        for text, each in evaluation.corrected.items():
+        for text, each in corrected_means(evaluation).items():
             figures: list[Cell] = [each.judged, each.audited, each.mean, span(each.interval), round(each.saved)]
             rows.append([evaluation.name, evaluation.label_of(text), *figures])
     # A single run is not named.

@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import groupgt
@@ -273,3 +274,20 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     page = dataset_of(comparison, "judged")
     assert "corrected by 40 audited of 120 queries, a recorded random sample" in page["tests"]
     assert page["systems"][2]["means"][0] == comparison["strong"]["recall@3"].mean
+
+
+def test_corrected_means_of_builds_cover_other_builds() -> None:
+    """The table of corrected means and JSON have the interval of the table of systems."""
+    truth = {f"q{n}": [[f"a{n}"]] for n in range(30)}
+    rows = [
+        {"qid": qid, "build": build, "retrieved_ids": [f"a{qid[1:]}" if (n * build) % 3 else "x"]}
+        for build in (1, 2)
+        for n, qid in enumerate(truth)
+    ]
+    audit = {qid: truth[qid] if n % 4 else [["x"]] for n, qid in enumerate(list(truth)[:14])}
+    options: dict[str, Any] = {"audit": audit, "assume_random": True}
+    evaluation = groupgt.evaluate(truth, pl.DataFrame(rows), ["recall@5"], **options)
+    others = {qid: ["a" + qid[1:]] for qid in truth}
+    table = groupgt.compare(truth, {"s": pl.DataFrame(rows), "other": others}, ["recall@5"], **options)
+    assert evaluation.to_dict()["corrected"]["recall@5"]["interval"] == list(table["s"]["recall@5"].interval)
+    assert evaluation.corrected["recall@5"].interval != table["s"]["recall@5"].interval
