@@ -345,7 +345,7 @@ def warn_of_doubts(
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(answers.ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
-        text = f"system {name!r}: returned exactly {count} for every query, but {most:,} were requested. "
+        text = f"system {name!r}: returned exactly {count} for every query, but {most:,} were asked for. "
         warn(text + "Metrics use only the results it returned", "few results")
 
 

@@ -79,7 +79,7 @@ def test_langchain_keeps_its_own_k_and_groupgt_says_so(store: Any) -> None:
     assert found is not None
     qids = [f"q{number}" for number in range(6)]
     answers = checked("mine", qids, found.retrieve(["ferry"] * 6, 10), 10)
-    with pytest.warns(groupgt.GroupgtWarning, match="exactly 4 results for every query, but 10 were requested"):
+    with pytest.warns(groupgt.GroupgtWarning, match="exactly 4 results for every query, but 10 were asked for"):
         warn_of_doubts("mine", answers, 10)
 
 
