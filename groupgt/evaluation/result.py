@@ -302,10 +302,11 @@ class Evaluated(Result, ABC):
         """Return the `judged` metric at a metric's cutoff (default: the first metric's), and its mean.
 
         The mean is computed before any results are dropped. Returns None if the ground truth contains no documents
-        judged non-relevant.
+        judged non-relevant, or if it contains sets of passages needed together, for which `judged` is not defined.
         """
         hits = [each.labelled.uncondensed or each.labelled.hits for each in self.each]
-        if not self.metrics or not hits[0].judgments.rejected.any():
+        judgments = hits[0].judgments
+        if not self.metrics or judgments.alternative_set is not None or not judgments.rejected.any():
             return None
         cutoff = self.metrics[next(iter(self.metrics)) if primary is None else primary].cutoff
         metric = Metric("judged", cutoff=cutoff if isinstance(cutoff, int) or cutoff in hits[0].prefixes else None)

@@ -196,6 +196,13 @@ def test_the_metrics_that_take_sets_are_named() -> None:
     assert {metric.partition(".")[0] for metric in every} == set(re.findall(r"\w{3,}", named)) - {"and", *CONVENTIONS}
 
 
+def test_a_table_does_not_ask_for_a_metric_that_refuses() -> None:
+    truth = {"q": [GROUPS[0], ["c", {"id": "x", "grade": 0}]]}
+    result = groupgt.evaluate(truth, {"q": ["a1", "a2", "x"]}, ["recall@3"])
+    assert result.judged() is None
+    assert "0.5000" in str(result)
+
+
 def test_explain_misses_depth_and_label() -> None:
     result = groupgt.evaluate({"q": GROUPS}, {"q": ["a1", "a1", "a2", "b", "c"]}, ["mrr", "recall"])
     rows = [line.split() for line in result.explain("q").splitlines()]
