@@ -172,9 +172,9 @@ def _failure(gate: GateResult, name: str) -> list[str]:
     if asks.min_gain is None:
         rest = f"; the gate allows {asks.max_drop:g}."
     elif gate.drop.is_beyond:
-        rest = f"; the gate requires {'' if gate.drop.lost < 0 else 'a gain of '}{asks.min_gain:g}."
+        rest = f"; the gate requires {'' if gate.drop.lost < 0 else f'a {told.change_of(asks)} of '}{asks.min_gain:g}."
     else:
-        rest = "; the gate requires a significant gain."
+        rest = f"; the gate requires a significant {told.change_of(asks)}."
     return ["", name, f" {change} in {measure}{since}{rest}"]
 
 
@@ -356,9 +356,10 @@ def _reconciled(gate: GateResult, tested: Tested) -> str:
     low, _ = tested.contrast.delta_interval
     if gate.asks.min_gain is not None or math.isnan(tested.contrast.p_value) or math.isnan(low):
         return ""
+    change = told.change_of(gate.asks)
     if tested.contrast.significant:
-        return "The test agrees: the drop is significantly different from 0."
-    return "The measured drop is beyond the limit, but its interval includes 0, so chance cannot be ruled out."
+        return f"The test agrees: the {change} is significantly different from 0."
+    return f"The measured {change} is beyond the limit, but its interval includes 0, so chance cannot be ruled out."
 
 
 def _within_limit(case: Case, name: str) -> str:
@@ -374,7 +375,7 @@ def _within_limit(case: Case, name: str) -> str:
         far = ends[0] if case.systems.higher else ends[1]
         line = f"Significant, yet within the limit of {gate.asks.max_drop:g}"
         if abs(far) > gate.asks.max_drop:
-            line += f"; the interval reaches {signed(far, DIGITS)}, so a larger drop is possible"
+            line += f"; the interval reaches {signed(far, DIGITS)}, so a larger {told.change_of(gate.asks)} is possible"
         return f"{line}."
     return ""
 

@@ -31,6 +31,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 from groupgt.options import read_section
 from groupgt.render.tables import counted, fixed
+from groupgt.report.gates import change_of
 from groupgt.results.folder import ResultFolder, Scored, folders_of
 from groupgt.results.previous import earlier_runs, former_of
 from groupgt.store.files import slug
@@ -87,10 +88,10 @@ class _Known:
 
 def detected(gate: Gate, found: Detectable) -> str:
     """Describe the drop or gain that a gate detects 8 times in 10."""
-    what, way = ("drop", "worse") if gate.min_gain is None else ("gain", "better")
+    what, way = change_of(gate), "worse" if gate.min_gain is None else "better"
     size = f"with {counted(found.queries, 'query')}"
     if found.one_way is None:
-        limit = "a total loss" if what == "drop" else "the largest possible gain"
+        limit = "a total loss" if way == "worse" else "the largest possible gain"
         return f"{size}, no {what} is large enough for this gate to catch it 8 times in 10, not even {limit}"
     both = "none" if found.both_ways is None else f"{found.both_ways:.2g} or more"
     text = (
@@ -98,7 +99,7 @@ def detected(gate: Gate, found: Detectable) -> str:
     )
     text += f"If {100 * found.share:.2g}% of queries also change in both directions, it catches {both}"
     if gate.max_drop is not None and found.one_way > gate.max_drop + SLACK:
-        text += f". Most smaller drops pass, even those beyond {gate.max_drop:g}"
+        text += f". Most smaller {what}s pass, even those beyond {gate.max_drop:g}"
     return text
 
 

@@ -14,7 +14,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import GateResult
 from groupgt.render.columns import level_text, signed_span
 from groupgt.render.tables import counted, fixed, p_text, shortlist, signed
-from groupgt.report.gates import kind, subject_of
+from groupgt.report.gates import change_of, kind, subject_of
 from groupgt.report.names import Names
 from groupgt.report.sentences import NAMED, every
 
@@ -104,15 +104,16 @@ class Case:
         return Tested(contrast, settings, comparisons(self.family.values()), settings.corrects)
 
     def passed_words(self, *, is_start: bool = False) -> str:
-        """Return how many gates passed, such as `all 4 gates passed`, and how many allowed a drop beyond their limit.
+        """Return how many gates passed, such as `all 4 gates passed`, and how many allowed a change beyond their limit.
 
         The text is empty if no gate had a value.
         """
         checked = [gate for gate in self.gates if not gate.skipped]
         if not checked:
             return ""
-        allowed = sum(kind(gate) == "allowed" for gate in checked)
-        drops = f"{f', {allowed:,}' if len(checked) > 1 else ''} despite a drop" if allowed else ""
+        allowed = [change_of(gate.asks) for gate in checked if kind(gate) == "allowed"]
+        what = " or ".join(sorted(set(allowed)))
+        drops = f"{f', {len(allowed):,}' if len(checked) > 1 else ''} despite a {what}" if allowed else ""
         if unchecked := len(self.gates) - len(checked):
             return f"{counted(len(checked), 'gate')} passed{drops}, {unchecked:,} not checked"
         lower = {1: "the gate", 2: "both gates"}.get(len(checked), "all gates")

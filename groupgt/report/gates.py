@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.draws import ENOUGH, SLACK
+from groupgt.experiment.config import Gate
 from groupgt.experiment.gates import members
 from groupgt.experiment.outcome import Drop, GateResult, Outcome
 from groupgt.experiment.timing import COSTS
@@ -99,10 +100,14 @@ def limit(result: GateResult) -> str:
     asks = result.asks
     least = asks.min if asks.min is not None else asks.min_gain
     most = asks.max if asks.max is not None else asks.max_drop
-    verb = ""
-    if asks.is_relative:
-        verb = "rises " if parse_metric(asks.metric).higher_is_better == (least is not None) else "drops "
+    verb = ("drops " if change_of(asks) == "drop" else "rises ") if asks.is_relative else ""
     return f"{verb}at least {least:g}{unit(result)}" if least is not None else f"{verb}at most {most:g}{unit(result)}"
+
+
+def change_of(asks: Gate) -> str:
+    """Name the change that a gate limits: `drop` or `gain`; if lower values are better, `rise` or `drop`."""
+    worse, better = ("drop", "gain") if parse_metric(asks.metric).higher_is_better else ("rise", "drop")
+    return worse if asks.min_gain is None else better
 
 
 def unit(result: GateResult) -> str:
@@ -170,7 +175,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
     text = f"is {side} ({bound}, {counted(against.pairs, 'query')})"
     if drop.noise is not None and drop.is_beyond:
         side = "within" if result.passed else "beyond"
-        return f"{text}; the drop is {side} noise, which is up to {fixed(drop.noise)} in 95% of cases"
+        return f"{text}; the {change_of(asks)} is {side} noise, which is up to {fixed(drop.noise)} in 95% of cases"
     if not asks.reads_test(is_beyond=drop.is_beyond):
         return text
     p_value = against.p_value if is_gain else against.raw_p_value
@@ -182,7 +187,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
     how = f"{test}, {p_text(p_value)}, {over if is_corrected else 'not corrected'}, alpha {settings.alpha:g}"
     few = _few(drop)
     significant = "significant" if result.passed == is_gain else "not significant"
-    return f"{text}; the {'gain' if is_gain else 'drop'} is {significant} ({how}){few and f'. {few}'}"
+    return f"{text}; the {change_of(asks)} is {significant} ({how}){few and f'. {few}'}"
 
 
 def _few(drop: Drop) -> str:

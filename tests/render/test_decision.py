@@ -291,6 +291,28 @@ def test_evidence_has_the_level_of_its_own_interval() -> None:
     assert all(re.fullmatch(r"[-+]\d\.\d{3}|0\.000", number) for number in re.findall(r"[-+]\S+", one[1]))
 
 
+def test_a_gate_on_a_metric_where_lower_is_better_is_about_a_rise() -> None:
+    truth = {qid: [["a", "b"]] for qid in QIDS}
+    runs = {name: {qid: ["a", second] for qid in QIDS} for name, second in (("plain", "x"), ("more", "b"))}
+    table = groupgt.compare(truth, runs, ["redundancy@2"], resamples=999)
+    contrast = table["more"][table.primary].against
+    assert contrast is not None
+    assert contrast.delta == 0.5
+    for asks, noun in (
+        (Gate("more", "redundancy@2", max_drop=0.1, unless="not_significant"), "rise"),
+        (Gate("more", "redundancy@2", min_gain=0.1), "drop"),
+    ):
+        drop = Drop(table.baseline, contrast.delta, True, contrast, table.settings)
+        gate = GateResult(1, "more", "one", asks, False, contrast.delta, drop=drop)
+        assert told.change_of(asks) == noun
+        assert told.limit(gate) == f"{noun}s at {'most' if noun == 'rise' else 'least'} 0.1"
+        decision = decide(table, [gate])
+        words = re.findall("drop|rise|gain", " ".join([decision.text, decision.note, told.reason(gate)]))
+        assert set(words) == {noun}
+    allowed = replace(gate, passed=True, asks=Gate("more", "redundancy@2", max_drop=0.1, unless="not_significant"))
+    assert decide(table, [allowed]).text.endswith("despite a rise.")
+
+
 def test_queries_that_count_for_one_system_only_are_not_counted() -> None:
     short = {qid: ids for qid, ids in BAD.items() if qid not in ("q00", "q01", "q02")}
     table = groupgt.compare(TRUTH, {"released": GOOD, "bad": short}, ["ndcg@3"], policy={"missing": "skip"})
