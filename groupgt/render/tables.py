@@ -40,13 +40,12 @@ _ESCAPES = [
     (r"(?<![0-9])\*|(?<!\w)_|_(?!\w)", r"\\\g<0>"),
     (r"&(?=#?\w+;)", "&amp;"),
     (r"<(?=[A-Za-z/!?])", "&lt;"),
-    # Mentions of people, and links to issues.
-    (r"(?<!\w)@(?=\w)", rf"@{_ZERO_WIDTH}"),
+    # Mentions of people, email addresses, and links to issues.
+    (r"(?<!\w)@(?=\w)|@(?=\w+\.\w)", rf"@{_ZERO_WIDTH}"),
     (r"(?<!&)#(?=[0-9])|(?<=\bGH)-(?=[0-9])", rf"\g<0>{_ZERO_WIDTH}"),
     # Addresses.
     (r"\b([A-Za-z]+):(?=//)", r"\1&#58;"),
     (r"(?i)\bwww\.", "www&#46;"),
-    (r"(?<=\w)@(?=\w+\.\w)", "&#64;"),
     # Headings, quotations and lists.
     (r"(?m)^(\s*)(>|[#+-]+(?=\s|$))", r"\1\\\2"),
     (r"(?m)^(\s*[0-9]+)([.)](?=\s|$))", r"\1\\\2"),

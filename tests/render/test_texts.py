@@ -84,3 +84,5 @@ def test_long_and_hostile_text() -> None:
     assert tables.snippet("Thirty days of leave", 12) == "Thirty days…"
     hostile = "fix <b>, ask @ann, see https://a.b or [this](x)"
     assert tables.markdown(hostile) == r"fix &lt;b>, ask @&#8203;ann, see https&#58;//a.b or \[this\](x)"
+    # GitHub also finds email addresses with `&#64;`.
+    assert tables.markdown("recall@0.5score, mrr@5") == "recall@&#8203;0.5score, mrr@5"
