@@ -124,7 +124,6 @@ def noise_in(values: Floats, confidence: float = 0.95, *, bounded: bool = True, 
     values = values[:, ~np.isnan(values).all(axis=0)]
     if values.shape[1] < 2:
         return None
-    values = values[np.lexsort(values.T)]  # trials have no order, not even in the last bit
     spread, queries = Spread.of(values, bounded=bounded, is_build=is_build), values.shape[1]
     if spread is None:
         return None
@@ -180,15 +179,16 @@ class Spread:
         if not several.any():
             return None
         deviations = np.where(np.isnan(values), 0.0, values - means_over_trials(values))
-        variances = (deviations**2).sum(axis=0) / np.maximum(counts - 1, 1)
-        variances[~several] = variances[several].mean()
+        # Trials have no order, not even in the last bit.
+        variances = np.sort(deviations**2, axis=0).sum(axis=0) / np.maximum(counts - 1, 1)
+        variances[~several] = mean_of(variances[several])
         given = values[~np.isnan(values)]
         is_binary = bool(((given == 0) | (given == 1)).all())
         unseen = (1.0 if is_binary else 0.25 if bounded else 0.0) / len(values)
         of_mean = math.fsum((variances / counts).tolist()) + unseen / len(values)
         of_run = math.fsum(variances.tolist()) + unseen
         if is_build:
-            of_builds = values.shape[1] ** 2 * float(np.var([mean_of(build) for build in values], ddof=1))
+            of_builds = values.shape[1] ** 2 * float(np.var(sorted(map(mean_of, values)), ddof=1))
             of_run = max(of_run, of_builds)
             return cls(of_run, of_run / len(values), len(values) - 1, is_binary=False, is_build=True)
         return cls(of_run, of_mean, int((counts - 1).clip(min=0).sum()), is_binary)

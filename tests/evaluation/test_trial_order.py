@@ -15,7 +15,7 @@ import pytest
 import groupgt
 from groupgt.evaluation.curves import cumulative
 from groupgt.evaluation.misses import failures_of, middle_rank
-from groupgt.evaluation.trials import changing_queries
+from groupgt.evaluation.trials import Spread, changing_queries, noise_in
 
 TRUTH = {"p": [["a"], ["b"]], "q": [["c"]], "r": [["d"]], "s": [["e"]]}
 TRIALS = [
@@ -198,6 +198,14 @@ def test_means_that_differ_by_rounding_are_tied() -> None:
 def test_queries_that_differ_in_two_trials() -> None:
     # 1, 2 and 1 queries.
     assert changing_queries(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])) == pytest.approx(4 / 3)
+
+
+def test_variances_do_not_depend_on_the_order_of_trials_in_the_last_bit() -> None:
+    values = np.random.default_rng(3).random((7, 40))
+    for is_build in (False, True):
+        spreads = {Spread.of(np.roll(values, by, axis=0), bounded=True, is_build=is_build) for by in range(7)}
+        assert len(spreads) == 1
+    assert len({noise_in(np.roll(values, by, axis=0)) for by in range(7)}) == 1
 
 
 def test_a_rank_of_0_is_never_reached() -> None:
