@@ -204,14 +204,15 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
                 ]
                 mean = means_over_trials(np.stack(values))
                 columns[str(metric)] = _Column(mean, oddness_of[metric], metric.definition.aggregate)
-        if not text:
+        reads_flat = not text and truth.set_of is None  # other tools have no sets of passages needed together
+        if reads_flat:
             of_trials = [_of_other_tools(each, names) for each in evaluation.each]
             for name, column in of_trials[0].items():
                 mean = means_over_trials(np.stack([each[name].values for each in of_trials]))
                 columns[name] = column._replace(values=mean)
         for name, column in columns.items():
             yield from _means(evaluation, name, text, column)
-        if not text:
+        if reads_flat:
             yield from _of_means(evaluation, names)
 
 

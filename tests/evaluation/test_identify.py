@@ -76,6 +76,14 @@ def test_nothing_is_said_to_be_what_it_is_not() -> None:
     assert "nearest to it" in str(alone)
 
 
+def test_ground_truth_with_sets() -> None:
+    """Only metrics that support sets are tried: recall is (1/2 + 1) / 2."""
+    truth = {"q1": [[{"all": ["a", "b"]}, "s"], ["c"]], "q2": [["d"]]}
+    run = {"q1": ["a", "b", "x"], "q2": ["d"]}
+    for metrics in ([], ["recall"]):
+        assert groupgt.identify(truth, run, ".7500", metrics).matches[0].metric.startswith("recall.autorag")
+
+
 @pytest.mark.parametrize("number", ["", "x", "1.2.3", "-1", "."])
 def test_what_is_no_number(number: str) -> None:
     with pytest.raises(groupgt.ConfigError, match="number: expected a number such as"):
