@@ -95,6 +95,7 @@ def run_command(
     from groupgt.report.gates import reason as gate_reason
     from groupgt.report.run import run_experiment
     from groupgt.report.times import ways_to_keep
+    from groupgt.report.tracking import tracked_pairs
     from groupgt.store.files import write_text
 
     for option, path in zip([*REPORTS, "--metrics-json"], (junit, summary_path, metrics_json)):
@@ -103,7 +104,12 @@ def run_command(
     if traceback:
         os.environ[TRACEBACK] = "1"
     if dry_run:
-        _show_plan(plan(config, **choices), against, style, allow_no_previous=allow_no_previous)
+        made = plan(config, **choices)
+        if metrics_json is not None:
+            # Names can be checked before there are means.
+            unmeasured = dict.fromkeys(made.experiment.metrics)
+            tracked_pairs(dict.fromkeys(made.experiment.pairs(), unmeasured), several=len(made.datasets) > 1)
+        _show_plan(made, against, style, allow_no_previous=allow_no_previous)
         return
     try:
         choices |= {"against": against, "allow_no_previous": allow_no_previous}

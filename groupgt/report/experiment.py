@@ -43,7 +43,7 @@ from groupgt.report.page import Added
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import enumerated, grouped, sentence_of, typeset, warning
 from groupgt.report.stages import items as staged
-from groupgt.report.tracking import tracked
+from groupgt.report.tracking import tracked_pairs
 
 # Kinds of sentences that come last.
 LAST = ("doubt", "note")
@@ -70,13 +70,12 @@ class OutcomeTeller(Teller[Outcome]):
 
     def metrics(self) -> dict[str, float]:
         """Return the means of each system as a flat dict. With several data sets, names begin with the data set."""
-        several = len(self.result.evaluations) > 1
-        means = list[tuple[list[str], dict[str, float]]]()
-        for dataset, by_system in self.result.evaluations.items():
-            for system, each in by_system.items():
-                path = [dataset, system] if several else [system]
-                means.append((path, {each.label_of(text): mean for text, mean in each.means.items()}))
-        return tracked(means)
+        means = {
+            (dataset, system): {each.label_of(text): mean for text, mean in each.means.items()}
+            for dataset, by_system in self.result.evaluations.items()
+            for system, each in by_system.items()
+        }
+        return tracked_pairs(means, several=len(self.result.evaluations) > 1)
 
     def csv_rows(self) -> Grid:
         """Return headers and one row per mean, overall and for each slice, as in means.csv."""

@@ -37,6 +37,11 @@ def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float | None]]]) -
     return values
 
 
+def tracked_pairs(means: Mapping[tuple[str, str], Mapping[str, float | None]], *, several: bool) -> dict[str, float]:
+    """Collect means by data set and system. With `several` data sets, names begin with the data set."""
+    return tracked((pair if several else pair[1:], by_metric) for pair, by_metric in means.items())
+
+
 def name_of(text: str) -> str:
     """Return the name of a metric, system or data set."""
     for old, new in REPLACED:

@@ -15,6 +15,7 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.report.tracking import name_of, tracked
 from tests.agreement import all_metrics, at
+from tests.conftest import Cli
 from tests.snapshots import Snapshot
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
@@ -73,3 +74,19 @@ def test_the_command(names: list[str], tmp_path: Path) -> None:
     written = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
     before = ["", ""] if len(names) == 1 else ["one/", "two/"]
     assert written == {f"{prefix}bm25/recall/at_5": 0.75 for prefix in before}
+
+
+def test_a_dry_run_refuses_names_that_clash(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "qa.jsonl").write_text('{"qid": "q", "retrieval_gt": [["a"]]}\n', encoding="utf-8")
+    (tmp_path / "run.jsonl").write_text('{"qid": "q", "retrieved_ids": ["a"]}\n', encoding="utf-8")
+    system = {"use": "results", "with": {"path": "run.jsonl"}}
+    experiment = {
+        **{"version": 1, "name": "e", "datasets": {"d": {"ground_truth": "qa.jsonl"}}},
+        **{"systems": {"a b": system, "a-b": system}, "evaluate": {"metrics": ["recall@1"]}},
+    }
+    (tmp_path / "e.yaml").write_text(json.dumps(experiment), encoding="utf-8")
+    asked = ["run", str(tmp_path / "e.yaml"), "--dry-run"]
+    assert cli(*asked).status == 0
+    refused = cli(*asked, "--metrics-json", str(tmp_path / "m.json"))
+    assert refused.status == 2
+    assert "a-b/recall/at_1" in refused.err
