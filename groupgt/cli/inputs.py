@@ -118,7 +118,11 @@ class Inputs:
     def _check_folder(self) -> None:
         """Raise `ConfigError` if runs are missing, or if options do not apply to the type of input."""
         if self.reopened is not None and self.run_paths:
-            raise ConfigError(f"{self.truth_path}: a result folder already contains runs; select them with --system")
+            (truth, run), (_, other) = files_in(self.truth_path), self._typed_runs[0]
+            other = files_in(other)[1] if is_result_folder(other) else other
+            files = shlex.join([str(truth), f"before={run}", f"after={other}"])
+            what = "a result folder already contains runs; select them with --system"
+            raise ConfigError(f"{self.truth_path}: {what}, or name files instead of folders, such as {files}")
         if self.takes_folder and self.reopened is None:
             if not self.run_paths:
                 require_paths(self.truth_path, ())
@@ -185,7 +189,7 @@ class Inputs:
             return list(self.reopened.paths)
         for _, path in self._typed_runs:
             if is_result_folder(path):
-                what = "expected a run, found a result folder; name a file in its `runs` folder"
+                what = f"expected a run, found a result folder; name a run in it, such as {files_in(path)[1]}"
                 raise ConfigError(f"{path}: {what}{', or give the folder alone' if self.takes_folder else ''}")
         paths = [path for _, path in self._typed_runs]
         return list(require_paths(self.truth_path, paths, in_parts=self.value("parts")))
@@ -392,6 +396,15 @@ def is_result_folder(path: Path) -> bool:
     if path.name == LATEST and path.is_file():
         return True
     return any((path / name).is_file() or any(path.glob(f"*/{name}")) for name in (LAST, LATEST))
+
+
+def files_in(path: Path) -> tuple[Path, Path]:
+    """Return the ground truth and the first run in the newest result folder at a path, to name them in errors."""
+    from groupgt.results.folder import folders_of
+
+    folder = folders_of([Path(path)])[-1]
+    run = next(iter(sorted(folder.glob("runs/*/*"))), folder / "runs")
+    return folder / "truth" / f"{run.parent.name}.jsonl", run
 
 
 def name_and_path(run: Path | str) -> tuple[str, Path | str]:

@@ -15,6 +15,7 @@ from groupgt.cli.main import main
 from groupgt.experiment.outcome import Outcome
 from groupgt.report.run import run_experiment
 from groupgt.results.folder import ResultFolder
+from groupgt.store.files import file_name
 from tests.experiment.conftest import MEMBERS
 
 pytestmark = pytest.mark.slow
@@ -206,6 +207,8 @@ def test_what_a_labeller_read_and_is_gone(tmp_path: Path, capsys: pytest.Capture
 
 def test_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     latest, truth = small(tmp_path), tmp_path / "qa.jsonl"
+    folder = latest.parent / latest.read_text().strip()
+    saved, run = folder / "truth" / "one.jsonl", folder / "runs" / "one" / f"{file_name(NAME)}.trec"
     for call, told in (
         ((latest,), "has the data sets one, two; choose one with --dataset"),
         ((latest, "--dataset", "on"), "expected one or two, found 'on'"),
@@ -214,12 +217,14 @@ def test_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ((truth,), "RUNS: expected the runs to measure, or a result folder in place of TRUTH"),
         ((truth, truth, "--system", "other"), "--system: requires a result folder"),
         ((truth, truth, "--dataset", "one"), "--dataset: requires a result folder"),
-        ((truth, latest), "expected a run, found a result folder; name a file in its `runs` folder, or give"),
+        ((truth, latest), f"found a result folder; name a run in it, such as {run}, or give the folder alone"),
+        ((latest, latest, "--dataset", "one"), f"{saved} before={run} after={run}"),
         ((latest, "--dataset", "one", "--with", "x=1"), "--with: the result folder already sets the labeller"),
     ):
         assert told in printed(capsys, "misses", *call, status=2)[1]
     _, err = printed(capsys, "check", truth, latest, status=2)
-    assert err.rstrip().endswith("name a file in its `runs` folder")
+    assert err.rstrip().endswith(f"such as {run}")
+    printed(capsys, "misses", saved, f"before={run}", f"after={run}")
     _, err = printed(capsys, "explain", latest, "--dataset", "one", "--query", "q1", status=2)
     assert "expected one system, found" in err
 
