@@ -22,12 +22,12 @@ from groupgt.render.exports import CaseKind, junit_text
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted, fixed, p_text
+from groupgt.render.tables import Grid, Table, counted, fixed, p_text, snippet
 from groupgt.report import times
 from groupgt.report.sentences import sentence_of, warning
 
-# Maximum number of warnings about gates, and of queries that a summary names.
-REASONS, FAILING = 3, 10
+# Maximum number of warnings about gates, of queries that a summary names, and of characters of their texts.
+REASONS, FAILING, CHARS = 3, 10, 120
 # Texts for gates without a value.
 PROBLEMS = {
     "failed": "has no value, because the system failed: {}",
@@ -245,24 +245,26 @@ def failed(outcome: Outcome, dataset: str) -> Iterator[Folded]:
         yield Folded("Queries that fail a gate", [Table(headers, rows)])
 
 
-def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
+def _failing(outcome: Outcome, gate: GateResult, *, with_texts: bool = False) -> Iterator[str]:
     """Yield queries that violate a gate's bound or got worse than the baseline, worst first."""
-    if gate.timed or gate.problem is not None:
+    if gate.passed or gate.timed or gate.problem is not None:
         return
     evaluation = outcome.evaluations[gate.dataset][gate.system]
-    text = evaluation.text_of(gate.metric)
-    values = np.where(members(gate.asks, evaluation.truth), evaluation.values[text], np.nan)
+    truth, metric = evaluation.truth, evaluation.text_of(gate.metric)
+    values = np.where(members(gate.asks, truth), evaluation.values[metric], np.nan)
     bound: Any = gate.asks.min if gate.asks.min is not None else gate.asks.max
     sign = 1 if gate.asks.min is not None else -1
     if gate.drop is not None:
         own, baseline = outcome.evaluations[gate.dataset], gate.drop.baseline
         before = outcome.against[gate.dataset].before[gate.system] if baseline is None else own[baseline].values
-        bound = before[text]
-        sign = 1 if evaluation.metrics[text].higher_is_better else -1
+        bound = before[metric]
+        sign = 1 if evaluation.metrics[metric].higher_is_better else -1
     below = sign * (bound - values)
     failing = np.flatnonzero(below > SLACK)
     worst = failing[np.argsort(-below[failing], kind="stable")]
-    yield from (evaluation.truth.qids[place] for place in worst[:FAILING].tolist())
+    for place in worst[:FAILING].tolist():
+        text = truth.texts[place] if with_texts and truth.texts else None
+        yield f"{truth.qids[place]}: {snippet(text, CHARS)}" if text else truth.qids[place]
     if len(worst) > FAILING:
         yield f"and {len(worst) - FAILING:,} more"
 
@@ -418,7 +420,9 @@ def junit_report(outcome: Outcome) -> str:
         again = f" ({used[case]})" if used[case] > 1 else ""
         # A gate that passed says why if that needs care.
         is_told = not gate.passed or gate.skipped or (gate.drop is not None and gate.drop.needed is not None)
-        cases.append((case[0], f"{case[1]}{again}", JUNIT[status(gate)], reason(gate) if is_told else ""))
+        failing = list(_failing(outcome, gate, with_texts=True))
+        lines = [reason(gate), *(["Queries that fail it, worst first:", *failing] if failing else [])]
+        cases.append((case[0], f"{case[1]}{again}", JUNIT[status(gate)], "\n".join(lines) if is_told else ""))
     notes = [each.text for each in chain.from_iterable(outcome.warnings.values())]
     if reused := times.reused(outcome):
         notes.append(reused)

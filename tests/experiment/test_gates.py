@@ -12,7 +12,7 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment import timing
 from groupgt.experiment.outcome import GateResult, Outcome
-from groupgt.report.gates import reason, table
+from groupgt.report.gates import junit_report, reason, table
 from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import COMPARE, GATES, Fault, changed, check_one, told
 from tests.snapshots import Snapshot
@@ -205,6 +205,23 @@ def test_rows_say_how_the_metric_changed_and_may_change(base: str, new: str, fou
     ]
     cells = [[*table([gate], "base").other.rows[0]] for gate in run_experiment(tmp_path / "rows.yaml").gates]
     assert [(f"{status} {value}", text) for status, text, value in cells] == list(zip(found, what))
+
+
+def test_junit_names_queries_that_fail_a_gate_with_their_texts(tmp_path: Path) -> None:
+    """Of 24 queries, 13 keep their only group, and 11 lose it: ten are named."""
+    rows = [{"qid": f"q{n}", "query": f"text of {n}", "retrieval_gt": [["d"]]} for n in range(24)]
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, passage in (("base", "d"), ("new", "x")):
+        results = ({"qid": f"q{n}", "retrieved_ids": ["d" if n < 13 else passage]} for n in range(24))
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in results))
+    (tmp_path / "rows.yaml").write_text(
+        ROWS.replace(", harmful@1]", "]").partition("  - {system: new, metric: harm")[0]
+    )
+    report = ET.fromstring(junit_report(run_experiment(tmp_path / "rows.yaml")))
+    (failure,) = report.iter("failure")
+    lines = failure.attrib["message"].splitlines()
+    assert lines[-11:] == [*(f"q{n}: text of {n}" for n in range(13, 23)), "and 1 more"]
+    assert failure.text == failure.attrib["message"]
 
 
 def test_a_pattern_that_is_run_on_no_data_set_of_its_gate_is_an_error(tmp_path: Path) -> None:
