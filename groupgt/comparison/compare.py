@@ -17,13 +17,12 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import CorrectionName, TestName
 from groupgt.errors import ConfigError, display, near_names, printable
-from groupgt.evaluation.estimates import mean_of
+from groupgt.evaluation.estimates import Noise, mean_of
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.options import Metrics, RequestOptions, Runs, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.trials import Noise
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
 from groupgt.render.drawing import Figure

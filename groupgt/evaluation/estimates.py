@@ -165,6 +165,23 @@ OF_DELTAS = (-1.0, 1.0), 0.25
 
 
 @dataclass(frozen=True)
+class Noise:
+    """How much a metric of one system varies between trials, over the queries with a value.
+
+    Two runs of the same system differ by more than `floor` in 5% of cases (at a confidence of 95%). `changing` is the
+    mean number of queries whose values differ in two trials. `whole_p_value` tests whether trials differ as a whole.
+    """
+
+    trials: int
+    queries: int
+    mean: float
+    interval: tuple[float, float]
+    floor: float
+    changing: float
+    whole_p_value: float
+
+
+@dataclass(frozen=True)
 class Corrected:
     """Mean corrected by an audit, with its components.
 

@@ -17,7 +17,7 @@ from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.order import Contradictions, contradictions
 from groupgt.errors import ConfigError, MetricError, near_names, printable
-from groupgt.evaluation.estimates import Corrected, mean_of, of_column, plain_of
+from groupgt.evaluation.estimates import Corrected, Noise, mean_of, of_column, plain_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -35,7 +35,6 @@ from groupgt.runtime import pl
 
 if TYPE_CHECKING:
     from groupgt.evaluation.missed import Misses
-    from groupgt.evaluation.trials import Noise
     from groupgt.render.drawing import Figure
 
 

@@ -33,7 +33,7 @@ from math import comb
 import numpy as np
 
 from groupgt.errors import MetricError
-from groupgt.evaluation.estimates import mean_of, student_quantile, wilson
+from groupgt.evaluation.estimates import Noise, mean_of, student_quantile, wilson
 from groupgt.evaluation.result import Evaluated, Evaluation, Repeated
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
@@ -89,23 +89,6 @@ def combined(metric: Metric, values: Floats) -> Floats:
         share = comb(int(chosen[query]), k) / comb(int(counts[query]), k)
         column[query] = share if name == "pass_all" else 1 - share
     return column
-
-
-@dataclass(frozen=True)
-class Noise:
-    """How much a metric of one system varies between trials, over the queries with a value.
-
-    Two runs of the same system differ by more than `floor` in 5% of cases (at a confidence of 95%). `changing` is the
-    mean number of queries whose values differ in two trials. `whole_p_value` tests whether trials differ as a whole.
-    """
-
-    trials: int
-    queries: int
-    mean: float
-    interval: tuple[float, float]
-    floor: float
-    changing: float
-    whole_p_value: float
 
 
 def noise_of(evaluation: Evaluated, text: str, confidence: float = 0.95, among: Bools | None = None) -> Noise | None:

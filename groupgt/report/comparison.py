@@ -10,7 +10,7 @@ from typing import Any
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import Systems
-from groupgt.evaluation.trials import Noise
+from groupgt.evaluation.estimates import Noise
 from groupgt.experiment.outcome import Against, GateResult
 from groupgt.render import tables
 from groupgt.render.columns import csv_cells, csv_headers, jsonable

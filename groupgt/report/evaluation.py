@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison.draws import SLACK
 from groupgt.evaluation.by_call import calls_of_run
+from groupgt.evaluation.estimates import Noise
 from groupgt.evaluation.explain import explanation_dict
 from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.runs import Evaluations, means_and_slices
@@ -23,7 +24,6 @@ from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped
 from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.trials import Noise
     from groupgt.render.drawing import Drawable
     from groupgt.render.page.data import Sentence
 

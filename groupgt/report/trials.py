@@ -12,8 +12,9 @@ import numpy as np
 
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems, finite
+from groupgt.evaluation.estimates import Noise
 from groupgt.evaluation.result import Evaluated
-from groupgt.evaluation.trials import Noise, noise_of, of_single_trials, values_in_trials
+from groupgt.evaluation.trials import noise_of, of_single_trials, values_in_trials
 from groupgt.model.values import means_over_trials
 from groupgt.render import figures
 from groupgt.render.columns import jsonable
