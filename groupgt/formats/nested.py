@@ -49,13 +49,13 @@ class Roles:
         return found
 
     def one(self, role: str, row: Row) -> Record:
-        """Return the value of a role as a cell named by the role (a list for a list role), or no cell if missing."""
+        """Return the value of a role as a cell named by the role (a list for a list role), or None if missing."""
         found = self.found(role, row)
         if self.paths[role].is_list and role in LISTS:
             return {role: [value for _, value in found]}
         if len(found) > 1:
             row.fault(f"expected one {role}, found {len(found)} at {self.texts[role]}")
-        return {role: found[0][1]} if found else {}
+        return {role: found[0][1] if found else None}
 
     def each(self, title: str, records: Iterable[tuple[str, Record]], faults: Faults) -> Iterator[tuple[str, Row]]:
         """Yield every row with its location. Report a path that leads to nothing in all rows."""
