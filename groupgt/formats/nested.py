@@ -61,14 +61,14 @@ class Roles:
         """Yield every row with its location. Report a path that leads to nothing in all rows."""
         where = ""
         for where, record in records:
-            outer = Row(record, record, None, self.named, partial(faults.add, where))
+            outer = Row(record, record, (), self.named, partial(faults.add, where))
             values: Found = [((), record)] if self.rows is None else self.rows.find(outer)
             if values:
                 self._led.add("rows")
             for number, (position, value) in enumerate(values, 1):
                 place = where if self.rows is None else f"{where}: row {number}"
-                key = position[-1][1] if position else None
-                yield place, outer._replace(value=value, key=key, fault=partial(faults.add, place))
+                keys = [key for _, key in position]
+                yield place, outer._replace(value=value, keys=keys, fault=partial(faults.add, place))
         if where and not faults:
             for role in sorted(self.texts.keys() - self._led):
                 if self.needed or "?" not in self.texts[role]:

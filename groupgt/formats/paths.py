@@ -4,7 +4,7 @@
     a[]          each element of a list; `a[0]` one of them; `a[x=v]` those whose x is v
     a[,]         each part of a text; also `a[;]` and `a[|]`
     a{}  a{}@    each value of an object, and its key; `@` alone is the key of the row
-    ^a           from the record around the row
+    ^a           from the record around the row; `^@` is the key of what encloses the row
     []a          the key a of each element of an array at the top
     .            the row itself
 
@@ -15,7 +15,7 @@ the same elements.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -31,11 +31,11 @@ _STEP = re.compile(r'(?:\.?(?:"([^"]*)"|([^.\[\]{}?@^"]+))|\[([^\]]*)\]|(\{\})|(
 
 
 class Row(NamedTuple):
-    """A value, its enclosing record and key, the names that paths use, and the function that receives errors."""
+    """A value, its enclosing record, the keys on the way, names that paths use, and the function that gets errors."""
 
     value: Any
     outer: Any
-    key: Any
+    keys: Sequence[Any]
     named: Collection[str]
     fault: Callable[[str], None]
 
@@ -90,7 +90,11 @@ class Path:
     def find(self, row: Row) -> Found:
         """Return every value that the path leads to, with its position."""
         if self.steps and self.steps[0].kind == "key":
-            return [((), row.key)]
+            keys = row.keys[: -1 if self.from_outer else None]
+            if not keys:
+                way = "with rows=a{}.hits[], @ is the index in hits, and ^@ the key in a"
+                row.fault(f"expected a key around the row at {self.text}, found none; {way}")
+            return [((), key) for key in keys[-1:]]
         return list(self._walk(0, row.outer if self.from_outer else row.value, (), "", "", row))
 
     def _walk(self, at: int, value: Any, position: Position, route: str, shown: str, row: Row) -> Iterator[Any]:

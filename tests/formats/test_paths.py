@@ -63,12 +63,13 @@ RECORD = {
         ("none", [None]),
         ("^outer", ["around"]),
         ("@", ["key"]),
+        ("^@", ["q1"]),
         (".", [RECORD]),
     ],
 )
 def test_where_a_path_leads(path: str, values: list[Any]) -> None:
     faults: list[str] = []
-    row = Row(RECORD, {"outer": "around"}, "key", (), faults.append)
+    row = Row(RECORD, {"outer": "around"}, ["q1", "key"], (), faults.append)
     assert [value for _, value in paths.path_of(path).find(row)] == values
     assert faults == []
 
@@ -84,11 +85,12 @@ def test_where_a_path_leads(path: str, values: list[Any]) -> None:
         ("joined{}", "expected an object as joined, found 'p; q ;'"),
         ("hits[2].id", "expected at least 3 elements, found 2 (at hits)"),
         ("none.x", "expected an object as none, found None"),
+        ("^@", "expected a key around the row at ^@"),
     ],
 )
 def test_where_a_path_ends(path: str, told: str) -> None:
     faults: list[str] = []
-    assert paths.path_of(path).find(Row(RECORD, RECORD, None, (), faults.append)) == []
+    assert paths.path_of(path).find(Row(RECORD, RECORD, [], (), faults.append)) == []
     assert faults[0].startswith(told)
 
 
@@ -190,6 +192,46 @@ def test_keys_of_an_object_are_ordered_by_their_scores(folder: Path) -> None:
     Path("k.json").write_text('{"answers": {"q1": {"x": {"s": 0.1}, "a": {"s": 0.9}}, "q2": {"c": {}}}}')
     with pytest.raises(groupgt.DataError, match=r"query .q2.: .*score"):
         groupgt.read_run("k.json", columns=columns | {"score": "{}.s?"})
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        # By position in the list, both queries would be 0 and 1.
+        (
+            '{"0": {"hits": [{"id": "x"}, {"id": "a"}]}, "1": {"hits": [{"id": "c"}]}}',
+            {"rows": "{}.hits[]", "rank": "@"},
+        ),
+        ('{"0": {"x": {"r": 1}, "a": {"r": 2}}, "1": {"c": {"r": 1}}}', {"rows": "{}{}", "doc_id": "@", "rank": "r"}),
+    ],
+)
+def test_the_key_around_the_row_is_the_query(tmp_path: Path, content: str, columns: dict[str, str]) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(content)
+    found = groupgt.evaluate({"0": ["a"], "1": ["c"]}, path, ["mrr"], run_columns={"qid": "^@"} | columns)
+    assert found.means["mrr"] == 0.75  # 1/2 and 1/1
+
+
+@pytest.mark.parametrize(
+    ("path", "records"),
+    [
+        ("hits?", [{"qid": "q1", "hits": ["x", "a"]}, {"qid": "q2"}]),
+        ("hits?", [{"qid": "q1", "hits": ["x", "a"]}, {"qid": "q2", "hits": None}]),
+        ("o?.hits", [{"qid": "q1", "o": {"hits": ["x", "a"]}}, {"qid": "q2"}]),
+    ],
+)
+def test_what_may_be_absent_is_no_results(tmp_path: Path, path: str, records: list[Any]) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    found = groupgt.evaluate({"q1": ["a"], "q2": ["c"]}, file, ["mrr"], run_columns={"retrieved_ids": path})
+    assert found.means["mrr"] == 0.25  # 1/2 and 0
+
+
+def test_what_may_be_absent_is_no_ground_truth(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_text('{"id": "q1", "gold": [["a"]]}\n{"id": "q2", "answerable": false}\n{"id": "q3"}\n')
+    truth = groupgt.read_ground_truth(file, columns={"retrieval_gt": "gold?"})
+    assert dict(truth.items()) == {"q1": [["a"]], "q2": [], "q3": []}
 
 
 def test_ranks_order_what_has_no_scores() -> None:
