@@ -24,6 +24,8 @@ from groupgt.model.validity import are_texts, finite_number, id_fault
 _MAPPING = re.compile(
     rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(?:\[|\{\s*(?:\}|"((?:[^"\\]|\\.)*)"\s*:\s*(-?[0-9.]+|["\[]|null)))'
 )
+# A list such as `["a", 0.9]`: a result with its score, or a group that is refused.
+_PAIR = re.compile(r'\[\s*"(?:[^"\\]|\\.)*"\s*,\s*[-0-9.]+')
 OUR_KEYS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
 _FIELDS = {name.encode() for kind in NAMES.values() for known in kind.values() for name in known} - {b"results"}
 
@@ -53,7 +55,7 @@ def look_mapped(source: Source) -> str | None:
         roles = roles_in(list(first_keys(inner)), "run") if inner.startswith("{") else {}
         if {"score", "rank"} & roles.keys():
             return "run"
-        if "doc_id" in roles and "grade" not in roles_in(list(first_keys(inner)), "truth"):
+        if _PAIR.match(inner) or ("doc_id" in roles and "grade" not in roles_in(list(first_keys(inner)), "truth")):
             return "either"  # results, or groups that lack their inner lists
         return "truth" if inner.startswith(("[", "{")) else "either"
     if name.decode("utf-8", "replace") in NAMES["truth"]["retrieval_gt"]:
@@ -96,7 +98,7 @@ def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_mapped_run(source: Source) -> Run:
-    """Read scores by document (as ranx writes them), or lists of ids or of objects with id and score, best first."""
+    """Read scores by document (as ranx writes them), or lists of ids, pairs or objects with scores, best first."""
     builder = RunBuilder()
     faults = builder.faults
     kinds = set()

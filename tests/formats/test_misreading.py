@@ -295,6 +295,19 @@ def test_results_as_objects(tmp_path: Path, cli: Cli, keys: tuple[str, str]) -> 
         groupgt.read_run(strange, "json")
 
 
+def test_results_as_pairs(tmp_path: Path) -> None:
+    """A file by query, lines, and Python read the same pairs: (1/2 + 1)/2."""
+    run = {"q1": [["x", 0.9], ["a", 0.5]], "q2": [["c", 1]]}
+    truth = {"q1": {"a": 1}, "q2": {"c": 1}}
+    by_query = put(tmp_path / "r.json", json.dumps(run))
+    per_line = lines(tmp_path / "r.jsonl", *({"qid": qid, "retrieved_ids": row} for qid, row in run.items()))
+    in_python = {qid: [tuple(pair) for pair in row] for qid, row in run.items()}
+    for each in (by_query, per_line, in_python):
+        assert groupgt.evaluate(truth, each, ["mrr"])["mrr"] == 0.75
+    with pytest.raises(groupgt.DataError, match="finite number"):
+        groupgt.read_run(put(tmp_path / "s.json", json.dumps({"q1": [["x", 0.9], ["a", True]]})))
+
+
 def test_a_file_for_each_query(tmp_path: Path, cli: Cli) -> None:
     """A folder of one object for each query, beside keys that hold objects themselves."""
     (tmp_path / "runs").mkdir()
