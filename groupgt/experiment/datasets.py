@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from groupgt.comparison.across import Measured, shared_queries, texts_of
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, KeptWarning, collecting, warn
 from groupgt.evaluation.evaluate import check_audit
+from groupgt.evaluation.joined_ids import fault_of_joined
 from groupgt.evaluation.reading import Reading
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.slices import Slicer
@@ -86,6 +87,11 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict
     _warn_of_depth(experiment)
     for name, data in datasets.items():
         with collecting(data.warnings):
+            is_asked = not all(experiment.systems[system].is_stored for of, system in experiment.pairs() if of == name)
+            # Retrieved ids are those of the corpus.
+            if is_asked and (fault := fault_of_joined(data.truth.unsplit, data.request.passages)):
+                faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {fault}")
+                continue
             if data.absent and len(data.absent) == len(set(data.truth.ids)):
                 faults.add(document.place(("datasets", name, "corpus")), _all_absent(name, data))
                 continue

@@ -47,6 +47,16 @@ def test_the_plan_refuses_what_a_run_would(tmp_path: Path, snapshot: Snapshot) -
     snapshot(plan(file, changes=changes).unchecked)
 
 
+def test_the_plan_asks_about_joined_ids_as_a_run_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The corpus knows d1 and d2, so `d1,d2` is two ids, which no retriever can return as one."""
+    file = small(tmp_path, "words: {use: bm25}")
+    monkeypatch.setattr(BM25, "retrieve", None)
+    (tmp_path / "truth.jsonl").write_text('{"qid": "q1", "query": "x", "retrieval_gt": "d1,d2"}\n')
+    for refusing in (plan, run_experiment):
+        with pytest.raises(groupgt.DataError, match=r"although 'd1' is; .*retrieval_gt\[,\]"):
+            refusing(file)
+
+
 def test_a_plan_says_once_where_a_fault_is(tmp_path: Path) -> None:
     file = small(tmp_path, "mine: {use: results, with: {path: mine.csv}}")
     (tmp_path / "mine.csv").write_text("question_id,page,position\nq1,d1,1\n")
