@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import chain
-from shlex import quote
 
 from groupgt.errors import display, warn
-from groupgt.formats.columns import SEPARATORS
+from groupgt.formats.columns import SEPARATORS, declaring
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.model.values import Unsplit
@@ -29,7 +28,7 @@ def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
     count = len({text for text, *_ in several})
     what = f"{where}: expected a list of ids, found {display(text)}, which is not a known id, although {display(part)}"
     more = f" ({count:,} such texts)" if count > 1 else ""
-    return f"{what} is{more}; if the separator is {mark!r}, add --columns {quote(f'{column}[{mark}]')}"
+    return f"{what} is{more}; {_way(column, mark)}"
 
 
 def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
@@ -40,12 +39,18 @@ def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
         mark = next(mark for mark in SEPARATORS if mark in single[0])
         count = f"{len(single):,} {'text is' if len(single) == 1 else 'texts are'} read as one id"
         what = f"{where}: {count} where a list of ids is expected, such as {display(single[0])}"
-        warn(f"{what}; if the separator is {mark!r}, add --columns {quote(f'{column}[{mark}]')}", "unknown ids")
+        warn(f"{what}; {_way(column, mark)}", "unknown ids")
 
 
 def ids_of(truth: GroundTruth) -> set[str]:
     """Return all ids that the ground truth lists as judged, excluded or harmful."""
     return {*truth.ids, *chain.from_iterable(chain(truth.excluded or (), truth.harmful or ()))}
+
+
+def _way(column: str, mark: str) -> str:
+    role, _, name = column.partition("=")
+    kind = "run" if role == "retrieved_ids" else "truth"
+    return f"if the separator is {mark!r}, add {declaring(kind, **{role: f'{name}[{mark}]'})}"
 
 
 def _parts(text: str) -> Iterable[tuple[str, str]]:

@@ -9,6 +9,7 @@ import re
 import tokenize
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain, pairwise
+from shlex import quote
 from typing import Any, NamedTuple
 
 from groupgt.errors import Faults, display
@@ -38,6 +39,13 @@ def column_of(text: str) -> Column:
     """Parse a declaration, assuming that no column is literally named like `expected[;]`."""
     split = _SPLIT.fullmatch(text)
     return Column(text) if split is None else Column(split[1], split[2])
+
+
+def declaring(kind: str, **columns: str) -> str:
+    """Return how to declare columns of a kind of file, by role, in the shell, in experiments and in Python."""
+    python = f", {kind}_columns= in Python" if kind in ("truth", "run") else ""
+    shell = " ".join(f"--columns {quote(f'{role}={text}')}" for role, text in columns.items())
+    return f"{shell} (columns: in experiments{python})"
 
 
 def is_path(text: str) -> bool:

@@ -144,7 +144,7 @@ def _numbered(rows: Iterable[tuple[str, Record]], title: str) -> Iterator[tuple[
         yield where, row if first_in(IDS, row) is not None else {**row, "doc_id": row.get("title")}
     if unnamed:
         lack = "passage has" if unnamed == 1 else "passages have"
-        way = "name the id column (--columns doc_id=NAME), or match results by passage text (--labeller text)"
+        way = "rename the id column to doc_id, or match results by passage text (--labeller text)"
         warn(f"{title}: {unnamed:,} {lack} no id; {way}")
 
 

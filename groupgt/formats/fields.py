@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.formats.columns import declaring
 from groupgt.model.validity import finite_number, id_fault, id_text, unscored
 from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST, RANK
 
@@ -151,7 +152,7 @@ def repeat_fault(column: str, first: Any, other: Any, before: str = "") -> str:
     """Return the error message for a query whose results have two values in a column that may number trials."""
     what = f"has results with {column} {display(first)} and {column} {display(other)}"
     are_numbers = None not in (length_of(first), length_of(other))
-    way = f"{before}--columns trial={column}" if are_numbers else f"{before}number them from 1 in a trial column"
+    way = before + (declaring("run", trial=column) if are_numbers else "number them from 1 in a trial column")
     return f"{what}: if these are trials of one system, {way}; if they are systems, write one file for each"
 
 

@@ -6,11 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice, product
-from shlex import quote
 from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed, near_names
-from groupgt.formats.columns import columns_in, is_path
+from groupgt.formats.columns import columns_in, declaring, is_path
 from groupgt.model.validity import are_texts, is_number
 
 Kind = Literal["truth", "run", "corpus", "queries", "answers"]
@@ -88,7 +87,8 @@ _ANSWERS, _TEXTS = "an answer", "retrieved texts"
 MEANINGS = {
     **dict.fromkeys(("answer", "answers", "expected_output", "expected_answer", "expected_answers"), _ANSWERS),
     **dict.fromkeys(("reference", "references", "ground_truth", "ground_truths", "generation_gt"), _ANSWERS),
-    "distance": "distances, which you can declare with --columns score=distance --scores ascending",
+    "distance": "distances: for these, add --scores ascending (scores: in experiments, scores= in Python) and "
+    + declaring("run", score="distance"),
     **dict.fromkeys(("retrieval_context", "retrieved_contexts", "contexts", "context"), _TEXTS),
 }
 # Words in the names of columns that hold no ids, and the roles that need ids or numbers.
@@ -110,6 +110,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "text": ("title",),
     "correct": ("score", "accuracy", "label", "grade", "rating", "judgment", "verdict", "passed", "value"),
 }
+# What ids are called in objects.
+_INNER = {*chain.from_iterable(NAMES["run"][role] + _NEAR[role] for role in ("doc_id", "retrieved_ids")), *_GOLD}
+_RESULTS = (*NAMES["run"]["retrieved_ids"], "hits", "search_results")
 COMPARED_NAMES, SHOWN_NAMES = 1000, 100
 
 
@@ -183,10 +186,10 @@ def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | No
 def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
     """Suggest how to declare a column that usually belongs to the other kind of file, or return an empty string."""
     if is_truth and "score" in names and "doc_id" in roles_in(names, "truth"):
-        return "if score contains grades, add --columns grade=score"
+        return f"if score contains grades, add {declaring('truth', grade='score')}"
     grade = roles_in(names, "truth").get("grade")
     if not is_truth and grade is not None and "doc_id" in roles_in(names, "run"):
-        return f"if {grade} contains scores, add --columns score={grade}"
+        return f"if {grade} contains scores, add {declaring('run', score=grade)}"
     return ""
 
 
@@ -247,23 +250,35 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
     words = ""
     if pairs:
         renamed = ", ".join(f"{name} to {role}" for name, role in pairs)
-        declared = " ".join("--columns " + quote(f"{role}={name}") for name, role in pairs)
-        words = f"; rename {renamed} (or {declared})"
+        words = f"; rename {renamed}, or add {declaring(kind, **{role: name for name, role in pairs})}"
+    is_unnamed = not {"retrieval_gt", "retrieved_ids", "doc_id"}.isdisjoint({*wanted} - {role for _, role in pairs})
+    if is_unnamed and (way := path_to_ids(cells, kind)):
+        return words + way
     if len(pairs) < len(wanted):
-        words += "".join(f"; {name} contains {_meaning(meaning, cells.get(name), kind)}" for name, meaning in meant[:2])
-    if words or (words := _path_to_ids(cells) if kind == "run" else ""):
+        words += "".join(f"; {name} contains {_meaning(meaning, kind)}" for name, meaning in meant[:2])
+    if words:
         return words
     near = ((role, [name for name in rest if may_hold(role, name, cells.get(name))]) for role in wanted)
     hints = ((role, near_names(role, islice(possible, COMPARED_NAMES))) for role, possible in near)
     return next((words.replace("did you mean", f"is {role} called") for role, words in hints if words), "")
 
 
-def _path_to_ids(cells: Mapping[str, Any]) -> str:
-    """Suggest the path to the ids of results that are objects in a list, or return an empty string."""
-    for name, cell in cells.items():
-        for key, value in cell[0].items() if isinstance(cell, list) and cell and isinstance(cell[0], dict) else ():
-            if key.lower() in (*NAMES["run"]["doc_id"], *_NEAR["doc_id"]) and may_hold("doc_id", key, value):
-                return f"; {name} lists objects: for their ids, add --columns {quote(f'doc_id={name}[].{key}')}"
+def path_to_ids(cells: Mapping[str, Any], kind: Kind) -> str:
+    """Suggest the path to ids within objects in a list, and to the groups of ground truth, or return an empty text."""
+    for name, cell in cells.items() if kind in ("truth", "run") else ():
+        first = cell[0] if isinstance(cell, list) and cell else None
+        # Results are not ground truth, and an object with a boolean may be one to leave out.
+        is_other = kind == "truth" and name.lower() in (*MEANINGS, *_RESULTS)
+        if is_other or not may_hold("doc_id", name) or not isinstance(first, dict) or bool in map(type, first.values()):
+            continue
+        # A list of ids tells more than the id of its object.
+        for key, value in sorted(first.items(), key=lambda item: not isinstance(item[1], list)):
+            several = isinstance(value, list)
+            if key.lower() in _INNER and may_hold("retrieved_ids" if several else "doc_id", key, value):
+                place = f'"{name}"[]' if is_path(name) else f"{name}[]"
+                columns = {"doc_id": f"{place}.{key}{'[]' * several}"}
+                columns |= {"group": place} if several and kind == "truth" else {}
+                return f"; {name} lists objects: for their ids, add {declaring(kind, **columns)}"
     return ""
 
 
@@ -278,15 +293,12 @@ def _folded(name: str) -> str:
     return re.sub(r"[\s_-]+", "", name).lower()
 
 
-def _meaning(meaning: str, cell: Any, kind: Kind) -> str:
+def _meaning(meaning: str, kind: Kind) -> str:
     """Explain what a column contains instead of what this kind of file needs."""
     if meaning not in (_ANSWERS, _TEXTS):
         return meaning
     if kind == "truth":
         return f"{meaning}, not {'ground truth' if meaning == _TEXTS else 'the ids of relevant documents'}"
-    if isinstance(cell, list) and cell and isinstance(cell[0], dict):
-        key = roles_in(cell[0], "run").get("doc_id")
-        return "objects, not ids" + (f": list the {key} of each as retrieved_ids" if key else "")
     return f"{meaning}, not the ids of results"
 
 

@@ -10,15 +10,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, listed, warn
-from groupgt.formats.columns import Column, Lists, columns_in
+from groupgt.formats.columns import Column, Lists, columns_in, declaring
 from groupgt.formats.fields import Firsts, ids_fault
-from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, roles_in, shown_names
+from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, path_to_ids, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ANSWERABLE
@@ -36,6 +35,8 @@ EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or 
 NONRELEVANT = "nonrelevant"
 # The second column of qrels, which means nothing or the subtopic.
 ITERATIONS = ("iteration", "iter")
+# The keys of groups and alternatives.
+OF_GROUPS = ("alternatives", "ids", "id", "text", "all", "start")
 # What else groups are called.
 ASPECTS = re.compile(r"(?:aspect|facet|fact|nugget|intent|interpretation|slot)(?:_(?:id|no|num|number))?")
 # Numbers under these names say where a document stands, not how relevant it is.
@@ -125,7 +126,8 @@ def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
         numbers = _numbers(table, name)
         if numbers is not None and bool((numbers <= 0).any() and (numbers > 0).any()):
             what = f"{table.title}: no column has grades, so every row counts as relevant"
-            warn(f"{what}; if the numbers in {name} (some 0 or less) are grades, add --columns grade={name}")
+            way = declaring("truth", grade=name)
+            warn(f"{what}; if the numbers in {name} (some 0 or less) are grades, add {way}")
 
 
 def _missing(table: Table, roles: dict[str, str]) -> str:
@@ -191,7 +193,7 @@ def _refuse_labels(table: Table, roles: dict[str, str], qids: list[Any]) -> None
     for qid, text in zip(qids, cells_of(table, roles["query"])):
         if text is not None and first.setdefault(str(qid), text) != text:
             what = f"{roles['qid']} was read as the query id, but has {display(qid)} for different queries"
-            way = f"if it is a label, declare the ids, such as --columns qid={quote(roles['query'])}"
+            way = f"if it is a label, declare the ids, such as {declaring('truth', qid=roles['query'])}"
             raise DataError(f"{table.title}: {what}; {way}")
 
 
@@ -206,6 +208,12 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
         what = f"the {roles['retrieval_gt']} column contains texts, such as {display(text)}, not ids"
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
+    first = next((cell[0] for cell in groups if isinstance(cell, list) and cell), None)
+    is_group = not isinstance(first, dict) or not first.keys().isdisjoint(OF_GROUPS)
+    if not is_group and (way := path_to_ids({roles["retrieval_gt"]: [first]}, "truth")):
+        raise DataError(
+            f"{table.title}: expected groups of ids in {roles['retrieval_gt']}, found {display(first)}{way}"
+        )
     if NONRELEVANT in table.names:
         rejected = cells_of(table, NONRELEVANT)
         groups = [_with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, rejected))]
@@ -391,7 +399,7 @@ def _refuse_iterations(table: Table) -> None:
     for name in table.names:
         if name.lower() in ITERATIONS and len(set(map(str, table.column(name)))) > 1:
             what = f"{table.where or table.title}: the {name} column has several values"
-            way = f"if they are subtopics (groups), add --columns group={name}"
+            way = f"if they are subtopics (groups), add {declaring('truth', group=name)}"
             raise DataError(f"{what}; {way}; if they have no meaning, drop the column")
 
 
@@ -403,7 +411,8 @@ def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
         for row, (qid, document, cell) in enumerate(zip(*(map(str, column) for column in columns))):
             if first.setdefault((qid, document), cell) != cell:
                 what = f"{display(document)} is judged again, with a different value of {name}"
-                ways = f"if these are subtopics (groups), add --columns group={name}; otherwise, drop the column"
+                way = declaring("truth", group=name)
+                ways = f"if these are subtopics (groups), add {way}; otherwise, drop the column"
                 raise DataError(f"{table.place(row)}: query {display(qid)}: {what}; {ways}")
 
 

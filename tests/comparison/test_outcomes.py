@@ -282,7 +282,7 @@ FAULTS = {
         "answers.csv:4: query 'q2': expected a number from 0 (wrong) to 1 (correct) as correct, found 'maybe'",
         "answers.csv:5: expected a qid",
     ],
-    "qid,score\nq0,1\n": ["'correct' column is missing", "rename score to correct (or --columns correct=score)"],
+    "qid,score\nq0,1\n": ["'correct' column is missing", "rename score to correct, or add --columns correct=score ("],
     '{"qid": "q0", "correct": 2}': ["answers.csv:1: query 'q0': expected a number from 0 (wrong)", "found 2"],
     '{"qid": 1.5, "correct": 1}': ["answers.csv:1: expected a qid (a string or integer), found 1.5"],
 }  # fmt: skip

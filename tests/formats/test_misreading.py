@@ -50,8 +50,37 @@ def test_contexts_of_a_run_are_told_as_results(tmp_path: Path, cli: Cli) -> None
     truth = put(tmp_path / "q.txt", "q1 0 d1 1\n")
     run = lines(tmp_path / "r.jsonl", {"case_id": "q1", "contexts": [{"document_id": "d1", "score": 2.0}]})
     told = cli("evaluate", truth, run, "-m", "recall@5")
-    fails(told, "rename case_id to qid", "contexts contains objects, not ids: list the document_id of each")
+    fails(told, "rename case_id to qid", "contexts lists objects", "--columns 'doc_id=contexts[].document_id'")
     assert "ground truth" not in told.err
+
+
+NEEDS = [{"piece": "x", "docs": ["a", "b"]}, {"piece": "y", "docs": ["c"]}]
+
+
+@pytest.mark.parametrize("columns", [(), ("retrieval_gt=needs",)])
+def test_advice_about_ids_within_objects_works(tmp_path: Path, cli: Cli, columns: tuple[str, ...]) -> None:
+    """The advice, followed to the letter in the shell and in Python, gives a group for each need: recall is 1 of 2."""
+    truth = lines(tmp_path / "t.jsonl", {"id": "q1", "question": "what?", "answer": "forty two", "needs": NEEDS})
+    run = lines(tmp_path / "r.jsonl", {"qid": "q1", "retrieved_ids": ["b", "x"]})
+    command = ["evaluate", truth, run, "-m", "recall", "--format", "csv"]
+    told = cli(*command, *(word for column in columns for word in ("--columns", column)))
+    assert told.status == 2
+    advised = re.findall(r"--columns '([^']*)'", told.err)
+    assert (
+        cli(*command, *(word for column in advised for word in ("--columns", column))).out
+        == "metric,mean,queries\nrecall,0.5,1\n"
+    )
+    declared = dict(column.split("=") for column in advised)
+    assert groupgt.evaluate(truth, run, ["recall"], truth_columns=declared).means == {"recall": 0.5}
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [{"text": "a b", "title": "t"}, {"doc_id": "a", "is_selected": False}, {"docs": ["a text with several words"]}],
+)
+def test_advice_about_objects_names_no_text_and_no_results(objects: dict[str, Any]) -> None:
+    assert "doc_id=" not in hint({"id": "q1", "needs": [objects], "answers": [{"doc_id": "a"}]}, ["retrieval_gt"])
+    assert "doc_id=" not in hint({"id": "q1", "hits": [{"doc_id": "a"}]}, ["retrieval_gt"])
 
 
 @pytest.mark.parametrize(
