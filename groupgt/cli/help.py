@@ -101,6 +101,7 @@ class Command(click.Command):
             click.echo(self._short_help(ctx))
             ctx.exit()
         try:
+            self._refuse_repeats(ctx, self.make_parser(ctx).parse_args([*args])[2])
             return super().parse_args(ctx, args)
         except click.MissingParameter as error:
             raise click.MissingParameter(MISSING.get(self.name or ""), error.ctx, error.param) from None
@@ -111,6 +112,14 @@ class Command(click.Command):
             if any(ours in parameter.opts for parameter in self.params):
                 raise click.UsageError(f"No such option {error.option_name!r}. Did you mean {ours}?", ctx) from None
             raise
+
+    def _refuse_repeats(self, ctx: click.Context, given: Sequence[click.Parameter]) -> None:
+        """Refuse an option that takes one value but is given several, instead of silently using the last."""
+        for option in given:
+            if isinstance(option, click.Option) and not (option.multiple or option.is_flag) and given.count(option) > 1:
+                way = f"write {option.metavar}" if "," in (option.metavar or "") else "keep one"
+                what = f"expected one value, found {given.count(option)}"
+                raise click.UsageError(f"{option.opts[0]}: {what}; {way}", ctx)
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         """Return the same help options for every context."""

@@ -131,7 +131,7 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path, snapshot: S
     _, err = call(capsys, "evaluate", "qa.jsonl", "bm25.trec", *given[:-1], "python:os:getcwd", status=2)
     assert "--allow-code" in err
     _, err = call(
-        capsys, "evaluate", "qa.jsonl", "bm25.trec", *given[:4], "--corpus", "corpus.jsonl", *given[4:], status=2
+        capsys, "evaluate", "qa.jsonl", "bm25.trec", *given[:2], "--corpus", "corpus.jsonl", *given[4:], status=2
     )
     snapshot(err)
 

@@ -245,6 +245,19 @@ def test_a_missing_file_names_similar_ones_and_no_others(folder: Path, capsys: p
     assert said(capsys, "run", "experiment.yaml").endswith("truht.jsonl (did you mean 'truth.jsonl'?)")
 
 
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [
+        (("--corpus", "a.jsonl", "--corpus", "b.jsonl"), "--corpus: expected one value, found 2; keep one"),
+        (("--convention", "trec", "--convention=autorag"), "--convention: expected one value, found 2; write C[,C]"),
+    ],
+)
+def test_an_option_with_one_value_is_not_repeated(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], way: str
+) -> None:
+    assert way in said(capsys, "evaluate", "truth.jsonl", "run.jsonl", *words)
+
+
 def test_an_unknown_query_shows_some_that_exist(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = "groupgt: query 'nope' is not in the ground truth, which has 'q1', 'q2'"
     assert said(capsys, "explain", "truth.jsonl", "run.trec", "--query", "nope") == expected
