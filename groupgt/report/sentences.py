@@ -11,6 +11,7 @@ from groupgt.engines.order import WAY_OUT
 from groupgt.evaluation.misses import Failures
 from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.trials import noise_of
+from groupgt.model.validity import shown
 from groupgt.render.tables import counted, minus, p_text, shortlist
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
             continue
         most = ", more than half" if 2 * missing > total else ""
         then = "which score 0 (policy missing=zero; missing=skip excludes them)"
-        yield f"{who} no results for {missing:,} of {counted(total, 'query')}{most}, {then}"
+        lacking = np.all([evaluations[name].populations.missing for name in names], axis=0)
+        example = (
+            f" (such as {shown(evaluations[names[0]].truth.qids[int(lacking.argmax())])})" if lacking.any() else ""
+        )
+        yield f"{who} no results for {missing:,} of {counted(total, 'query')}{example}{most}, {then}"
     for each in evaluations.values():
         yield from _of_trials(each)
     first = next(iter(evaluations.values()))

@@ -115,8 +115,11 @@ FOUR = {f"q{number}": [[f"d{number}"]] for number in range(4)}
     ("answered", "said"),
     [
         (4, ""),
-        (2, "warning: some has no results for 2 of 4 queries, which score 0 (policy missing=zero; "),
-        (1, "warning: some has no results for 3 of 4 queries, more than half, which score 0 (policy missing=zero; "),
+        (2, "warning: some has no results for 2 of 4 queries (such as 'q2'), which score 0 (policy missing=zero; "),
+        (
+            1,
+            "warning: some has no results for 3 of 4 queries (such as 'q1'), more than half, which score 0 (policy ",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
