@@ -100,7 +100,10 @@ def read_corpus(path: Any, lengths: dict[str, Record] | None = None) -> dict[str
         if fault := id_fault(name):
             return f"the doc_id {fault}"
         if text is None and (lengths is None or not row_lengths):
-            return f"document {name!r}: expected text in the contents column, found {', '.join(row)}"
+            # A null is a passage without contents, as an empty cell of a CSV file is.
+            if None not in (row.get(column, "") for column in TEXTS):
+                return f"document {name!r}: expected text in the contents column, found {', '.join(row)}"
+            text = ""
         if lengths is not None:
             for unit, length in row_lengths.items():
                 lengths.setdefault(unit, {})[name] = length

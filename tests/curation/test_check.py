@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import groupgt
@@ -201,6 +202,15 @@ def test_passages_without_text(snapshot: Snapshot) -> None:
     unjudged = groupgt.check({"q": [["a"]]}, corpus=corpus)
     assert unjudged.fails == {"passages without contents": 3}
     assert groupgt.check({"q": [["a"]]}, corpus={"a": "one"}).fails == {}
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.jsonl", "c.parquet"])
+def test_a_null_is_a_passage_without_contents_in_every_format(tmp_path: Path, name: str) -> None:
+    frame = pl.DataFrame({"doc_id": ["a", "b"], "contents": [None, "text"]})
+    path = tmp_path / name
+    {".csv": frame.write_csv, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}[path.suffix](path)
+    with pytest.warns(groupgt.GroupgtWarning, match="no contents"):
+        assert groupgt.check({"q1": ["a"]}, corpus=path).fails == {"passages without contents": 1}
 
 
 def test_empty_groups_and_blank_ids_fail_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
