@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from groupgt.engines.choice import Engine
-from groupgt.errors import warn
+from groupgt.errors import SHOWN, warn
 from groupgt.labellers.base import Labeller, Matches, Results, first_hits
 from groupgt.metrics.views import nth
 from groupgt.model.ground_truth import GroundTruth
@@ -60,7 +60,10 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class RankedHits:
-    """Unsorted hits with the first and last rank of equal scores, and result counts per query, shape (Q,)."""
+    """Unsorted hits with the first and last rank of equal scores, and result counts per query, shape (Q,).
+
+    `others` are the queries of the run that are not among those of the ground truth.
+    """
 
     query: Ints
     target: Ints
@@ -68,8 +71,7 @@ class RankedHits:
     low: Ints
     high: Ints
     length: Ints
-    extra: int = 0
-    extra_names: tuple[str, ...] = ()
+    others: Collection[str] = ()
     duplicated: int = 0
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy) -> Labelled:
@@ -82,18 +84,19 @@ class RankedHits:
         query, rank, target, low, high = columns
         again, tied = first_hits(target, len(matches.keys)), low < high
         hit_again = np.flatnonzero(np.bincount(query[again]))
+        extra = [qid for qid in self.others if qid not in truth.left_out]
         settled = labeller.settle(truth, matches, query, rank, target)
         return Labelled(
             hits=Hits(truth.judgments, *settled, self.length, keep=policy.duplicates == "keep"),
             present=self.length > 0,
-            extra=self.extra,
+            extra=len(extra),
             duplicated=self.duplicated if policy.looks_at_all else len(hit_again),
             hit_again=hit_again,
             tie_query=query[tied],
             tie_first=low[tied],
             tie_last=high[tied],
-            no_match=not len(query) and (bool(self.length.any()) or bool(self.extra)),
-            extra_names=self.extra_names,
+            no_match=not len(query) and (bool(self.length.any()) or bool(extra)),
+            extra_names=tuple(extra[:SHOWN]),
         )
 
 
@@ -103,7 +106,7 @@ class InvalidRowError(Exception):
 
 def warn_if_empty(ranked: RankedHits, title: str) -> None:
     """Warn if a file has no results at all."""
-    if not ranked.extra and not ranked.length.any():
+    if not ranked.others and not ranked.length.any():
         warn(f"{title}: the file is empty (0 results)")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from groupgt import native
 from groupgt.engines.base import TOP, Flat, Labelled, LocalCarrier, RankedHits, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list, note_faulty_ids
-from groupgt.errors import SHOWN, DataError, Faults
+from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -261,10 +261,10 @@ class _Probe:
         if numbers:
             hits = np.concatenate((hits, self.by_reading(truth, matches, numbers, length)))
         query, key, rank, low, high = hits.T
-        extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
-        names = tuple(islice((qid for qid in self.rankings if qid not in truth.index), SHOWN)) if extra else ()
+        has_others = len(self.rankings) > np.count_nonzero(length != native.NO_RANKING)
+        others = [qid for qid in self.rankings if qid not in truth.index] if has_others else []
         sizes, target = np.maximum(length, 0), matches.targets[key]
-        ranked = RankedHits(query, target, rank, low, high, sizes, extra, names, self.duplicated)
+        ranked = RankedHits(query, target, rank, low, high, sizes, others, self.duplicated)
         return ranked.labelled(truth, labeller, matches, self.policy)
 
     def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:

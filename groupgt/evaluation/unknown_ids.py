@@ -196,14 +196,16 @@ def _form(name: str) -> str:
 
 def fault_of_queries(truth: GroundTruth, run: Run, seen: Seen) -> str:
     """Describe a run that shares no query with the ground truth, although it should, or return an empty string."""
-    if seen.present.any() or not seen.extra_names or truth.unanswerable.all():
+    if seen.present.any() or truth.unanswerable.all():
         return ""
     qids = _sample(run, LOOKED_AT)
-    if not truth.index.keys().isdisjoint(qids):
+    if not qids or not truth.index.keys().isdisjoint(qids):
         return ""
     near = _near_queries(truth, run, seen, range(len(truth)))
-    example = f"the run has {display(seen.extra_names[0])}, the ground truth has {display(truth.qids[0])}"
-    return f"{_title(run)}no query of the run is in the ground truth{f', but {near}' if near else f': {example}'}"
+    first = next(chain(seen.extra_names, qids))
+    where = "in the ground truth" if first not in truth.left_out else "among the selected queries"
+    example = f"the run has {display(first)}, the ground truth has {display(truth.qids[0])}"
+    return f"{_title(run)}no query of the run is {where}{f', but {near}' if near else f': {example}'}"
 
 
 def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[int]) -> str:

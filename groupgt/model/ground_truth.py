@@ -197,6 +197,11 @@ class GroundTruth(Written):
         """The ids of all queries in the order of the file, before any were selected."""
         return self.qids if self.selected_from is None else self.selected_from
 
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The ids of the queries that were not selected. Results for them are not extra."""
+        return frozenset(self.selected_from or ()).difference(self.qids)
+
     def select(self, keep: Iterable[int]) -> GroundTruth:
         """Select the queries at these positions, in this order."""
         positions = list(keep)

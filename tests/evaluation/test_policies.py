@@ -304,3 +304,26 @@ def test_judged_only_is_the_policy(snapshot: Snapshot) -> None:
 def test_unjudged_results_that_cannot_be_dropped(truth: Any, metrics: Any, options: Any, words: str) -> None:
     with pytest.raises(groupgt.ConfigError, match=words):
         groupgt.evaluate(truth, {"q1": ["a"]}, metrics, **options)
+
+
+@pytest.mark.parametrize("carrier", ["lists", "r.trec", "in order", "any order"])
+def test_results_for_queries_that_are_left_out_are_not_extra(tmp_path: Path, carrier: str) -> None:
+    """Of q1 to q3 and q9, only q9 has no ground truth."""
+    truth = {"q1": [["a"]], "q2": [["b"]], "q3": [["c"]]}
+    rows = [("q1", "a", 3.0), ("q2", "x", 2.0), ("q3", "c", 1.0), ("q9", "z", 1.0)]
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    run: Any = {qid: [(doc, score)] for qid, doc, score in rows} if carrier == "lists" else frame
+    if carrier == "r.trec":
+        run = tmp_path / carrier
+        run.write_text("".join(f"{qid} Q0 {doc} 1 {score} t\n" for qid, doc, score in rows))
+    elif carrier == "any order":
+        run = pl.concat([frame, frame.select("qid", pl.col("doc_id") + "2", "score")])
+    assert groupgt.evaluate(truth, run, ["recall"], limit=2).counts["extra"] == 1
+    assert groupgt.evaluate(truth, run, ["recall"]).counts["extra"] == 1
+    with pytest.raises(groupgt.DataError, match=r"'q9'.*extra=error"):
+        groupgt.evaluate(truth, run, ["recall"], limit=1, policy={"extra": "error"})
+
+
+def test_results_for_queries_that_are_left_out_alone_are_refused() -> None:
+    with pytest.raises(groupgt.DataError, match="among the selected queries"):
+        groupgt.evaluate({"q1": [["a"]], "q2": [["b"]]}, {"q2": ["b"]}, ["recall"], limit=1)

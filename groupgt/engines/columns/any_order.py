@@ -9,7 +9,6 @@ import numpy as np
 from groupgt.engines.base import InvalidRowError, RankedHits
 from groupgt.engines.columns.keys import Keys
 from groupgt.engines.columns.reader import Batches
-from groupgt.errors import SHOWN
 from groupgt.metrics.views import changes, nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
@@ -54,8 +53,7 @@ class _Count:
             low=low,
             high=low + equal[levels.of_hit] - 1,
             length=self.length,
-            extra=len(extra_qids),
-            extra_names=tuple(list(extra_qids)[:SHOWN]),
+            others=extra_qids,
             duplicated=duplicated,
         )
 

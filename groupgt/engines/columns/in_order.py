@@ -7,7 +7,6 @@ import numpy as np
 from groupgt.engines.base import InvalidRowError, RankedHits
 from groupgt.engines.columns.keys import Codes, Keys
 from groupgt.engines.columns.reader import Batches
-from groupgt.errors import SHOWN
 from groupgt.metrics.views import nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
@@ -144,8 +143,7 @@ class _Walk:
         length = np.zeros(len(self.truth), dtype=np.int64)
         judged = numbers >= 0
         length[numbers[judged]] = np.diff(np.append(begins, self.rows))[judged]
-        extra = tuple(self.extra_qids[:SHOWN])
-        return RankedHits(query, target, rank, low, high, length, len(self.extra_qids), extra)
+        return RankedHits(query, target, rank, low, high, length, self.extra_qids)
 
 
 def _first_block(score: Floats, query_code: Codes) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from types import ModuleType
 from typing import NamedTuple, TypeVar
 
@@ -13,7 +13,6 @@ import numpy as np
 from groupgt import native
 from groupgt.engines.base import TOP, Flat, InvalidRowError, Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
-from groupgt.errors import SHOWN
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -69,8 +68,8 @@ class LineCarrier(LocalCarrier):
         elif not self.lines.blocks:
             self.lines.blocks.update(scan.blocks)
         query, key, rank, low, high = hits.T
-        extra = tuple(name.decode() for name in islice(scan.extra, SHOWN))
-        return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
+        others = [name.decode() for name in scan.extra]
+        return RankedHits(query, matches.targets[key], rank, low, high, scan.length, others)
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
         return self.columns.rename(truth, labeller, policy)
