@@ -43,8 +43,10 @@ MEANT: dict[str, str] = {
     **dict.fromkeys(("mean_reciprocal_rank", "reciprocal_rank"), "mrr"),
     **dict.fromkeys(("average_precision", "avg_precision", "mean_average_precision"), "map"),
     **dict.fromkeys(("f", "f1_score", "f_score", "f-score", "f_measure", "f-measure"), "f1"),
+    **dict.fromkeys(("any_recall", "any_hit"), "hit_rate"),
+    **dict.fromkeys(("all_recall", "all_hit", "perfect_recall"), "complete"),
     "prec": "precision",
-    "rec": "recall",
+    **dict.fromkeys(("rec", "recall_macro", "macro_recall"), "recall"),
     "coverage": "recall.coverage",
     "rbp_p5": "rbp(graded=True, p=0.5)",
 }

@@ -143,6 +143,9 @@ def test_reads(text: str, canonical: str) -> None:
         ("P(cutoff=5)", "write P@5"),
         # Names and cutoffs of other tools.
         ("hit@5", "unknown metric 'hit' (did you mean 'hit_rate@5'?)"),
+        ("any_hit@5", "unknown metric 'any_hit' (did you mean 'hit_rate@5'?)"),
+        ("perfect_recall@5", "unknown metric 'perfect_recall' (did you mean 'complete@5'?)"),
+        ("recall_macro@5", "unknown metric 'recall_macro' (did you mean 'recall@5'?)"),
         ("hr@5", "did you mean 'hit_rate@5'"),
         ("accuracy@5", "did you mean 'hit_rate@5'"),
         ("hits_at_5", "did you mean 'hit_rate@5'"),
