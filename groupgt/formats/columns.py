@@ -68,12 +68,17 @@ class Lists:
 
     def column(self, cells: Sequence[Any], column: Column, role: str, place: Callable[[int], str]) -> list[Any]:
         """Return the lists in the cells of a column."""
-        if str not in set(map(type, cells)):
+        if str not in set(map(type, cells)) and not column.separator:
             return list(cells)
         return [self.read(cell, column, role, place(row)) for row, cell in enumerate(cells)]
 
     def read(self, cell: Any, column: Column, role: str, where: str) -> Any:
         """Parse text as a declared, JSON or Python list, or as a single id. Other cells stay unchanged."""
+        mark = column.separator
+        if mark and isinstance(cell, list) and any(isinstance(each, str) and mark in each for each in cell):
+            way = declaring("run" if role == "retrieved_ids" else "truth", **{role: f"{column.name}[][{mark}]"})
+            what = f"expected a text to split at {mark!r}, found {display(cell)}"
+            self.faults.add(where, f"{what}; to split each text in the list, use {way}")
         if not isinstance(cell, str):
             return cell
         if column.separator:

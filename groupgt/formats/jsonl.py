@@ -241,7 +241,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
 def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_ids: Lists, where: str) -> Record:
     """Return a row with lists of ids and scores. It may store them as texts, or as a list of objects or pairs."""
     cells, scores = row[key], row.get(fields.SCORES)
-    if isinstance(cells, str):
+    if "retrieved_ids" in columns:
         cells = texts_of_ids.read(cells, columns["retrieved_ids"], "retrieved_ids", where)
     if isinstance(scores, str) and fields.SCORES in columns:
         parts = columns[fields.SCORES].parts(scores)

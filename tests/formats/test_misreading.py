@@ -157,6 +157,20 @@ def test_results_joined_in_a_cell_are_asked_about_and_split(tmp_path: Path, form
     assert groupgt.evaluate(truth, run, ["mrr"], run_columns={"retrieved_ids": f"retrieved_ids[{mark}]"})["mrr"] == 0.75
 
 
+def test_texts_within_a_list_are_not_left_unsplit(tmp_path: Path) -> None:
+    """The advice gives a, z and b, of which a and b are found: 2/3."""
+    truth = lines(tmp_path / "t.jsonl", {"qid": "q1", "retrieval_gt": ["a;z", "b"]})
+    run = {"q1": ["a", "b"]}
+    with pytest.raises(groupgt.DataError, match=re.escape("use --columns 'retrieval_gt=retrieval_gt[][;]'")):
+        groupgt.evaluate(truth, run, ["recall"], truth_columns={"retrieval_gt": "retrieval_gt[;]"})
+    declared = {"retrieval_gt": "retrieval_gt[][;]"}
+    found = groupgt.evaluate(truth, run, ["recall"], policy="flat_gt=and", truth_columns=declared)
+    assert found["recall"] == pytest.approx(2 / 3)
+    run_file = lines(tmp_path / "r.jsonl", {"qid": "q1", "retrieved_ids": ["a|b", "z"]})
+    with pytest.raises(groupgt.DataError, match=re.escape("retrieved_ids=retrieved_ids[][|]")):
+        groupgt.read_run(run_file, columns={"retrieved_ids": "retrieved_ids[|]"})
+
+
 @pytest.mark.filterwarnings("ignore:.* not in the corpus")
 @pytest.mark.parametrize("form", WRITERS)
 def test_ids_with_separators_and_blanks_are_ids(tmp_path: Path, form: str) -> None:
