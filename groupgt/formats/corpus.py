@@ -100,10 +100,11 @@ def read_corpus(path: Any, lengths: dict[str, Record] | None = None) -> dict[str
         if fault := id_fault(name):
             return f"the doc_id {fault}"
         if text is None and (lengths is None or not row_lengths):
-            # A null is a passage without contents, as an empty cell of a CSV file is.
-            if None not in (row.get(column, "") for column in TEXTS):
-                return f"document {name!r}: expected text in the contents column, found {', '.join(row)}"
-            text = ""
+            column = next((column for column in TEXTS if column in row), None)
+            found = (
+                ", ".join(row) if column is None else f'{display(row[column])}; for a passage without text, write ""'
+            )
+            return f"document {name!r}: expected text in the contents column, found {found}"
         if lengths is not None:
             for unit, length in row_lengths.items():
                 lengths.setdefault(unit, {})[name] = length
