@@ -27,9 +27,7 @@ GONE: dict[Kind, dict[str, str]] = {
         "--theme": _STYLE,
         "outcomes -m": "compare metrics with `groupgt compare`",
     },
-    "key": {
-        "build": "run the script before `groupgt run`, and set corpus to the file that it writes",
-    },
+    "key": {"build": "run the script before `groupgt run`, and set corpus to the file that it writes"},
     "python": {
         "Comparison.methods": f"{_METHODS}; call to_latex()",
         "HardestGroups": "misses() for several runs returns a `Misses`, and its `groups` are the hardest groups",

@@ -182,10 +182,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
     "--history", "as_history", is_flag=True, help="Show how the best system changed over time, with one row per run."
 )
 @click.option(
-    "--metric",
-    "-m",
-    metavar="METRIC",
-    help="Show only this metric (default: all or, with --history, the primary one).",
+    "--metric", "-m", metavar="METRIC", help="Show only this metric (default: all or, with --history, the primary one)."
 )
 @click.option("--baseline", metavar="NAME", help="Compare with this system.")
 @out.written_option("--html", "page", help="Write an HTML report of the comparison as one self-contained page.")

@@ -120,12 +120,7 @@ def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None
 
 
 def _of_folders(
-    inputs: Inputs,
-    what: str,
-    dataset: str | None,
-    baseline: str | None,
-    shown: Sequence[str],
-    settings: dict[str, Any],
+    inputs: Inputs, what: str, dataset: str | None, baseline: str | None, shown: Sequence[str], settings: dict[str, Any]
 ) -> Figure:
     from groupgt.report.experiment import chosen
     from groupgt.report.merged import merged_figures

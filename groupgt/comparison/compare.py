@@ -260,10 +260,7 @@ def compare(
 
 
 @takes_options(
-    RequestOptions,
-    Settings,
-    alpha=ALPHA,
-    correction="Divide alpha by the number of comparisons, unless set to `none`.",
+    RequestOptions, Settings, alpha=ALPHA, correction="Divide alpha by the number of comparisons, unless set to `none`."
 )
 def power(
     truth: Truth,

@@ -84,8 +84,7 @@ class AnswersConfig:
     """Judged answers that were generated from a system's results."""
 
     file: Annotated[
-        str,
-        Doc("JSONL, CSV or parquet file with one row per answer: qid, and correct (0, 1 or a score in between)."),
+        str, Doc("JSONL, CSV or parquet file with one row per answer: qid, and correct (0, 1 or a score in between).")
     ]
     oracle: Annotated[str | None, Doc("Judged answers to the same queries, generated from gold context.")] = None
     columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {correct: score}.")] = field(

@@ -56,10 +56,7 @@ def _source_of(path: AnyPath) -> Source:
 
 
 def read_lengths(
-    path: AnyPath,
-    tokenizer: str | Callable[[Sequence[str]], Sequence[int]] | None = None,
-    *,
-    allow_code: bool = False,
+    path: AnyPath, tokenizer: str | Callable[[Sequence[str]], Sequence[int]] | None = None, *, allow_code: bool = False
 ) -> Lengths:
     """Read document lengths from the columns `tokens` and `chars` of a corpus, or compute them from its texts.
 
