@@ -11,7 +11,7 @@ from groupgt.cli.main import COMMANDS, cli, sections
 
 
 def groups() -> str:
-    """Return the commands in the groups of `groupgt --help`, a table each, as the page about commands shows them."""
+    """Return one table of commands for each group in `groupgt --help`, for the page about commands."""
     context = click.Context(cli, info_name="groupgt")
     parts = []
     for title, names in sections().items():
@@ -72,7 +72,7 @@ def _row(option: click.Option, context: click.Context) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Help as click has it: paragraphs, and behind `\\b` lines that stay as they are."""
+    """Return click's help text as Markdown: paragraphs, and unchanged lines after `\\b`."""
     parts = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         kept = paragraph.startswith("\b")

@@ -52,14 +52,14 @@ def figures() -> dict[str, Figure]:
 
 
 def shown(made: dict[str, Figure]) -> dict[str, Any]:
-    """Return what the figures show, as their tables."""
+    """Return the tables behind the figures."""
     told = {name: {"text": figure.text, "rows": figure.rows} for name, figure in made.items()}
     held: dict[str, Any] = json.loads(json.dumps(told))
     return held
 
 
 def files() -> dict[Path, str]:
-    """Return the file with what the figures show."""
+    """Return the file that stores the tables behind the figures."""
     return {SHOWN: json.dumps(shown(figures()), ensure_ascii=False, indent=1) + "\n"}
 
 

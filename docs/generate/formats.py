@@ -11,7 +11,7 @@ from groupgt.formats.known import FORMATS
 from groupgt.formats.write import EVERYTHING, FLAT, RUN_WRITERS, TRUTH_WRITERS
 
 # What the page calls the parts of ground truth whose names are short.
-CALLED = {"named": "excluded and harmful ids", "forms": "spans, passages and sets", "texts": "text of queries"}
+CALLED = {"named": "excluded and harmful ids", "forms": "spans, passages and sets", "texts": "query text"}
 
 
 def _yes(value: object) -> str:
@@ -19,7 +19,7 @@ def _yes(value: object) -> str:
 
 
 def _says(reader: object) -> str:
-    """Return the first paragraph of a reader's docstring, or of what it is a partial application of, without errors."""
+    """Return the first paragraph of the docstring of a reader (or of the function it wraps), without errors."""
     text = getdoc(reader.func if isinstance(reader, partial) else reader) or ""
     return re.sub(r"; raises .*", ".", text.partition("\n\n")[0], flags=re.DOTALL)
 

@@ -6,15 +6,16 @@ shows only the text, and a test names the formula.
 
 from __future__ import annotations
 
-NOTATION = r"""$m$ is the number of groups, $w_g$ the weight of group $g$, $G_g$ the set of its alternatives, and
-$r_g$ the rank of the first result that hits it ($1/r_g = 0$ if none does). *Top* contains the first $k$ results, and
-$n$ is their number; without a cutoff, $k = n$. $\mathrm{rel}_r$ is 1 if the result at rank $r$ is relevant and not a
-repeat, else 0, and $y_r$ is its grade. $R$ is the number of relevant documents. $\mathrm{new}_r$ is 1 if the result
-covers a group that no earlier result covers, and $\mathrm{harm}_r$ is 1 if it is harmful. $g \ni r$ and $r \in g$ mean
-that the result at rank $r$ hits group $g$. $c_g(r)$ is the number of hits of that group before $r$, $h_g$ the number of
-all its hits in top, and $b_g(r)$ its best gain before $r$. In bpref, $N$ is the number of documents judged
-non-relevant, and $N_r$ the number of them above rank $r$. A condition in brackets is 1 if it is true, else 0. A sum
-after max, or an asterisk, refers to an ideal ranking. groupgt defines 0 ÷ 0 as 0."""
+NOTATION = r"""$m$ is the number of groups. For a group $g$, $w_g$ is its weight, $G_g$ the set of its alternatives, and
+$r_g$ the rank of the first result that hits the group ($1/r_g = 0$ if none does). *Top* contains the first $k$ results,
+and $n$ is the number of results in top; without a cutoff, $k = n$. $\mathrm{rel}_r$ is 1 if the result at rank $r$ is
+relevant and not a repeat, else 0, and $y_r$ is the result's grade. $R$ is the number of relevant documents.
+$\mathrm{new}_r$ is 1 if the result covers a group that no earlier result covers, and $\mathrm{harm}_r$ is 1 if the
+result is harmful. $g \ni r$ and $r \in g$ mean that the result at rank $r$ hits group $g$. $c_g(r)$ is the number of
+hits on group $g$ before rank $r$, $h_g$ the number of all its hits in top, and $b_g(r)$ its best gain before rank $r$.
+In bpref, $N$ is the number of documents judged non-relevant, and $N_r$ the number of those above rank $r$. A condition
+in brackets is 1 if it is true, else 0. A sum after max, or an asterisk, refers to an ideal ranking. groupgt defines
+0 ÷ 0 as 0."""
 
 _AND_ALPHA = r"\sum_{r \le k} \frac{1}{\log_2(r+1)} \sum_{g \ni r} w_g (1-\alpha)^{c_g(r)}"
 _ERR_ALPHA = r"\sum_{r \le k} \frac{1}{r} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"

@@ -21,7 +21,7 @@ KEYS = {"bicycles": "n", "faq-bike": "1", "ev-onboard-charging": "n"}
 
 
 def main() -> None:
-    """Judge three passages of a query of the handbook."""
+    """Judge three passages for one handbook query."""
     with tempfile.TemporaryDirectory() as folder, running() as browser:
         (Path(folder) / "queries.tsv").write_text(QUERY, encoding="utf-8")
         corpus = str(HANDBOOK / "corpus.jsonl")

@@ -117,7 +117,7 @@ def files() -> list[tuple[str, Any]]:
 
 
 def example(key: Key) -> tuple[str, str]:
-    """Return the key as in some file, and that file, or else the key with its default or a value of its type."""
+    """Return an example of the key with the file it comes from, or else with its default or a value of its type."""
     for name, held in files():
         for value in _held(held, key.path):
             return _yaml(key, value), name

@@ -30,19 +30,19 @@ def plain(text: str) -> str:
 
 
 def code(text: object) -> str:
-    """Return a text as inline code, in a table too."""
+    """Return text as inline code that also works in tables."""
     escaped = str(text).replace("|", "\\|")
     fence = "``" if "`" in escaped else "`"
     return f"{fence}{escaped}{fence}" if escaped else ""
 
 
 def block(text: str, language: str = "text") -> str:
-    """Return a text as a block of code."""
+    """Return text as a code block."""
     return f"```{language}\n{text.rstrip()}\n```"
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; its cells are Markdown."""
+    """Return a table whose cells are Markdown."""
     lines = ["| " + " | ".join(headers) + " |", "|" + "---|" * len(headers)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 

@@ -54,7 +54,7 @@ def pages() -> dict[str, str]:
 
 
 def _registered() -> list[str]:
-    """Return the metrics of other packages or of this process, which this reference leaves out."""
+    """Return metrics that other packages or this process registered, which the reference leaves out."""
     from groupgt import plugins
 
     return [name for name in plugins.names("metric") if name not in plugins.ours("metric")]
@@ -102,7 +102,7 @@ def _formula(definition: Definition, formula: dict[str, Any]) -> list[str]:
 
 
 def _worked(metric: str, truth: Any) -> str:
-    """Return the value of the example and its arithmetic, or an empty string if the metric is not defined for it."""
+    """Return the example's value and arithmetic, or an empty string if the metric is undefined for the example."""
     corpus = {"corpus": TEXTS} if groupgt.parse_metric(metric).definition.reads_texts else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", groupgt.GroupgtWarning)

@@ -34,14 +34,14 @@ FILES = {
     "comparison.csv": "One row per comparison with the baseline.",
     "timings.json": "Latencies. Only this file differs between two runs of the same experiment on the same data.",
     "manifest.json": "Digests, versions and counts: everything that determines the results.",
-    "runs/": "The results of each system, as TREC run files.",
-    "truth/": "The ground truth of each data set, also as flat qrels for other tools.",
-    "latest": "The name of the newest folder, in a file next to the folders.",
+    "runs/": "Each system's results as TREC run files.",
+    "truth/": "Each data set's ground truth, also as flat qrels for other tools.",
+    "latest": "A file next to the result folders that contains the newest folder's name.",
 }
 
 
 def exits() -> set[int]:
-    """Return the exit statuses in the code of the command line."""
+    """Return the exit statuses that the command-line code uses."""
     source = "".join(inspect.getsource(module) for module in (command_line, _experiments()))
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     constants = [call.args[0] for call in calls if ast.unparse(call.func) in ("sys.exit", "context.exit") and call.args]
@@ -92,8 +92,8 @@ def pages() -> dict[str, str]:
             bullets(
                 [
                     "`.groupgt/cache`: finished retrievals. `groupgt cache` lists and clears them.",
-                    "`--summary FILE`: short Markdown for a job summary or a pull request, or the error of a run.",
-                    "`--junit FILE`: gates as JUnit XML, or the error of a run.",
+                    "`--summary FILE`: short Markdown for a job summary or a pull request, or a failed run's error.",
+                    "`--junit FILE`: gates as JUnit XML, or a failed run's error.",
                     "`--html FILE`: the report.",
                 ]
             ),

@@ -182,7 +182,7 @@ TOOLS = {
 
 
 def computed(name: str) -> dict[str, Any] | None:
-    """Return what an installed tool computes, or None if it is not installed."""
+    """Return the values that a tool computes, or None if it is not installed."""
     tool = TOOLS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -203,7 +203,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 
 def recorded() -> dict[str, Any]:
-    """Return what was recorded, by tool."""
+    """Return the recorded values for each tool."""
     found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
     return found
 

@@ -23,7 +23,7 @@ TESTED = "one test"
 DECLARED = "one test, with the metrics that are defined for it"
 NONE = "no test"
 EXPLAINED = "explained"
-REFUSED = "an error that names it"
+REFUSED = "an error that names the query"
 OFFERED = "offered"
 KEPT = "kept"
 TOLD = "lost, with a warning"
@@ -79,7 +79,7 @@ TREATMENTS: dict[str, tuple[str, str, str, str, str]] = {
 
 
 def section() -> list[str]:
-    """Return the populations, and the table of how each consumer treats them."""
+    """Return the populations, and a table that shows how each consumer treats them."""
     rows = [[plain(consumer), *map(cell, treatments)] for consumer, treatments in TREATMENTS.items()]
     return [
         "## Populations",

@@ -12,7 +12,7 @@ NAME = "Axion, the lesson"
 
 
 def values(example: Example) -> Values:
-    """Return the values of the formulas for an example: sets of ids, linear grades, all judged documents as ideal."""
+    """Return the formulas' values for an example: sets of ids, linear grades, all judged documents as ideal."""
     return computed(example.qrels, example.ids, K)
 
 

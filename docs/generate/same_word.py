@@ -16,13 +16,13 @@ PATH = DOCS / "same-word.md"
 # For each metric name, how the tools differ, and the groupgt metrics to try, in this order.
 WORDS: dict[str, tuple[str, list[str]]] = {
     "precision": (
-        "Some tools divide by k, and others by the number of results returned (A, C). `precision.coverage` counts only "
-        "results that cover a new group (B).",
+        "Some tools divide by k, and others by the number of results returned (examples A, C). `precision.coverage` "
+        "counts only results that cover a new group (example B).",
         ["precision.trec@3", "precision.autorag@3", "precision.coverage@3", "p_ia@3"],
     ),
     "recall": (
         "Without groups, recall requires every document, so a search that finds every piece scores only two thirds "
-        "(A). With groups, recall requires every piece of information.",
+        "(example A). With groups, recall requires every piece of information.",
         ["recall.trec@3", "recall.coverage@3", "recall.autorag@3"],
     ),
     "F1": (
@@ -30,7 +30,7 @@ WORDS: dict[str, tuple[str, list[str]]] = {
         ["f1.trec@3", "f1.autorag@3", "f1.coverage@3"],
     ),
     "hit rate": (
-        "Hit rate, also called success, is 1 if the search finds anything relevant. All tools agree.",
+        "Hit rate, also called success, is 1 if the search finds anything relevant. All tools agree on it.",
         ["hit_rate.trec@3", "hit_rate.coverage@3"],
     ),
     "full recall": (
@@ -40,22 +40,22 @@ WORDS: dict[str, tuple[str, list[str]]] = {
     ),
     "MRR": (
         "Most tools look only at the first relevant result. AutoRAG averages over groups, so even a perfect ranking "
-        "of two groups scores 0.75 (A). Tools also order equal scores differently (F). trec_eval sorts them by "
-        "descending id, ir_measures by ascending id for MRR and by descending id for MAP and NDCG, and ranx keeps "
-        "the input order.",
+        "for two groups scores 0.75 (example A). Tools also order equal scores differently (example F). trec_eval "
+        "sorts ties by descending id, ir_measures by ascending id for MRR and by descending id for MAP and NDCG, and "
+        "ranx keeps the input order.",
         ["mrr.trec@3", "mrr.trec", "mrr.autorag@3", "mrr.coverage@3"],
     ),
     "MAP": (
         "trec_eval divides by the number of relevant documents. AutoRAG divides by the number of hits *found*, so "
-        "losing a late hit can raise the score. ndeval averages over groups, has no cutoff (D), and sorts equal "
-        "scores by ascending id (F).",
+        "losing a late hit can raise the score. ndeval averages over groups, has no cutoff (example D), and "
+        "sorts equal scores by ascending id (example F).",
         ["map.trec@3", "map.autorag@3", "map.coverage@3", "map_ia"],
     ),
     "NDCG": (
-        "Tools differ in the credit for a second hit on the same group (B), in whether they cut the ideal ranking to "
-        "the length of the list (C), in whether grades count and whether their gain is linear or exponential (E), "
-        "and in the order of equal scores (F). FreshStack and ndeval compute alpha-nDCG. In AutoRAG and in the "
-        "published formulas, a repeated id earns credit twice (G).",
+        "Tools differ in the credit for a second hit on the same group (example B) and in whether they cut the ideal "
+        "ranking to the length of the list (example C). They also differ in the gain for a grade (none, linear or "
+        "exponential, example E) and in the order of equal scores (example F). FreshStack and ndeval compute "
+        "alpha-nDCG. In AutoRAG and in the published formulas, a repeated id earns credit twice (example G).",
         ["ndcg.trec@3", "ndcg.trec(gain=exp)@3", "ndcg.autorag@3", "ndcg.coverage@3", "novelty_ndcg@3", "alpha_ndcg@3"],
     ),
 }
@@ -75,7 +75,7 @@ METRICS = {
 
 @cache
 def _value(metric: str, letter: str, as_list: bool, policy: tuple[tuple[str, str], ...]) -> float | None:
-    """Return the value of a metric for one example, with results as ids, with or without scores; None if refused."""
+    """Return a metric's value for one example (results with or without scores), or None if groupgt refuses it."""
     example = EXAMPLES[letter]
     run: Any = example.ids if as_list or example.run is None else example.run
     with warnings.catch_warnings():
@@ -87,7 +87,7 @@ def _value(metric: str, letter: str, as_list: bool, policy: tuple[tuple[str, str
 
 
 def _candidates(word: str, tool: Tool) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the metrics and policies that may give a tool's values; for a tool with groups, those with groups first."""
+    """Yield metrics and policies that may give a tool's values, beginning with the tool's own convention."""
     convention = ".autorag" if "autorag" in tool.module else ".trec"
     for policy in POLICIES:
         for metric in sorted(WORDS[word][1], key=lambda text: convention not in text):
@@ -115,7 +115,7 @@ def _called(metric: str, wrong: list[str]) -> str:
 
 
 def _published_row(word: str) -> list[list[str]]:
-    """Return the row of the published formulas; empty if they do not include the metric."""
+    """Return the row for the published formulas; empty if they do not include the metric."""
     found = {letter: published.values(example) for letter, example in EXAMPLES.items()}
     if not all(word in by_word for by_word in found.values()):
         return []
@@ -125,7 +125,7 @@ def _published_row(word: str) -> list[list[str]]:
 
 
 def _section(word: str) -> list[str]:
-    """Return the title, the text and the table of a metric; tools with the same numbers share a row."""
+    """Return a metric's title, text and table; tools with the same numbers share a row."""
     rows = []
     for name, held in recorded().items():
         values = held["values"]
@@ -162,8 +162,8 @@ def text() -> str:
         "Same name, different number",
         "Tools agree on the names of metrics, but not on the numbers. This page shows the values that eight tools "
         f"and two published sets of formulas give for {_count(len(EXAMPLES))} small examples at a cutoff of {K}. In "
-        "each table, the last column names the groupgt metric that gives the same values. After *except* come the "
-        "examples for which even the closest metric differs.",
+        "each table, the last column names the groupgt metric that gives the same values. The examples after *except* "
+        "are those for which even the closest metric gives a different value.",
         table(["example", "results", "ground truth", "what it shows"], examples),
         "Tools without groups get all alternatives as a single list of relevant documents. AutoRAG and "
         f"AutoRAG-Research have no cutoff, so they get the first {K} results. Tools that need one score per id "
@@ -204,8 +204,7 @@ def _published() -> list[str]:
     return [
         "[Axion's](https://github.com/ax-foundry/axion) documentation (*Retrieval Metrics*) and a lesson called "
         "*Retrieval Quality Metrics* contain the formulas of the `trec` convention, except that a repeated id earns "
-        "credit twice in NDCG. Some of their printed numbers do not follow from these formulas:",
+        "credit twice in NDCG. Some numbers printed in these two sources do not follow from the formulas:",
         table(["source", "metric", "printed", "by its own formula", "groupgt"], rows),
-        f"The other {agreed} printed numbers follow from their formulas. To check a number, use `groupgt explain`, "
-        "which fills in the formula.",
+        f"The other {agreed} printed numbers follow from their formulas.",
     ]
