@@ -30,7 +30,7 @@ WORDS: dict[str, tuple[str, list[str]]] = {
         ["f1.trec@3", "f1.autorag@3", "f1.coverage@3"],
     ),
     "hit rate": (
-        "Hit rate, also called success, is 1 if the search finds anything relevant. All tools agree on it.",
+        "Hit rate, also called success, is 1 if the search finds anything relevant. All tools agree on hit rate.",
         ["hit_rate.trec@3", "hit_rate.coverage@3"],
     ),
     "full recall": (
@@ -172,7 +172,7 @@ def text() -> str:
         "## Published formulas",
         *_published(),
         "## Versions",
-        "The tools' values come from their own code. If a tool is installed, the tests recompute its values.",
+        "Each tool's own code computed its values. If a tool is installed, the tests recompute its values.",
         table(["tool", "package", "version", "recorded"], versions),
     )
 
