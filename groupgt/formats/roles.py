@@ -263,6 +263,10 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
     return next((words.replace("did you mean", f"is {role} called") for role, words in hints if words), "")
 
 
+# Names of numbers beside the id of an alternative.
+_GRADES = re.compile(r"grade|relevan|^rel$|rating|label|judg", re.IGNORECASE)
+
+
 def path_to_ids(cells: Mapping[str, Any], kind: Kind) -> str:
     """Suggest the path to ids within objects in a list, and to the groups of ground truth, or return an empty text."""
     for name, cell in cells.items() if kind in ("truth", "run") else ():
@@ -277,8 +281,10 @@ def path_to_ids(cells: Mapping[str, Any], kind: Kind) -> str:
             if key.lower() in _INNER and may_hold("retrieved_ids" if several else "doc_id", key, value):
                 place = f'"{name}"[]' if is_path(name) else f"{name}[]"
                 columns = {"doc_id": f"{place}.{key}{'[]' * several}"}
-                columns |= {"group": place} if several and kind == "truth" else {}
-                return f"; {name} lists objects: for their ids, add {declaring(kind, **columns)}"
+                if kind == "truth":
+                    grades = [each for each in first if not several and _GRADES.search(each) and each != key]
+                    columns |= {"group": place} if several else {"grade": f"{place}.{each}" for each in grades[:1]}
+                return f"; {name} lists objects: name the ids with {declaring(kind, **columns)}"
     return ""
 
 

@@ -185,8 +185,19 @@ def test_commas_in_trec_files_separate_nothing(tmp_path: Path, cli: Cli) -> None
 def test_the_path_to_ids_in_objects_is_advised_and_works(cli: Cli, tmp_path: Path) -> None:
     truth = put(tmp_path / "truth.jsonl", '{"question": "When?", "retrieval_gt": [["a b"]]}\n')
     run = put(tmp_path / "run.json", json.dumps([{"question": "When?", "hits": [{"rank": 1, "chunk": "a b"}]}]))
-    fails(cli("evaluate", truth, run, "-m", "recall"), "add --columns 'doc_id=hits[].chunk'")
+    fails(cli("evaluate", truth, run, "-m", "recall"), "with --columns 'doc_id=hits[].chunk'")
     assert groupgt.evaluate(truth, run, ["recall"], run_columns={"doc_id": "hits[].chunk"}).means == {"recall": 1.0}
+
+
+def test_the_path_to_grades_is_advised_beside_that_to_ids(cli: Cli, tmp_path: Path) -> None:
+    """Gains 4 and 2, the first found: ndcg is 4 / (4 + 2 / log2 3) = 0.7602."""
+    rows = [{"document_id": "a", "query_relevance_label": 4}, {"document_id": "b", "query_relevance_label": 2}]
+    truth = put(tmp_path / "truth.jsonl", json.dumps({"qid": "q", "retrieval_gt": rows}) + "\n")
+    run = put(tmp_path / "run.jsonl", '{"qid": "q", "retrieved_ids": ["a"]}\n')
+    columns = ["doc_id=retrieval_gt[].document_id", "grade=retrieval_gt[].query_relevance_label"]
+    fails(cli("evaluate", truth, run, "-m", "ndcg"), " ".join(f"--columns '{column}'" for column in columns))
+    found = cli("evaluate", truth, run, "-m", "ndcg", *(word for column in columns for word in ("--columns", column)))
+    assert "0.7602" in found.out
 
 
 def test_a_folder_of_documents_is_no_corpus(cli: Cli, tmp_path: Path) -> None:
