@@ -1,4 +1,4 @@
-"""The exception hierarchy of groupgt.
+"""groupgt's exception hierarchy.
 
     GroupgtError
     ├── DataError        invalid ground truth, results or other file
@@ -6,7 +6,7 @@
     ├── ConfigError      an invalid experiment file or option
     └── RetrieverError   a retriever failed or returned an invalid ranking
 
-An error contains a list of faults. Its message shows the first faults and how many more there are.
+An error contains a list of faults. The error's message shows the first faults and the number of others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 class GroupgtWarning(UserWarning):
-    """A warning about suspicious data. It does not stop an evaluation."""
+    """A warning about suspicious data. A warning does not stop an evaluation."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -180,7 +180,7 @@ class Faults:
 
     @property
     def texts(self) -> list[str]:
-        """Text of each fault that is kept. A fault in many locations has a single text."""
+        """The text of each fault that is kept. A fault in many locations has only one text."""
         return [text for _, text, _ in self._lines(ConfigError)]
 
     def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:
@@ -246,7 +246,7 @@ def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
 
 
 def strange_result(keys: Iterable[Any]) -> str:
-    """Return the error message for results that are mappings without an id. It lists the accepted shapes."""
+    """Return the error message for results that are mappings without an id. The message lists the accepted shapes."""
     shapes = "ids, (id, score) pairs, {id: score}, or mappings with the key id"
     return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, keys)) or '(none)'}"
 
@@ -270,7 +270,7 @@ class KeptWarning:
 
 @contextmanager
 def collecting(kept: list[KeptWarning]) -> Iterator[None]:
-    """Add the warnings issued in the block to `kept`, without duplicates and without warnings that have no kind."""
+    """Add the warnings issued in the block to `kept`, except duplicates and warnings without a kind."""
     token = _collected.set(kept)
     try:
         yield
@@ -304,7 +304,7 @@ def warn(text: str, kind: WarningKind | None = None) -> None:
 def printable(text: str, *, as_json: bool = False) -> str:
     """Escape control characters, and characters that change the text direction in a terminal.
 
-    All text shown to people is escaped this way. JSON output uses JSON escapes, from which programs can restore the
+    All text that people see is escaped in this way. JSON output uses JSON escapes, from which programs can restore the
     text.
     """
 

@@ -1,4 +1,4 @@
-"""Lists names from earlier versions and their replacements for the shell, experiment files and Python."""
+"""Lists names from earlier versions, and their replacements in the shell, experiment files and Python."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def way_out(kind: Kind, *names: str) -> str:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Raise `AttributeError` for a missing attribute. If it was removed, suggest a replacement."""
+    """Raise `AttributeError` for a missing attribute. If the attribute was removed, suggest a replacement."""
     kind = type(value).__name__
     raise AttributeError(way_out("python", f"{kind}.{name}") or f"{kind!r} object has no attribute {name!r}")

@@ -1,6 +1,6 @@
-"""Loads the compiled module `groupgt._native`, which loops over all results. `built` is None if it is missing.
+"""Loads the compiled module `groupgt._native`, which loops over all results. `built` is None if the module is missing.
 
-`GROUPGT_NATIVE=0` in the environment disables it. Its functions take and return int64 arrays as bytes:
+`GROUPGT_NATIVE=0` in the environment disables the module. The module's functions take and return int64 arrays as bytes:
 
 `index(qids, rows, seed)` reads the groups of each query (lists of lists of ids, or `{id: grade}`) into an index for
 comparison with results. It returns all ids (the keys, identified by position), the number of groups per query, the

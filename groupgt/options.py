@@ -54,7 +54,7 @@ BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
 
 
 class Clash(NamedTuple):
-    """An error in an option. It is reported only if the option and all options in `beside` are otherwise valid."""
+    """An error in an option. A clash is reported only if the option and all options in `beside` are otherwise valid."""
 
     option: str
     what: str
@@ -393,7 +393,7 @@ def documented(hint: Any) -> str:
 
 
 def words(hint: Any, *, narrow: bool = True) -> str:
-    """Describe the values that an annotation allows. Unless `narrow`, describe only its type, without rule or range."""
+    """Describe the values that an annotation allows. Unless `narrow` is set, describe only the type."""
     plain, notes = unwrapped(hint)
     rule, called = note_in(notes, Rule), note_in(notes, Called)
     if rule is not None and (narrow or rule.convert is not None or plain is Any):

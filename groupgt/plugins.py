@@ -1,6 +1,7 @@
 """Finds plug-ins by name (metrics, labellers, retrievers, formats, tokenizers and engines), built in or installed.
 
-Built-in plug-ins are imported only when they are used. Entry points are slow, so they are read only for other names.
+Built-in plug-ins are imported only when they are used. Entry points are slow, so groupgt reads them only for other
+names.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def names(kind: str) -> list[str]:
 
 
 def entry_points(kind: str) -> dict[str, Any]:
-    """Return the entry points for a kind by name. Ignore any that reuse a built-in name."""
+    """Return the entry points for a kind by name. Ignore entry points that reuse a built-in name."""
     if not KINDS[kind].group:
         return {}
     from importlib.metadata import entry_points as installed

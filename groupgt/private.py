@@ -1,4 +1,4 @@
-"""Keeps environment variable values, users in URLs and the experiment's folder out of all output and files.
+"""Keeps environment variable values, user names in URLs and the experiment's folder out of all output and files.
 
 `hide(value)` is for errors, system options and file names, in which paths become relative. `hide.message(text)` is for
 terminal messages, which keep their paths. `hide.sure(value)` is for everything else. Ids, queries and passages never
@@ -29,19 +29,19 @@ _USER = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?!\$\{env:)[^\s\"'<>/?#@]+@"
 class Hide:
     """Hides `secrets`, a mapping from environment values to the text that replaces them, and `folder`.
 
-    The value of the key that refers to a variable is always shown as written (see `Document.as_written`). In texts, a
-    value is replaced wherever it occurs, if it has at least eight characters.
+    The value of the key that refers to a variable is always shown as written (see `Document.as_written`). In longer
+    text, a value is replaced wherever it occurs if it has at least eight characters.
     """
 
     secrets: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
 
     def __call__(self, value: Any) -> Any:
-        """Return a value without secrets, users in URLs or the experiment's folder."""
+        """Return a value without secrets, user names in URLs or the experiment's folder."""
         return mapped(value, lambda text: self._relative(self.message(text)))
 
     def message(self, text: str) -> str:
-        """Return a message without secrets or users in URLs."""
+        """Return a message without secrets or user names in URLs."""
         return _USER.sub(r"\1…@", self.sure(text))
 
     def sure(self, value: Any) -> Any:
@@ -62,7 +62,7 @@ class Hide:
 
 
 def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with every text in it changed."""
+    """Return a copy of a value in which every string is changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
 """Pytest plug-in that records evaluations made by tests, shows them after the run, and writes them as pages.
 
-It imports no part of groupgt until a test uses the `groupgt_evaluate` fixture or the `groupgt` marker.
+The plug-in imports no part of groupgt until a test uses the `groupgt_evaluate` fixture or the `groupgt` marker.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def users_code() -> AbstractContextManager[Any]:
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C while processes start. They inherit the mask and leave the signal to their parent."""
+    """Block Ctrl-C while processes start. The new processes inherit the mask and leave the signal to their parent."""
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):

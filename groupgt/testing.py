@@ -96,7 +96,7 @@ def _texts(batch: Batch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """A law, with a function that lists violations in a batch and a test of whether it applies to a metric."""
+    """A law, with a function that lists violations in a batch and a test of whether the law applies to a metric."""
 
     says: str
     broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]
@@ -260,7 +260,7 @@ def alternatives(group: Any) -> list[tuple[str, float]]:
 
 
 def rejected(groups: Sequence[Any]) -> list[str]:
-    """Return the ids that are judged non-relevant in every group. Laws treat them as harmful."""
+    """Return the ids that are judged non-relevant in every group. Laws treat these ids as harmful."""
     grades: dict[str, float] = {}
     for name, grade in (pair for group in groups for pair in alternatives(group)):
         grades[name] = max(grade, grades.get(name, grade))

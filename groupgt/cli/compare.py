@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def setting_options(*names: str, overriding: bool = False) -> out.Decorator:
-    """Add an option for each setting, or only for the given names. With `overriding`, options have no default."""
+    """Add an option for each setting, or only for the named settings. With `overriding`, options have no defaults."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
     others = {"default": None, "show_default": False} if overriding else {}
     return out.together(*(option_of(setting, **others) for setting in settings))
@@ -95,9 +95,9 @@ def compare_command(
 ) -> None:
     """Compare RUNS with a baseline: significance, effect size, slices.
 
-    groupgt compares each run with the baseline query by query. It shows means, differences with confidence intervals,
-    a paired test, wins and losses. --by repeats this within slices. The output also shows which run completes which
-    queries, and the score of an oracle that picks the best run for each query.
+    groupgt compares each run with the baseline query by query. It shows means, differences with confidence intervals, a
+    paired test, wins and losses. --by repeats the comparison within slices. The output also shows which run completes
+    which queries, and the score of an oracle that picks the best run for each query.
     """
     if across is not None:
         out.prepared(_across(inputs, baseline, primary, settings), style)()
@@ -126,7 +126,7 @@ WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "s
 
 
 def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any]) -> Across:
-    """Compare the data sets of a result folder with a baseline. Raise `ConfigError` for options that do not apply."""
+    """Compare a result folder's data sets with a baseline. Raise `ConfigError` for options that do not apply."""
     for option in typed_parameters():
         if option.name == "pairs" or option.name not in {*WITH_ACROSS, *settings}:
             is_option = isinstance(option, click.Option)

@@ -105,7 +105,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
 @out.details_option
 @input_options(TRUTH, RUNS, LABELLER)
 def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
-    """List the groups that the worst queries miss, with the rank of their first hit, and how well groups are covered.
+    """List the groups that the worst queries miss, with each group's first hit, and show how well groups are covered.
 
     With several RUNS, list the groups covered by the fewest runs, with the rank of their first hit in each run.
     """

@@ -82,7 +82,7 @@ class Inputs:
         return shell.read(shell.flag, self.given[name]) if name in self.given else option.default
 
     def setting(self, name: str) -> Any:
-        """Return the value of a declared option, or the one in the result folder if the option was not typed."""
+        """Return a declared option's value as typed, or else the value in the result folder."""
         if self.given.get(name) or self.reopened is None:
             return self.value(name)
         return getattr(self.reopened, name)
@@ -106,7 +106,7 @@ class Inputs:
         return shlex.join([str(self.truth_path), *typed])
 
     def import_plugins(self) -> None:
-        """Import the modules from --plugin, so that what they register is available."""
+        """Import the modules from --plugin, so that their plug-ins are available."""
         for name in self.plugins:
             if not self.allow_code:
                 raise ConfigError(f"--plugin: {name} runs your code; allow it with --allow-code")
@@ -156,7 +156,7 @@ class Inputs:
 
     @cached_property
     def _columns(self) -> dict[str, dict[str, str]]:
-        """The columns from --columns by side. An empty name stands for all files."""
+        """The columns from --columns, by kind of file (`truth` or `run`). An empty name stands for all files."""
         columns: dict[str, dict[str, str]] = {"": {}, "truth": {}, "run": {}}
         for text, name in self.value("truth_columns").items():
             side, _, role = text.rpartition(".")
@@ -164,7 +164,7 @@ class Inputs:
         return columns
 
     def require_columns(self, truths: Sequence[Any], runs: Sequence[Any], others: Sequence[Any] = ()) -> None:
-        """Raise `ConfigError` for a role or a name from --columns that does not apply to these files."""
+        """Raise `ConfigError` if a role or column in --columns does not apply to these files."""
         kinds: tuple[Kind, ...] = ("truth", "run", "answers") if runs else ("truth",)
         require_columns(self._columns[""], [*truths, *runs, *others], *kinds)
         require_columns(self._columns["truth"], [*truths, *others], "truth")
@@ -222,7 +222,7 @@ class Inputs:
 
     @property
     def run(self) -> Any:
-        """The path of the only run, for commands that take one, or None if it is optional and omitted."""
+        """The path of the run, for commands that take only one, or None if the run is optional and omitted."""
         if self.reopened is not None and len(self.runs) > 1:
             there = ", ".join(self.reopened.chosen)
             raise ConfigError(f"{self.truth_path}: expected one system, found {there}; choose one with --system")
@@ -240,12 +240,12 @@ class Inputs:
 
     @cached_property
     def reading(self) -> Reading:
-        """How ground truth and runs are read."""
+        """The settings for reading ground truth and runs."""
         return Reading.of(**self.options)
 
     @cached_property
     def options(self) -> EvaluateOptions:
-        """The declared options for data, some of which also depend on files or on a result folder."""
+        """The declared data options, some of which also depend on files or on a result folder."""
         others = cast("EvaluateOptions", {name: self.value(name) for name in self.given if name not in DERIVED})
         return {
             **others,
@@ -381,14 +381,14 @@ NO_RUNS = "RUNS: expected the runs to measure, or a result folder in place of TR
 
 
 def refuse_reading(*accepted: str) -> None:
-    """Raise `ConfigError` for input and metric options other than -m and --plugin. A result folder replaces them."""
+    """Raise `ConfigError` for input and metric options (except -m and --plugin), which a result folder replaces."""
     chosen = {"truth_path", "run_paths", "metric_texts", "plugins", "allow_code"}
     reading = {*Inputs.__dataclass_fields__, *DECLARED} - chosen - {*accepted}
     refuse(reading, "a result folder is already evaluated; remove input and metric options")
 
 
 def is_result_folder(path: Path) -> bool:
-    """Return whether a path is a result folder, a folder of result folders, or the file `latest` in one."""
+    """Return whether a path is a result folder, a folder of result folders, or such a folder's `latest` file."""
     from groupgt.store.stamped import LAST, LATEST
 
     # URLs are passed as text.

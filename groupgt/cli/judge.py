@@ -205,7 +205,7 @@ def _existing(path: Path | None) -> GroundTruth | None:
 
 
 def _population(path: Path) -> Mapping[str, str | None]:
-    """Return the queries in a file of queries or of ground truth, with their texts if there are any."""
+    """Return the queries in a file of queries or ground truth, with any query text."""
     texts: dict[str, str] = {}
     faults = []
     try:
@@ -304,7 +304,7 @@ def _write(
     unsettled: list[str] | None = None,
     silent: bool = False,
 ) -> None:
-    """Write the ground truth from journals. Copy the base's lines from `path` for queries that nobody answered."""
+    """Write the ground truth from journals. For queries that nobody answered, copy the base's lines from `path`."""
     copied: list[str] = []
     truth = truth_of(acts, base=base, spans=spans, unsettled=unsettled, copied=copied)
     lines = _lines(path, copied) if copied and base is not None and base.shape == truth.shape else {}

@@ -53,7 +53,7 @@ SECTIONS = {
 
 
 def sections() -> dict[str, tuple[str, ...]]:
-    """Return the commands of each section of the help."""
+    """Return the commands for each section of the help text."""
     grouped = {name for names in SECTIONS.values() for name in names}
     return {**SECTIONS, "More": tuple(name for name in COMMANDS if name not in grouped)}
 
@@ -181,7 +181,7 @@ def _run(arguments: list[str] | None) -> None:
 
 
 def say(text: str) -> None:
-    """Print an error or warning. The import is deferred because help texts do not need it."""
+    """Print an error or warning. The code is imported late because help text does not need it."""
     from groupgt.cli.output import say
 
     say(text)

@@ -87,7 +87,7 @@ WIDE, DETAILS, COLOR = "groupgt.wide", "groupgt.details", "groupgt.color"
 
 
 def screen() -> Screen:
-    """Return the properties of standard output, including --wide, --color and --details."""
+    """Return the properties of standard output, as changed by --wide, --color and --details."""
     options = _display_options()
     width = None
     if sys.stdout.isatty() and not options.get(WIDE):

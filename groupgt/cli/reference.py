@@ -31,7 +31,7 @@ OPTION_KEYS = ("name", "expected", "needed", "default")
 def list_command(kind: str | None, name: str | None, style: str) -> None:
     """List metrics, labellers, retrievers, formats, tokenizers and engines, one KIND, or the options of one NAME.
 
-    The list includes plug-ins from installed packages, and the reason if one cannot be loaded.
+    The list includes plug-ins from installed packages, and says why if a plug-in cannot be loaded.
     """
     if kind is None:
         _list_kinds(style)
@@ -63,7 +63,7 @@ def _list_kinds(style: str) -> None:
 
 
 def _list_kind(kind: str, style: str) -> None:
-    """List all plug-ins of a kind with descriptions, requirements, and reasons why any could not be loaded."""
+    """List all plug-ins of a kind with descriptions and requirements, and say why if a plug-in could not be loaded."""
     rows: list[dict[str, Any]] = []
     for name in names(kind):
         try:

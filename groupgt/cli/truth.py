@@ -279,7 +279,7 @@ def convert_command(
 
 
 def import_autorag(project: Path, target: Path) -> None:
-    """Write an experiment for an AutoRAG project and report what it reproduces and what it leaves out."""
+    """Write an experiment for an AutoRAG project, and report which means it reproduces and which tables it omits."""
     from groupgt.results.autorag import import_project
 
     if target.exists():
@@ -306,7 +306,7 @@ def _write_truth(path: Path, truth: GroundTruth, format: str) -> None:
 
 
 def _write(path: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int) -> None:
-    """Write a file atomically. Report what was written and what the format cannot store."""
+    """Write a file atomically. Report the file, and everything that its format cannot store."""
     lost_columns: list[str] = []
     written = write_folder if format == "beir" else write_atomically
     written(path, lambda part: lost_columns.extend(write(part)))

@@ -53,7 +53,7 @@ class Beside:
         return self._computed[key]
 
     def means(self, name: str, metric: str) -> tuple[float, float]:
-        """Return the counterpart's mean and the system's mean over queries that count for both."""
+        """Return the counterpart's mean and the system's mean over the queries that count for both systems."""
         before, now = self.before[name][metric], self.now[name][metric]
         both = ~np.isnan(before) & ~np.isnan(now)
         return mean_of(before[both]), mean_of(now[both])
@@ -65,7 +65,7 @@ def texts_of(truth: GroundTruth) -> dict[str, str]:
 
 
 def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
-    """Return the queries whose text differs between two data sets, ignoring texts that only one has."""
+    """Return the queries whose text differs between two data sets, ignoring queries with text in only one of them."""
     return [qid for qid in qids if texts.get(qid, others.get(qid)) != others.get(qid, texts.get(qid))]
 
 
@@ -121,7 +121,7 @@ class Measured:
 
 
 class Shared(NamedTuple):
-    """Queries shared with the baseline, and how many are `alone` in the data set or `absent` from it."""
+    """Queries shared with the baseline, and how many are only in this data set (`alone`) or the baseline (`absent`)."""
 
     qids: Sequence[str]
     alone: int
@@ -223,7 +223,7 @@ def across(
 def _chosen(
     metrics: Mapping[str, Metric], requested: Sequence[str], primary: str | None, convention: str
 ) -> tuple[dict[str, Metric], str]:
-    """Return the requested metrics (default: all) and the primary one with its text, or raise `ConfigError`."""
+    """Return the requested metrics (default: all) and the primary metric with its text, or raise `ConfigError`."""
     texts = {metric: text for text, metric in metrics.items()}
 
     def text_of(name: str) -> str:
@@ -245,6 +245,6 @@ def mean_length(texts: Mapping[str, str]) -> float:
 
 
 def _places(qids: Sequence[str], order: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the index of each query in `order` among `qids`."""
+    """Return the index in `qids` of each query in `order`."""
     index = {qid: place for place, qid in enumerate(qids)}
     return np.array([index[qid] for qid in order], dtype=np.int64)

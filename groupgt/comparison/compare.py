@@ -93,7 +93,7 @@ class Comparison(Systems, Result):
 
     @property
     def trials(self) -> dict[str, dict[str, Noise]]:
-        """How much the metrics of each system with trials vary between them, as `Evaluated.trials` has it."""
+        """How much each metric varies between a system's trials, for systems with trials (see `Evaluated.trials`)."""
         noises: dict[str, dict[str, Noise]] = self._teller.noises()
         return noises
 
@@ -137,7 +137,7 @@ class Comparison(Systems, Result):
         return self._teller.latex(digits=digits, against=against, caption=caption)
 
     def sorted_by(self, metric: str) -> Comparison:
-        """Return the comparison with its systems in the order of their means of a metric, best first."""
+        """Return the comparison with its systems sorted by their means of a metric, best first."""
         text = self.by(metric).primary
         chosen = self.metrics[text]
         names = sorted(self.names, key=lambda name: chosen.worth(mean_of(self.tested[name][text])), reverse=True)

@@ -39,17 +39,17 @@ class Contrast:
     """A comparison of two systems on one metric, over the `pairs` queries that count for both.
 
     `delta` is the mean difference (system − other). `unpaired` is the number of queries that count for only one of the
-    two systems, and `wins` is the number on which the system is better. `p_value` is corrected for its family,
-    `raw_p_value` is not. `spread` is the standard deviation of the differences, and `effect_size` is Cohen's d_z, the
-    mean difference ÷ `spread`. The p-values are NaN if the test is undefined, and the interval is NaN if there is none.
-    `differ` is the number of queries on which the systems differ. `size` is the mean size of the nonzero differences,
-    or 0. `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is True if
-    `p_value` is at most alpha. `confidence` is the level at which `delta_interval` agrees with `significant`. `ranks`
-    is the quantity that Wilcoxon's test compares, from −1 to 1: (ranks of positive differences − ranks of negative
-    ones) ÷ all ranks. `favors` is 1 if the tested mean (with Wilcoxon's test, the ranks) favors the system, −1 if it
-    favors the other, otherwise 0.
+    two systems, and `wins` is the number of queries on which the system is better. `p_value` is corrected for the
+    family of comparisons, `raw_p_value` is not. `spread` is the standard deviation of the differences, and
+    `effect_size` is Cohen's d_z, the mean difference ÷ `spread`. The p-values are NaN if the test is undefined, and the
+    interval is NaN if there is none. `differ` is the number of queries on which the systems differ. `size` is the mean
+    size of the nonzero differences, or 0. `alike` is True if all nonzero differences have this size, as with 0/1
+    metrics. `significant` is True if `p_value` is at most alpha. `confidence` is the level at which `delta_interval`
+    agrees with `significant`. `ranks` is the quantity that Wilcoxon's test compares, from −1 to 1: (ranks of positive
+    differences − ranks of negative ones) ÷ all ranks. `favors` is 1 if the tested mean (with Wilcoxon's test, the
+    ranks) favors the system, −1 if it favors the other system, otherwise 0.
 
-    An audit corrects `delta`, its interval and p. All other fields are based on the audited ground truth.
+    An audit corrects `delta`, its interval and its p-value. All other fields are based on the audited ground truth.
 
     Every output takes its fields from this class. A field with a `column` is written to JSON, CSV, frames, the schema
     and the page. Fields whose column is None are internal.
@@ -173,7 +173,7 @@ def rows_of(
 def mean_intervals(
     values: Values, metrics: Mapping[str, Metric], settings: Settings, in_trials: Values = NO_TRIALS
 ) -> dict[tuple[str, str], Interval]:
-    """Return the confidence interval for each mean, assuming at least the variance over trials, shape (r, Q)."""
+    """Return each mean's confidence interval. The variance is at least that over trials, shape (r, Q)."""
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] for name, text in keys]
     bounds = _bounds(values, metrics)
@@ -191,7 +191,7 @@ def mean_intervals(
 
 
 def _chance(in_trials: Values, name: str, text: str, metrics: Mapping[str, Metric]) -> float:
-    """Return how much of the variance of a system's summed values comes from its trials."""
+    """Return how much of the variance in a system's summed values is due to its trials."""
     values = in_trials.get(name, {}).get(text)
     if values is None:
         return 0.0
@@ -228,9 +228,9 @@ def contrasts_of(
     how: Decide = decide,
     builds: Builds[K] = NO_BUILDS,
 ) -> dict[tuple[K, K, str], Contrast]:
-    """Compare pairs of systems on the given metrics, with the same random draws for all.
+    """Compare pairs of systems on the given metrics, with the same random draws for all pairs.
 
-    `how` decides the family of comparisons on each metric. With `builds`, p-values and intervals cover other builds.
+    `how` decides the family of comparisons on each metric. With `builds`, p-values and intervals cover new builds, too.
     """
     keys = [(first, second, text) for text in metrics for first, second in twos]
     if not keys:
@@ -263,7 +263,7 @@ def contrasts_of(
 def _over_builds(
     keys: Sequence[tuple[K, K, str]], columns: Sequence[Floats], builds: Builds[K]
 ) -> dict[int, OverBuilds]:
-    """Return the differences between systems if at least one has builds, by index."""
+    """Return, by index, the differences between systems if at least one of the two has builds."""
     moved = {}
     for place, (first, second, text) in enumerate(keys if builds else ()):
         sides = [side for name in (first, second) for side in builds.get(name, {}).get(text, ())]
@@ -276,7 +276,7 @@ def _over_builds(
 def contrasts_with(
     others: Sequence[str], values: Values, metrics: Mapping[str, Metric], settings: Settings, builds: Builds[str]
 ) -> dict[Key, Contrast]:
-    """Compare every system with each of `others`, each pair once."""
+    """Compare every system with every system in `others`, but each pair only once."""
     names = list(values)
     twos = [
         (name, other)

@@ -46,7 +46,7 @@ class Side:
         return int((~np.isnan(np.stack([self.values[name] for name in names]))).any(axis=0).sum())
 
     def only(self, qids: Sequence[str]) -> Side:
-        """Keep these queries, in this order."""
+        """Return this side with only these queries, in this order."""
         place = {qid: number for number, qid in enumerate(self.qids)}
         places = [place[qid] for qid in qids]
         values = {name: column[places] for name, column in self.values.items()}
@@ -57,7 +57,7 @@ class Side:
 class Swap:
     """Two systems that the two sides rank in opposite orders, with each side's test.
 
-    Deltas are `better` − `worse`, as the first side orders them. p-values are corrected over all pairs of a side.
+    Deltas are `better` − `worse`, in the first side's order. p-values are corrected over all pairs of a side.
     """
 
     better: str
@@ -158,7 +158,7 @@ def _coefficients(one: Floats, two: Floats) -> tuple[float, float, float]:
 def tau_b(first: Floats, second: Floats) -> float:
     """Return Kendall's tau-b, (C − D) ÷ √((n₀ − n₁)(n₀ − n₂)), or NaN if all values of a side are tied.
 
-    C and D count the pairs in the same and in opposite orders, n₀ all pairs, n₁ and n₂ the pairs tied on each side.
+    C counts the pairs in the same order, D those in opposite orders, n₀ all pairs, n₁ and n₂ the ties on each side.
     """
     one, two = (np.sign(values[:, None] - values) for values in (first, second))
     return float(np.divide((one * two).sum(), math.sqrt((one**2).sum() * (two**2).sum()) or math.nan))
@@ -168,7 +168,7 @@ def tau_ap(reference: Floats, values: Floats) -> float:
     """Return tau_AP for the order of `values` against the reference: (2 ÷ (n − 1)) Σ_{i>1} C(i) ÷ (i − 1) − 1.
 
     C(i) counts the systems above rank i that the reference also ranks above the system at rank i. Errors near the top
-    count most. With ties, this is the mean over all orders of tied systems on either side.
+    count most. With ties, tau_AP is the mean over all orders of tied systems on either side.
     """
     size = len(values)
     above = (reference[:, None] < reference) + 0.5 * ((reference[:, None] == reference) & ~np.eye(size, dtype=bool))

@@ -45,7 +45,7 @@ def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 @lru_cache(maxsize=4)
 def _kept_counts(n: int, count: int, seed: int) -> Floats:
-    """Return all rows for a few queries, cached for every metric of a table and every slice of the same size."""
+    """Return all rows of counts at once, for few queries, cached for other metrics and for slices of the same size."""
     rows = np.concatenate(list(_counts(n, count, seed)))
     rows.setflags(write=False)
     return rows
@@ -67,7 +67,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Draw rows of n signs (±1.0). If n is small, yield one of any two opposite patterns, but not the observed one."""
+    """Draw rows of n signs (±1.0). If n is small, yield one of any two opposite patterns, except the observed one."""
     if n >= ENOUGH:
         yield from (2 * coins - 1 for coins in halves(n, resamples, seed))
     else:
@@ -96,7 +96,7 @@ def _blocks(count: int, width: int) -> Iterator[int]:
 def on_grid(values: Floats) -> Floats:
     """Round each column to multiples of a power of two (2^-40 of its largest value, or more), shape (n, C).
 
-    Any sum of n such values is then exact in any order. Sums that would be equal in exact arithmetic (three times 1/3,
+    Sums of n rounded values are then exact in any order. Sums that would be equal in exact arithmetic (three times 1/3,
     and 1) may differ by up to `slack_of`.
     """
     if not values.size:
@@ -108,8 +108,8 @@ def on_grid(values: Floats) -> Floats:
 def in_order(values: Floats) -> Floats:
     """Sort each column, shape (n, C), from the end with the shorter tail.
 
-    Results of draws then depend neither on the order of queries nor on which system comes first. If both tails are the
-    same, the sign of the sum decides.
+    The results of draws then depend on neither the order of queries nor the order of the two systems. If both tails are
+    the same, the sign of the sum decides.
     """
     columns = np.sort(values, axis=0)
     gaps = (columns - columns[:1]) - (columns[-1:] - columns[::-1])
@@ -140,7 +140,7 @@ def zeroed(variance: Floats, noise: Floats) -> Floats:
 
 
 def in_errors(away: Floats | Ints, error: Floats, noise: Floats | float) -> Floats:
-    """Return |away| ÷ the standard error. It is infinite for a difference beyond the noise if the error is 0."""
+    """Return |away| ÷ the standard error: infinity if the error is 0 and the difference exceeds the noise."""
     size = np.abs(away)
     infinite = np.where(size > np.sqrt(noise), np.inf, 0.0)
     return np.divide(size, error, out=infinite, where=error > 0)

@@ -1,4 +1,4 @@
-"""Decide the family of comparisons on each metric, with p-values, and with intervals that agree with them."""
+"""Decide each metric's family of comparisons: compute p-values, and intervals that agree with these p-values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groupgt.model.hits import Bools, Floats
 class Families:
     """Columns of differences, shape (Q,) each, with the pairs of the first metric first, then those of the second …
 
-    A difference is NaN if its query does not count for both systems. `size` is the number of pairs in a family.
+    A difference is NaN if the query does not count for both systems. `size` is the number of pairs in a family.
     """
 
     metrics: Sequence[str]
@@ -68,7 +68,7 @@ class Block(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """The decision about each column, with p before and after correction, and the alpha and ends of its interval."""
+    """The decision about each column: its p-value before and after correction, and its interval's alpha and ends."""
 
     raw: Floats
     p_values: Floats
@@ -111,7 +111,7 @@ def decide(families: Families) -> Decided:
 
 
 def decided_together(families: Families, raw: Floats, p_values: Floats) -> Decided:
-    """Return decisions with intervals from each pair's own test, at Holm's alpha, if its draws can reach this alpha."""
+    """Return decisions. Intervals come from each pair's own test at Holm's alpha, if the draws can reach this alpha."""
     settings, blocks = families.settings, []
     alphas = families.alphas(raw, p_values, "holm")
     is_reached = place_of(alphas, settings.resamples) > 0
@@ -133,7 +133,7 @@ def raw_p_values(columns: Sequence[Floats], settings: Settings) -> Floats:
 
 
 def by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
-    """Group columns of one value per query that are defined on the same queries, as indices and values (n, C)."""
+    """Group columns that are defined on the same queries (one value per query), as indices and values (n, C)."""
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
         if column.ndim == 1:

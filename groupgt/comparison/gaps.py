@@ -22,20 +22,20 @@ TIE = 1e-9
 def least_by_signs(queries: int, differing: Ints, alpha: float) -> Ints:
     """Return the least gap at which p = 2 P(losses or fewer), binomial with 1/2, is at most alpha.
 
-    If all sizes are equal, p is that of the randomization test. The gap exceeds `differing` if none is large enough.
+    If all sizes are equal, p is that of the randomization test. The gap exceeds `differing` if no gap is large enough.
     """
     losses = scipy_stats("power").binom.ppf(alpha / 2 * (1 + TIE), differing, 0.5).astype(np.int64) - 1
     return np.where(losses < 0, differing + 2, differing - 2 * losses)
 
 
 def least_by_ranks(queries: int, differing: Ints, alpha: float) -> Ints:
-    """Return the least gap that Wilcoxon's test detects if all ranks are tied: by signs, or z = gap ÷ √m for many."""
+    """Return Wilcoxon's least detectable gap if all ranks are tied, from signs or, for large m, from z = gap ÷ √m."""
     by_z = _even_with(float(scipy_stats("power").norm.isf(alpha / 2)) * np.sqrt(differing), differing)
     return np.where(differing <= ALL_SIGNS, least_by_signs(queries, differing, alpha), by_z)
 
 
 def least_by_t(queries: int, differing: Ints, alpha: float) -> Ints:
-    """Return the least gap with t² = gap² (n − 1) ÷ (n m − gap²) beyond the quantile of Student's t."""
+    """Return the least gap for which t² = gap² (n − 1) ÷ (n m − gap²) exceeds the squared quantile of Student's t."""
     if queries < 2:
         return differing + 2
     bound = float(scipy_stats("power").t.isf(alpha / 2, queries - 1)) ** 2
@@ -60,7 +60,7 @@ def gaps_by_resamples(queries: int, differing: int, alpha: float) -> tuple[int, 
 
 
 def _p_by_resamples(queries: int, differing: int, gap: int) -> float:
-    """Return the share of resamples of the centred differences with t at least as extreme as the observed t."""
+    """Return the share of resamples (of the centred differences) whose t is at least as extreme as the observed t."""
     binom = scipy_stats("power").binom
     # The number of differing queries drawn, and the wins among them.
     counts = np.arange(int(binom.isf(NEGLIGIBLE, queries, differing / queries)) + 1)[:, None]

@@ -1,4 +1,4 @@
-"""Compute the scores of an oracle that picks the best system for each query, and of all results together."""
+"""Compute the scores of an oracle that picks the best system for each query, and of the union of all results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Headroom:
     value for each query, over the `queries` that count for all systems. `union_recall` and `union_complete` are
     recall.coverage and complete for the union of all results within the cutoff, which contains `union_size` distinct
     results on average. `single_recall` is the best recall.coverage of a single system with the same number of results
-    (rounded up). All are upper bounds that grow by chance as systems are added.
+    (rounded up). All of these scores are upper bounds that grow by chance as systems are added.
     """
 
     metric: str

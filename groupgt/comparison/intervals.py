@@ -1,15 +1,15 @@
 """Bootstrap confidence intervals for means, with near-nominal coverage even for few queries and 0/1 metrics.
 
-The percentile bootstrap undercovers. For 40 zeros and ones, its coverage is 86% to 97% where it should be 95%. Instead,
-this module resamples the score statistic for a mean μ between two bounds, as in Wilson's interval for proportions:
+The percentile bootstrap undercovers. For 40 zeros and ones, its coverage is 86% to 97% instead of 95%. Instead, this
+module resamples the score statistic for a mean μ between two bounds, as in Wilson's interval for proportions:
 
     T(μ) = (m − μ) ÷ √(φ (μ − low)(high − μ) ÷ n),   φ = s² ÷ ((m − low)(high − m))
 
 where m and s² are the mean and variance of the n values, and φ is the variance as a share of its largest possible
 value, (μ − low)(high − μ). The quantile q of |T*| over resamples (at the observed mean, with the mean and φ of each
-resample) replaces the normal quantile. The interval contains every μ with |T(μ)| ≤ q. Its ends are the two roots of a
-quadratic equation. Because few distinct values make |T*| lumpy, q is limited to the range from the normal quantile to
-1.25 times Student's t quantile. Without bounds, the statistic is the usual (m − μ) ÷ √(s² ÷ n).
+resample) replaces the normal quantile. The interval contains every μ with |T(μ)| ≤ q. The interval's ends are the two
+roots of a quadratic equation. Because few distinct values make |T*| lumpy, q is limited to the range from the normal
+quantile to 1.25 times Student's t quantile. Without bounds, the statistic is the usual (m − μ) ÷ √(s² ÷ n).
 
 Sources: Wilson, JASA 1927 (the score interval); Efron & Tibshirani 1993, ch. 12 (the studentized bootstrap).
 """
@@ -50,9 +50,10 @@ def intervals(
 ) -> Floats:
     """Return the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
-    `bounds` is one pair for all columns, or one pair per column. They may be infinite. `added` is added to the variance
-    of each column and of its resamples (see `unseen`). No variance is below `least`, nor below that of `unvaried` where
-    all values are equal. Fewer than two values give NaN. The same seed and n resample the same queries in every column.
+    `bounds` is one pair for all columns, or one pair per column. Bounds may be infinite. `added` is added to the
+    variance of each column and of its resamples (see `unseen`). No variance is below `least` or, where all values are
+    equal, below the variance from `unvaried`. Fewer than two values give NaN. With the same seed and n, every column
+    resamples the same queries.
     """
     count, width = values.shape
     if count < 2 or not width:
@@ -139,10 +140,10 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
 def unseen(differences: Floats, bound: Floats) -> Floats:
     """Return the amount to add to each column's variance, shape (C,), if few of its n queries differ.
 
-    If none of 40 queries differs, the 41st still might. This function therefore assumes two more differences, one in
-    each direction, as large as the largest observed difference (or a finite `bound` if there is none). Their squares ÷
-    (n − 1) are added in full for up to 5 differing queries, and fade out by 15. Agresti & Min (Statistics in Medicine
-    2005) add similar pseudo-counts for paired proportions.
+    If none of 40 queries differs, the 41st might still differ. This function therefore assumes two more differences,
+    one in each direction, as large as the largest observed difference (or a finite `bound` if there is none). The
+    squares of both differences ÷ (n − 1) are added in full for up to 5 differing queries, and fade out by 15. Agresti &
+    Min (Statistics in Medicine 2005) add similar pseudo-counts for paired proportions.
     """
     count = len(differences)
     if count < 2:
@@ -167,7 +168,7 @@ def delta_intervals(
     """Return confidence intervals for the means of columns of differences, shape (C, 2), that agree with their test.
 
     Each column has its own alpha. `rejected` marks the columns whose difference is significant. The interval contains
-    every mean that the test does not reject. A test that is not inverted has none (NaN). If p is exact, `intervals`
+    every mean that the test does not reject. If a test is not inverted, the interval is NaN. If p is exact, `intervals`
     computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. If all
     queries differ by the same amount, an inverted test has no width (see `unvaried`). An interval excludes 0 if and
     only if the difference is significant.

@@ -1,13 +1,13 @@
 """Compare how often judged answers are correct when retrieval is complete and when it is not.
 
-All numbers are associations over queries. Several answers to a query are averaged, as is completeness over trials. With
-z = (part − p · whole) ÷ Σ whole for each query, a share p = Σ part ÷ Σ whole has Wilson's interval at
+All numbers show associations over queries, not causes. Several answers to a query are averaged, as is completeness over
+trials. With z = (part − p · whole) ÷ Σ whole for each query, a share p = Σ part ÷ Σ whole has Wilson's interval at
 
     p (1 − p) ÷ Σ z² queries: at most the answers if each is 0 or 1, and at least n = (Σ whole)² ÷ Σ whole²
 
-(n if p is 0 or 1, or if each query has one answer that is 0 or 1). A difference has Newcombe's
-interval, with the correlation of the z if queries are on both sides. The gain from gold context is a difference between
-two systems like any other.
+(n if p is 0 or 1, or if each query has one answer that is 0 or 1). A difference has Newcombe's interval, with the
+correlation of the z if queries are on both sides. The gain from gold context is computed like any other difference
+between two systems.
 
 Sources: Wilson 1927; Newcombe 1998; Korn & Graubard 1998; Zou & Donner 2008.
 """
@@ -70,14 +70,14 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes(Result):
-    """Answers compared with retrieval, over the queries that have both. Completeness is measured within `cutoff`.
+    """Answers compared with retrieval, over the queries with both. Completeness is measured within `cutoff`.
 
     `shares` contains `complete`, `incomplete`, `difference`, `wrong` and, with an oracle run, `gold`, which are
     properties, too. A share with a denominator of 0 is left out, and its property is None. `left_out` counts queries
     and answers that are in no share. `is_plain` is True if each query has one answer, which is correct or not, and one
     ranking. Over several `trials`, shares weight a query by the fraction of trials, and an answer with a trial goes
-    with the retrieval of that trial. A query in `queries` is complete if at least half of its trials are. `failures`
-    contains the groups of every query.
+    with the retrieval of that trial. A query in `queries` is complete if at least half of its trials are complete.
+    `failures` contains the groups of every query.
     """
 
     run: str
@@ -92,7 +92,7 @@ class Outcomes(Result):
 
     @property
     def wrong(self) -> Share | None:
-        """Of the wrong answers (`whole`), those with incomplete retrieval (`part`); the others had it all."""
+        """The wrong answers (`whole`), and the wrong answers with incomplete retrieval (`part`)."""
         return self.shares.get("wrong")
 
     @property
@@ -107,12 +107,12 @@ class Outcomes(Result):
 
     @property
     def difference(self) -> Share | None:
-        """How much larger the share of correct answers is when retrieval is complete."""
+        """How much larger the share of correct answers is when retrieval is complete than when it is not."""
         return self.shares.get("difference")
 
     @property
     def gold(self) -> Share | None:
-        """How much accuracy gold context gains, or None without an oracle."""
+        """How much gold context increases accuracy, or None without an oracle run."""
         return self.shares.get("gold")
 
     def plot(self) -> Figure:
@@ -215,7 +215,7 @@ def _complete_in_trials(evaluation: Evaluated, cutoff: int | Budget | None) -> F
 
 
 def _by_query(places: Ints, scores: Floats, size: int) -> tuple[Floats, Ints]:
-    """Return the mean score of each query, NaN without an answer, and the number of its answers, shape (Q,) each."""
+    """Return each query's mean score (NaN without an answer) and number of answers, shape (Q,) each."""
     order = np.lexsort((scores, places))  # the order of rows does not change sums
     order = order[places[order] >= 0]
     counts = np.bincount(places[order], minlength=size)
@@ -225,7 +225,7 @@ def _by_query(places: Ints, scores: Floats, size: int) -> tuple[Floats, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The confidence level, the answers per query, and whether all are 0 or 1. Intervals depend on all three."""
+    """The values that intervals depend on: the confidence level, the answers per query, and whether all are 0 or 1."""
 
     confidence: float
     answers: Ints
@@ -238,7 +238,7 @@ class Level:
 
 
 def _shares(score: Floats, complete: Floats, both: Floats, oracle: Floats | None, level: Level) -> dict[str, Share]:
-    """Return every share with a nonzero whole by name, from arrays of shape (Q,). `both` is score · complete."""
+    """Return, by name, every share whose whole is not 0, from arrays of shape (Q,). `both` is score · complete."""
     parts = {"complete": (both, complete), "incomplete": (score - both, 1 - complete)}
     parts["wrong"] = 1 - score - complete + both, 1 - score
     shares = {name: share_of(*part, level) for name, part in parts.items() if summed(part[1]) > 0}
@@ -282,7 +282,7 @@ def difference_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats], l
 
 
 def gold_of(score: Floats, oracle: Floats, confidence: float) -> Share:
-    """Return the accuracy gained with gold context, over queries with both answers, and a randomization interval."""
+    """Return the accuracy gained with gold context, over queries with both kinds of answers, and its interval."""
     both, alpha = ~np.isnan(oracle), np.array([1 - confidence])
     differences = (oracle - score)[both][:, np.newaxis]
     inference = infer("randomization", differences, RESAMPLES, SEED, float(alpha[0]))

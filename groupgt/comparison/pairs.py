@@ -5,11 +5,11 @@ the statistic is
 
     T = |Σ d| ÷ √(Σ d²)
 
-Flips do not change its denominator. Pairs are decided in descending order of T: the p-value of a pair is the
-share (1 + as far) ÷ (1 + resamples) of flips in which the largest T of this pair and all pairs after it reaches T, and
-never below the p-value of the pair before. If few queries differ, all patterns of signs are counted instead of drawn.
-The interval of a pair comes from its own test at alpha ÷ (pairs that are not significant), undefined if the resamples
-are too few for this level. Sources: Westfall & Young 1993; Romano & Wolf, JASA 2005.
+Flips do not change the denominator of T. Pairs are decided in descending order of T: the p-value of a pair is the share
+(1 + as far) ÷ (1 + resamples) of flips in which the largest T of this pair and all pairs after it reaches T, and never
+below the p-value of the pair before. If few queries differ, all patterns of signs are counted, instead of drawing some
+at random. The interval of a pair comes from its own test at alpha ÷ (pairs that are not significant), undefined if the
+resamples are too few for this level. Sources: Westfall & Young 1993; Romano & Wolf, JASA 2005.
 
 With the t test, p comes from the studentized range (Tukey 1953): q = |δ| ÷ √(MSE ÷ n), where MSE is the residual mean
 square of the two-way layout of queries and systems, with (S − 1)(n − 1) degrees of freedom, over queries that count for
@@ -61,7 +61,7 @@ def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) 
 def contrasts_of_pairs(
     values: Values, metrics: Mapping[str, Metric], twos: Sequence[tuple[str, str]], settings: Settings
 ) -> dict[Key, Contrast]:
-    """Compare pairs of systems, deciding all pairs on one metric together."""
+    """Compare pairs of systems. All pairs on a metric are decided together."""
     names = sorted({name for two in twos for name in two})
     tables = {text: np.stack([values[name][text] for name in names], axis=1) for text in metrics if names}
     is_estimated = any(table.ndim > 2 for table in tables.values())
@@ -82,7 +82,7 @@ def contrasts_of_pairs(
 
 
 def by_studentized_range(tables: Mapping[str, Floats], families: Families) -> Decided:
-    """Decide families by the studentized range. The tables have the values of all systems, shape (Q, S)."""
+    """Decide families by the studentized range. The tables contain the values of all systems, shape (Q, S)."""
     settings, columns = families.settings, families.columns
     raw = raw_p_values(columns, settings)
     decided, ends = np.full(len(columns), np.nan), np.full((len(columns), 2), np.nan)

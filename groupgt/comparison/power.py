@@ -50,7 +50,7 @@ class Power:
     """The power of a comparison for one system and metric. `spread` is the standard deviation of the differences.
 
     `queries` is the number of pairs. `detectable` is the smallest difference that these pairs detect with the target
-    power, if the metric allows any. `needed` is the number of queries needed to detect `difference` (None: over 10^9,
+    power, if the metric allows one. `needed` is the number of queries needed to detect `difference` (None: over 10^9,
     or no query differs), and `reached` is the power of the available queries. `exact` is True if the power was computed
     for the test in use, not for the t test. `alpha` applies to each single comparison. `by` and `value` name the slice,
     if any.
@@ -148,10 +148,11 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
 
 
 def enough_queries(power_at: Callable[[int], float], target: float) -> int | None:
-    """Return the number of queries from which the power always reaches the target, or None if over 10^9.
+    """Return the number of queries from which on the power always reaches the target, or None if over 10^9.
 
     More queries may have less power. At alpha 0.05, 6, 7 or 8 differences must all have the same sign, which gets less
-    likely with each. With 9, one exception is allowed. So the search continues beyond the first number that is enough.
+    likely with each additional difference. With 9 differences, one may have the other sign. So the search continues
+    beyond the first number that is enough.
     """
     low, high = 1, 2
     while power_at(high) < target:

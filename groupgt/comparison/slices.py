@@ -71,7 +71,7 @@ def slices_of(
 
 
 def too_many(slicer: Slicer) -> dict[str, int]:
-    """Return the columns with too many slices to compare systems within each, and their slice counts."""
+    """Return the columns that have too many slices to compare systems within each slice, and their slice counts."""
     counts = {by: len(set(slicer.texts(by))) for by in slicer.by}
     return {by: count for by, count in counts.items() if count > MOST_SLICES}
 

@@ -358,7 +358,7 @@ class Systems:
 
     @shared
     def left_out(self) -> dict[str, int]:
-        """Slice columns with too many values to compare systems within each, and their value counts."""
+        """Slice columns that have too many values to compare systems within each slice, and their value counts."""
         return too_many(self.first.slicer) if self.evaluations else {}
 
     @shared
@@ -404,8 +404,8 @@ class Systems:
     def others(self) -> dict[Key, Contrast]:
         """Contrasts between all pairs of systems, excluding the baseline, keyed by systems and metric.
 
-        If `pairs` are requested, these are the same. Otherwise, if there are too many pairs, non-primary metrics and
-        pairs without the best system are left out.
+        If all `pairs` are requested, the result is their contrasts. Otherwise, if there are too many pairs, non-primary
+        metrics and pairs without the best system are left out.
         """
         if self.pairs and self.is_compared:
             pairs = (each for each in self.pairs if self.baseline not in (each.first, each.second))
@@ -420,7 +420,7 @@ class Systems:
         return contrasts_of_pairs(self.tested, self._chosen(metrics), twos, self.settings)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """Yield slice indices with contrasts for the pairs in `others` on the primary metric, or none if too many."""
+        """Yield slice indices with the primary metric's contrasts for pairs in `others`, unless there are too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]
@@ -455,7 +455,7 @@ class Systems:
     def has_clear_winner(self) -> bool:
         """True if the best system is significantly better than every other system, with uncorrected p-values.
 
-        No correction is needed, because all tests must reject.
+        No correction is needed, because the best system must win every test.
         """
         return bool(self.lead) and all(contrast.standing == "better" for contrast in self.lead.values())
 

@@ -39,10 +39,11 @@ Inverse = Callable[[Floats], Floats]
 class Inference:
     """Results of a paired test, with the p-value of each column of differences, shape (C,), and the inverted test.
 
-    p is NaN where the test is undefined. `inverse` returns the ends of the interval of every μ with p(μ) > alpha. They
-    are NaN without such an interval, and infinite where no μ is rejected. alpha must not exceed the test's. It is None
-    for tests that are not inverted. `is_exact` marks p-values computed from all sign patterns, not from a sample.
-    `ranks` is the quantity that Wilcoxon's test compares: (positive ranks − negative ranks) ÷ all ranks, from −1 to 1.
+    p is NaN where the test is undefined. `inverse` returns the ends of the interval of every μ with p(μ) > alpha. The
+    ends are NaN if there is no such interval, and infinite where no μ is rejected. alpha must not exceed the test's
+    alpha. `inverse` is None for tests that are not inverted. `is_exact` marks p-values computed from all sign patterns,
+    not from a sample. `ranks` is the quantity that Wilcoxon's test compares: (positive ranks − negative ranks) ÷ all
+    ranks, from −1 to 1.
     """
 
     p_values: Floats
@@ -111,8 +112,8 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
     Inversion (if patterns are drawn): with μ subtracted from every difference, a pattern is as far as the observed mean
     m > μ if the mean over queries that keep their sign, or the mean over queries that change it, is at most μ. So p(μ)
-    rises up to m and falls beyond. The ends are order statistics of the smaller and the larger of the two means in each
-    draw.
+    rises up to m and falls beyond. The interval's ends are order statistics of the smaller and the larger of the two
+    means in each draw.
     """
     exact, count = on_grid(differences), len(differences)
     # Sums that are equal in exact arithmetic count as equally far.
@@ -235,8 +236,9 @@ def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0)
 class PairedTest:
     """A paired test: a function of (differences, resamples, seed, alpha) that returns an `Inference`, and its title.
 
-    `least_gaps` returns the least gap between wins and losses that it detects if all differences have one size, and
-    `gaps_of_few` all gaps if few queries differ, for a test that may miss a larger gap than one it detects.
+    `least_gaps` returns the least gap between wins and losses that the test detects if all differences have one size.
+    `gaps_of_few` returns all detected gaps if few queries differ, for a test that may miss a gap larger than one that
+    it detects.
     """
 
     function: Callable[[Floats, int, int, float], Inference]
@@ -277,14 +279,14 @@ def holm(values: Floats) -> Floats:
 
 
 def bonferroni(values: Floats) -> Floats:
-    """Apply the Bonferroni correction. Multiply each p by the number of p-values, up to 1."""
+    """Apply the Bonferroni correction. Multiply each p by the number of p-values, and cap it at 1."""
     return np.minimum(values * len(values), 1.0)
 
 
 def benjamini_hochberg(values: Floats) -> Floats:
     """Apply the 1995 correction by Benjamini and Hochberg. Multiply the i-th smallest p by number ÷ i, up to 1.
 
-    No corrected p exceeds the one for the next larger p. The method controls the false discovery rate, the expected
+    No corrected p exceeds that of the next larger raw p. The method controls the false discovery rate, the expected
     share of false positives among significant differences, rather than the probability of any false positive.
     """
     factors = len(values) / np.arange(1, len(values) + 1)
@@ -302,8 +304,8 @@ def _stepped(values: Floats, factors: Floats | Ints, monotonic: Callable[[Floats
 def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> float:
     """Return the alpha for each raw p in a family, so that intervals agree with the decisions.
 
-    For m comparisons with R rejections, it is alpha for `none`, alpha ÷ m for `bonferroni`, alpha ÷ (m − R) for `holm`
-    (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A raw p is rejected if and only if it is at most this value.
+    For m comparisons with R rejections, return alpha for `none`, alpha ÷ m for `bonferroni`, alpha ÷ (m − R) for `holm`
+    (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A difference is significant if its raw p is at most that.
     """
     if correction == "none" or comparisons < 1:
         return alpha

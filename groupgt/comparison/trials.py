@@ -6,14 +6,14 @@ queries is within noise if it is at most
     t · √(W ÷ r  +  the same of the other side) ÷ n
 
 with W and the degrees of freedom of t as in `groupgt.evaluation.trials`, those of both sides together, or of the sides
-with builds if there are any. A side with a single run borrows W of the other.
+with builds if there are any. A side with a single run borrows W from the other side.
 
 If trials are declared to be builds, which move all queries together, the variance of a difference of means D_q is
 
     s²_D ÷ n + Σ over sides max(0, MSrun − MSE) ÷ (n r)
 
-with the mean squares between trials and of the residuals. As builds are few, t has at most as many degrees of freedom
-as there are builds, less one for each side.
+with the mean squares between trials and of the residuals. Because there are few builds, t has at most as many degrees
+of freedom as there are builds, less one for each side.
 
 Source: Searle, Casella & McCulloch 1992 (mean squares).
 """
@@ -35,7 +35,7 @@ from groupgt.model.hits import Floats
 def noise_of_difference(sides: Sequence[tuple[Floats, bool]], *, bounded: bool = True) -> float | None:
     """Return the largest difference between two means that is noise in 95% of cases, or None without trials.
 
-    Each side is a pair of its values, shape (r, n), and whether its trials are builds.
+    Each side is a pair: its values, shape (r, n), and whether its trials are builds.
     """
     counting = np.all([~np.isnan(values).all(axis=0) for values, _ in sides], axis=0)
     spreads = [Spread.of(values[:, counting], bounded=bounded, is_build=is_build) for values, is_build in sides]
@@ -71,8 +71,8 @@ class OverBuilds:
 def over_builds(column: Floats, sides: Sequence[Floats], *, delta: bool = False) -> OverBuilds | None:
     """Return the mean of a column over builds. `sides` contains the values in trials, shape (r, Q) each.
 
-    The column has shape (Q,), or has more values per query with an audit or annotators. Return None if nothing varies,
-    or if there are too few queries. The error is NaN if a side has a single row, because a mean over builds whose
+    The column has shape (Q,), or has more values per query with an audit or annotators. Return None if values do not
+    vary or there are too few queries. The error is NaN if a side has a single row, because a mean over builds whose
     values are unknown does not show how builds vary.
     """
     over_queries = _over_queries(column, delta=delta)
@@ -93,7 +93,7 @@ def over_builds(column: Floats, sides: Sequence[Floats], *, delta: bool = False)
 
 
 def _over_queries(column: Floats, *, delta: bool) -> tuple[float, float, int] | None:
-    """Return a column's mean, its variance over other queries and the degrees of freedom, or None if too few."""
+    """Return a column's mean, variance over other queries and degrees of freedom, or None for too few queries."""
     if column.ndim > 1:
         estimate = estimate_of(column, delta=delta)
         return None if estimate is None else (estimate.mean, estimate.error**2, estimate.degrees)
@@ -103,7 +103,7 @@ def _over_queries(column: Floats, *, delta: bool) -> tuple[float, float, int] | 
 
 
 def builds_of(evaluation: Evaluated, text: str) -> list[Floats]:
-    """Return a list with the values of a metric in trials that are builds, shape (r, Q), empty for any other run."""
+    """Return a list with a metric's values in trials that are builds, shape (r, Q). Other runs give an empty list."""
     values = values_in_trials(evaluation, text) if evaluation.is_build else None
     return [] if values is None else [values]
 

@@ -36,7 +36,7 @@ class Agreement(Result):
 
     For two labellers, an item is a result paired with a group of its query. For two annotators, an item is a result.
     `groups` lists the counts of each group, most disagreement first. `labellers` names the labellers. For two
-    annotators, `pairs` contains their groups, matched by shared passages.
+    annotators, `pairs` contains both annotators' groups, matched by shared passages.
     """
 
     first: str
@@ -59,7 +59,7 @@ class Agreement(Result):
 
     @property
     def observed(self) -> float:
-        """The share of items on which both sides agree (p_o), or NaN without items."""
+        """The share of items on which both sides agree (p_o), or NaN if there are no items."""
         return (self.both + self.neither) / self.items if self.items else math.nan
 
     @property
@@ -80,8 +80,8 @@ class Agreement(Result):
     def alpha(self) -> float:
         """Krippendorff's alpha for two coders and nominal data: 1 − (2n − 1)·differences ÷ (hits · others).
 
-        Hits and others are counted over both coders, and n is the number of items. Alpha is NaN if all labels are
-        equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
+        The hits and the others (non-hits) are counted over both coders, and n is the number of items. Alpha is NaN if
+        all labels are equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
         """
         hits = 2 * self.both + self.only_first + self.only_second
         others = 2 * self.items - hits
@@ -105,7 +105,7 @@ class Agreement(Result):
 
     @property
     def positive(self) -> float:
-        """The share of one side's hits that are also hits for the other: 2·both ÷ (2·both + only one).
+        """The share of one side's hits that the other side shares: 2·both ÷ (2·both + only_first + only_second).
 
         Unlike kappa, this share is not low merely because hits are rare.
         """
@@ -134,9 +134,9 @@ def agree(
     """Compare two labellers on the results of a run, or two annotators (`other_truth`).
 
     For two labellers, every result is paired with every group of its query. For two annotators, each result of a query
-    that both judged is relevant for both, for one, or for neither. Without a run, the items are the documents judged by
-    both annotators if both include non-relevant judgments, and otherwise the documents judged by either. Raises
-    `DataError` or `ConfigError`.
+    that both judged is relevant for both annotators, for one, or for neither. Without a run, the items are the
+    documents judged by both annotators if both include non-relevant judgments, and otherwise the documents judged by
+    either. Raises `DataError` or `ConfigError`.
 
     >>> first, second = {"q": [["a"], ["b"]]}, {"q": [["a", "c"]]}
     >>> agreement = agree(first, {"q": ["a", "b", "c", "d"]}, other_truth=second)  # a: both; b, c: one; d: neither
@@ -189,13 +189,13 @@ def agreement_of(
 
 
 def _check_lists(*faults: str) -> None:
-    """Raise `DataError` with the first error about texts that list several ids, if there is one."""
+    """Raise `DataError` for the first text that lists several ids, if there is one."""
     if fault := next(filter(None, faults), ""):
         raise DataError(fault)
 
 
 def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
-    """Return the documents judged by both, if both include non-relevant judgments, otherwise by either."""
+    """Return the documents judged by both annotators if both give non-relevant judgments, otherwise those of either."""
     ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
@@ -257,7 +257,7 @@ def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
 
 
 def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
-    """Compare two annotators on results. Each group is listed with the other annotator's labels for its hits."""
+    """Compare two annotators on results. Each group lists the other annotator's labels for the group's hits."""
     one, two = (np.unique(side.codes(side.query)) for side in (first, second))
     rows: list[dict[str, Any]] = []
     for annotator, (side, others) in enumerate(((first, two), (second, one)), 1):

@@ -48,7 +48,7 @@ Groups = dict[int, list[frozenset[tuple[str, ...]]]]
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a check, with a description, a count and an example. It may be suspicious, or fail the check."""
+    """One line of a check: a description, a count and an example. A finding may be suspicious, or fail the check."""
 
     what: str
     count: int
@@ -217,7 +217,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
     """Report sizes and mismatches: queries on only one side, repeats, ties, and queries without hits.
 
-    With trials, each count is the largest of any trial.
+    With trials, each count is the largest count in any trial.
     """
     labeller, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = labeller.read(truth)

@@ -65,7 +65,7 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
 
 
 def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dict[int, str]:
-    """Return the texts of relevant alternatives by index, except texts that the corpus lacks. Refuse spans."""
+    """Return the text of each relevant alternative by index, unless the corpus lacks it. Refuse spans."""
     faults = Faults()
     texts: dict[int, str] = {}
     for alternative in np.flatnonzero(truth.is_relevant).tolist():

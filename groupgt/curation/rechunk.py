@@ -41,7 +41,8 @@ MOST_OF_IT = 0.9
 class Carried:
     """The mapping of one alternative. `share` is the fraction of the alternative in the new chunk.
 
-    `number` is the index of its group. If it is `lost`, `new` is the chunk that contains the largest part of it.
+    `number` is the index of the alternative's group. For a `lost` alternative, `new` is the chunk with its largest
+    part.
     """
 
     qid: str
@@ -57,7 +58,7 @@ class Carried:
 class Rechunked(Result):
     """Ground truth mapped to new chunks, with a record of the mapping.
 
-    `rows` has one row for each alternative and each new chunk that replaces it. A lost alternative has one row.
+    `rows` has one row for each alternative and each new chunk that replaces it. A lost alternative has only one row.
     `dropped` maps each query that was dropped, because it lost an entire group, to the labels of its lost groups.
     """
 
@@ -73,7 +74,7 @@ class Rechunked(Result):
 
     @property
     def weak(self) -> list[Carried]:
-        """Groups whose new chunks all contain less than 90% of a passage, worst first. Each row shows the best one."""
+        """Groups whose new chunks all contain less than 90% of a passage, worst first. Rows show the best chunk."""
         best: dict[int, Carried] = {}
         for row in self.rows:
             if not row.lost and row.qid not in self.dropped:
@@ -112,12 +113,12 @@ def _rows_of(carried: Sequence[Carried]) -> Grid:
 
 
 def notes_of(truth: Path) -> Path:
-    """Return the path, next to a ground truth file, of the list of its weakly mapped groups."""
+    """Return the path for a list of the weakly mapped groups in a ground truth file, next to that file."""
     return truth.with_name(f"{truth.name}.weak.jsonl")
 
 
 def weak_in(truth: str | os.PathLike[str], grouped: GroundTruth) -> list[str] | None:
-    """Return the weakly mapped groups still in the ground truth, as text, or None if its file has no such list."""
+    """Return the weakly mapped groups still in the ground truth, as text, or None if there is no such list."""
     notes, faults = notes_of(Path(truth)), Faults()
     if is_url(truth) or not notes.is_file():
         return None
@@ -203,7 +204,7 @@ def rechunk(
 
 
 class Share(NamedTuple):
-    """The share of an alternative that a new chunk contains. `enough` is True if the chunk can replace it."""
+    """The share of an alternative in a new chunk. `enough` is True if the chunk can replace the alternative."""
 
     alternative: int
     chunk: str
@@ -255,7 +256,7 @@ def _through_places(
 
 
 def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> list[Share]:
-    """Compare text to compute the shares of every sufficient chunk, or of the best chunk if none is sufficient."""
+    """Compare text to compute the share of every sufficient chunk, or of the best chunk if no chunk is sufficient."""
     options_from(text.Options, {"method": method, "threshold": threshold})
     sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
@@ -281,9 +282,9 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
     """Return all (chunk, text) pairs that could reach the threshold, and a few others that come close.
 
-    A chunk that contains a text contains its rarest word. A chunk that lacks at most n words of a text contains at
-    least one of any n + 1 of its words. With `partial_ratio`, spelling may differ in every word, so all chunks are
-    candidates.
+    A chunk that contains a passage contains the passage's rarest word. A chunk that lacks at most n of a passage's
+    words contains at least one of any n + 1 of these words. With `partial_ratio`, spelling may differ in every word, so
+    all chunks are candidates.
     """
     if method == "partial_ratio":
         return np.tile(np.arange(len(chunks)), len(texts)), np.repeat(np.arange(len(texts)), len(chunks))

@@ -47,7 +47,7 @@ class Labelled:
     contradictory: tuple[int, int] = (0, 0)
 
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
-        """Count queries in which a depth, shape (Q,), splits equal scores that include a hit. None counts all ties."""
+        """Count queries in which a depth, shape (Q,), splits equal scores with a hit (for None, count all ties)."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
         for depth in cuts:
             if depth is None:
@@ -75,7 +75,7 @@ class RankedHits:
     duplicated: int = 0
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy) -> Labelled:
-        """Return sorted hits, with statistics about the labelled queries. All engines share this second step."""
+        """Return sorted hits, with statistics about the labelled queries. All engines share this step."""
         columns: tuple[Ints, ...] = (self.query, self.rank, self.target, self.low, self.high)
         places = self.query * (int(self.length.max(initial=0)) + 1) + self.rank
         if (places[1:] < places[:-1]).any():
@@ -115,7 +115,7 @@ TOP = 50
 
 
 class Carrier(Protocol):
-    """Operations on the results of a run, independent of how they are stored."""
+    """Operations on a run's results that do not depend on how the results are stored."""
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         """Return the hits, or raise `DataError` for invalid results."""
@@ -127,7 +127,7 @@ class Carrier(Protocol):
         """Return the results of one query."""
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
-        """Return the ids of about `limit` results by query, from the first rows or, if cheap, from these queries."""
+        """Return the ids of about `limit` results, by query, from the first rows or, if it is cheap, these queries."""
 
     def repeating(self, truth: GroundTruth) -> Sequence[int] | None:
         """Return the positions of queries with a repeated result, or None if this requires another pass over a file."""
@@ -144,11 +144,11 @@ class LocalCarrier(Carrier, Protocol):
         """Yield every query with its results, in run order."""
 
     def carries(self, field: str) -> bool:
-        """Return whether results have a `text`, a length in this unit, or the `calls` that returned them."""
+        """Return whether results have a certain field, such as a `text`, a length in a unit, or `calls`."""
 
     @property
     def score_field(self) -> str:
-        """The field with the original scores. If calls order the results, the other scores also encode the call."""
+        """The field with the original scores. If calls order the results, the sorting scores also encode the call."""
         return ORIGINAL_SCORE if self.carries(ORIGINAL_SCORE) else SCORE
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:

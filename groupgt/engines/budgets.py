@@ -1,4 +1,4 @@
-"""Applies cutoffs by length, search call or score. Computes how many results fit and what the first k cost."""
+"""Applies cutoffs by length, search call or score. Computes how many results fit, and the cost of the first k."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def depths(
     *,
     in_part: bool = False,
 ) -> dict[Hashable, Ints]:
-    """Return how many results per query fit each budget. Scores of a run `in_part` may look like ranks by chance."""
+    """Return how many results per query fit each budget. In part of a run, scores may look like ranks by chance."""
     units = {budget.unit for budget in budgets} - {SCORE}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
     fitting: dict[Hashable, Ints] = {}
@@ -67,7 +67,7 @@ def depths(
 
 
 def scores_of(truth: GroundTruth, run: Run, policy: Policy, *, in_part: bool = False) -> tuple[Ints, Floats]:
-    """Return the query and score of each result by query and rank, with distances negated, or raise `DataError`."""
+    """Return each result's query and score, sorted by query and rank, with distances negated, or raise `DataError`."""
     _refuse_renamed_drop(run, policy, "scores")
     carrier = local_carrier_of(run.by_original_ids, "a score threshold")
     flat = condensed_flat(carrier.flat(truth, policy, carrier.score_field), truth, policy)

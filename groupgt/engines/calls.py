@@ -157,7 +157,7 @@ class QueryCalls(NamedTuple):
 
 
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
-    """Return the calls for these queries (only one on a cluster) or for all, or nothing if results have no calls."""
+    """Return the calls for these queries (on a cluster, only one) or for all, or nothing if results have no calls."""
     if isinstance(run.contents, Remote):
         if qids is None or {CALL_COLUMN, CALL_LIST}.isdisjoint(canonical(remote_names(run.contents.frame))):
             return {}

@@ -1,4 +1,4 @@
-"""Labels results on a cluster. Each worker gets a bucket of queries with all their rows, and labels them as usual.
+"""Labels results on a cluster. Each worker gets all rows of a bucket of queries, and labels the rows as usual.
 
 Only hits and counts come back. Rows on a cluster have no order.
 """
@@ -180,7 +180,7 @@ def _version() -> str:
 
 
 def worker(version: str, job: bytes) -> Callable[[bytes, pa.Table], bytes]:
-    """Return the function that workers run. It imports groupgt by name, so that it can report a missing version."""
+    """Return the function that workers run, which imports groupgt by name so that it can report a missing version."""
 
     home = __name__
 
@@ -236,7 +236,7 @@ def _labelled_bucket(job: bytes, task: bytes, rows: pa.Table) -> Labelled:
 
 
 def _refuse_ties(truth: GroundTruth, run: Run, policy: Policy, *, all_matter: bool) -> None:
-    """Raise `ConfigError` if only input order tells rows apart. With `all_matter`, any equal scores count."""
+    """Raise `ConfigError` if only input order tells rows apart. With `all_matter`, all equal scores matter."""
     if run.in_memory:
         return
     columns = run.as_columns
@@ -260,7 +260,7 @@ def _fail(run: Run, qid: Any, policy: Policy) -> None:
 
 
 def _split(bucket: Ints, count: int) -> list[Ints]:
-    """Return the positions in each bucket."""
+    """Return the positions of the rows in each bucket."""
     order = np.argsort(bucket, kind="stable")
     return np.split(order, np.searchsorted(bucket[order], np.arange(1, count)))
 

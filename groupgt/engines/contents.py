@@ -1,4 +1,4 @@
-"""Compares the words of results and alternatives. `evaluate` uses this for content metrics."""
+"""Compares the words of results and alternatives. `evaluate` uses these scores for content metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normal_words(text: str) -> list[str]:
-    """Split a text into words, normalized as in the SQuAD and AutoRAG evaluations."""
+    """Split text into words, normalized as in the SQuAD and AutoRAG evaluations."""
     return ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split()
 
 

@@ -24,7 +24,7 @@ from groupgt.runtime import pl
 
 
 def without_excluded(truth: GroundTruth, run: Run) -> Run:
-    """Remove the excluded results of each query by original id. `Run.excluded` counts them."""
+    """Remove the excluded results of each query by original id. `Run.excluded` counts such results."""
     if truth.excluded is None:
         return run
     left_out = {qid: ids for qid, ids in zip(truth.qids, truth.excluded) if ids}

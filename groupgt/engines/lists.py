@@ -104,7 +104,7 @@ class ListCarrier(LocalCarrier):
         return [ids[at] for at in places], in_order
 
     def _as_given(self, scores: Sequence[Any] | None, size: int) -> list[float] | None:
-        """Return the original scores without negation, or None unless all results have one."""
+        """Return the original scores without negation, or None unless every result has a score."""
         if scores is None or len(scores) != size or None in scores:
             return None
         sign = self.run.sign
@@ -334,7 +334,7 @@ class _Probe:
         return hits.T
 
     def read(self, qids: list[str]) -> Iterator[tuple[list[str] | None, Sequence[float] | None]]:
-        """Yield the results of queries and the scores that order them. Joining ids is the fastest way to check them."""
+        """Yield the results of queries and the scores that order them. Joining ids is the fastest way to check ids."""
         join = "".join
         for first in range(0, len(qids), GLANCE_QUERIES):
             some = qids[first : first + GLANCE_QUERIES]

@@ -30,7 +30,7 @@ WAY_OUT = (
 
 
 def check_direction(value: Any) -> None:
-    """Raise `ConfigError` unless a value is a direction, or maps names of runs to directions."""
+    """Raise `ConfigError` unless a value is a direction or a mapping from run names to directions."""
     for named in value.values() if isinstance(value, Mapping) else [value]:
         if named not in DIRECTIONS:
             what = f"expected {' or '.join(DIRECTIONS)}, or {{run: direction}}"
@@ -83,7 +83,7 @@ def _negated_columns(columns: Columns) -> Columns | None:
 
 
 class Contradictions(NamedTuple):
-    """The number of queries whose scores rise with rank, and of queries whose `rank` contradicts their score."""
+    """The numbers of queries whose scores rise with rank, and of queries with a `rank` that contradicts a score."""
 
     rising_scores: int = 0
     contradicted_ranks: int = 0
@@ -117,7 +117,7 @@ def _rising(carrier: ListCarrier) -> int:
 
 
 def _contradicted(lines: Lines) -> Iterator[bool]:
-    """Yield for each query whether a rank contradicts a score. Read the lines only if they are unordered."""
+    """Yield for each query whether a rank contradicts a score. Read lines only if scores are unordered."""
     for block in lines.blocks.values():
         if block.unordered:
             rank, score = (np.array(list(map(float, lines.column(block, at)))) for at in (3, 4))

@@ -43,7 +43,7 @@ class Frame(Protocol):
         """Return up to this number of rows. The columns have their types even without rows."""
 
     def of_query(self, columns: Sequence[str], key: str, qid: str) -> pa.Table:
-        """Return the rows in which the column `key`, as text, is `qid`."""
+        """Return the rows in which the `key` column, as text, is `qid`."""
 
     def each(self, columns: Sequence[str], key: str, tasks: list[bytes], work: Work) -> Iterable[tuple[int, bytes]]:
         """Call `work(tasks[b], rows)` on workers for each bucket b that has rows, and return the results."""
@@ -77,7 +77,7 @@ def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 
 class SparkFrame(Frame):
-    """Ground truth and rows are cogrouped by bucket, in one shuffle of the chosen columns and no other pass."""
+    """Ground truth and rows are cogrouped by bucket, in a single pass that shuffles the chosen columns."""
 
     pickler = "pyspark.cloudpickle"
 

@@ -18,7 +18,7 @@ PAIRS = {tuple, list}
 
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
-    """Return rankings by query id in text form, or raise `DataError` for keys that are not ids."""
+    """Return rankings by query id, as text, or raise `DataError` for keys that are not ids."""
     if native.has_plain_keys(rankings) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
         return rankings
     faults = Faults()
@@ -38,7 +38,7 @@ def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
 
 
 def is_text_list(ranking: Any) -> bool:
-    """Return whether a ranking is a list of texts, which can be used as is."""
+    """Return whether a ranking is a list of strings, which can be used as is."""
     return type(ranking) is list and set(map(type, ranking)) == {str}
 
 
@@ -147,7 +147,7 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
 
 
 def carried_cells(ranking: Any, field: str) -> list[Any] | None:
-    """Return a field's values from results that are mappings, or the scores of pairs. Return None without values."""
+    """Return a field's values from results that are mappings, or scores from pairs. Without values, return None."""
     ranking = plain(ranking)
     if not isinstance(ranking, (list, tuple)):
         return None

@@ -1,4 +1,4 @@
-"""Counts the groups that each search of a run covers, the searches that add nothing, and repeated queries."""
+"""Counts the groups that each search of a run covers, the searches that cover no new group, and repeated queries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def calls_of_run(evaluation: Evaluated) -> list[Call]:
 
 
 def _at(calls: Sequence[Call], call: int) -> Call:
-    """Return the numbers for a call, even a call beyond the last one."""
+    """Return the numbers for a call, even if it is beyond the last call."""
     if call <= len(calls):
         return calls[call - 1]
     last = calls[-1]

@@ -33,7 +33,7 @@ def precision_by_recall(evaluation: Evaluated) -> Iterator[tuple[float, float]]:
 
 
 def ranks_reached(evaluation: Evaluated) -> tuple[dict[str, Ints], Floats]:
-    """Return the ranks of first hits and completion (0 for never) in all trials. Weights sum to 1 for each query."""
+    """Return the ranks of first hits and completion (0 for never) in all trials. Each query's weights sum to 1."""
     every = [(each.labelled.hits, each.counting) for each in evaluation.each]
     times = np.maximum(np.sum([counts for _, counts in every], axis=0), 1)
     ranks = {

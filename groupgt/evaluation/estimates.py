@@ -28,8 +28,8 @@ interval. λ is 0 if all values from the model are equal, or if every query is i
 
 A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample. A query with neither
 value, such as one that model and annotator both declare unanswerable, is excluded from all means. Where only Y is
-defined, the mean of f replaces f. This includes the annotator's value and leaves the model's mean unchanged. Where only
-f is defined, Y is 0.
+defined, the mean of f replaces f. The annotator's value is thus included, and the model's mean does not change. Where
+only f is defined, Y is 0.
 
 Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h is our addition.
 """
@@ -96,7 +96,7 @@ def student_within(t: float, degrees: int) -> float:
 
 
 def unvaried(mean: Floats | float, ends: tuple[Floats | float, Floats | float], count: int) -> Floats:
-    """Return the variance to assume for n equal values, because the next value may differ, or 0 without bounds.
+    """Return the variance to assume for n equal values, because the next value may differ. Without bounds, return 0.
 
     The formula adds one value at each bound: ((mean − low)² + (high − mean)²) ÷ (n + 1).
     """
@@ -256,7 +256,7 @@ def of_column(column: Floats, bounds: tuple[float, float] = (0.0, 1.0), half: fl
 
 
 def _both(column: Floats) -> tuple[Floats, Floats, Bools]:
-    """Return f for every query with a value, Y for the audited ones, and their mask."""
+    """Return f for every query with a value, Y for the audited queries, and a mask of the audited queries."""
     counting = column[~np.isnan(column).all(axis=1)]
     judged, is_audited = counting[:, 0], ~np.isnan(counting[:, 1])
     absent = np.isnan(judged)

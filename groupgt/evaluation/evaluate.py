@@ -68,7 +68,7 @@ def evaluate(
 
 
 def evaluate_given(request: Request, truth: Any, run: Any) -> Evaluated:
-    """Evaluate one run on ground truth, each in any form that users may pass."""
+    """Evaluate one run on ground truth, both in any form that users may pass."""
     refuse_swapped(truth, run)
     request.reading.require_columns([run])
     return evaluate_run(request, request.truth_of(truth), run)

@@ -27,7 +27,7 @@ def autorag_metrics(evaluation: Evaluated) -> dict[str, Metric]:
 
 
 def queries_below_one(evaluation: Evaluated) -> dict[str, int]:
-    """Count queries whose shortest complete ranking scores below 1, for metrics not also shown under `coverage`."""
+    """Count the queries whose shortest complete ranking scores below 1, for metrics not also shown under `coverage`."""
     shown = {metric.name for metric in evaluation.metrics.values() if metric.convention == "coverage"}
     below: dict[str, Bools] = {}
     for metric in autorag_metrics(evaluation).values():

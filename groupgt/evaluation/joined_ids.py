@@ -1,4 +1,4 @@
-"""Handles text in place of a list of ids: refuses text that is certainly several ids, and reads the rest as one id."""
+"""Handles text in place of a list of ids: refuses text that is certainly several ids, and reads any other as one id."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from groupgt.model.values import Unsplit
 
 
 def unsplit_in(run: Run) -> Unsplit:
-    """Return the texts in all trials of a run that were read as one id, with their places."""
+    """Return the text in any trial of a run that was read as one id, with its place."""
     return {text: place for each in run.each for text, place in each.unsplit.items()}
 
 
 def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
-    """Describe texts (if any) that are not known ids but contain one, and explain how to split them."""
+    """Describe any text that is not a known id but contains one, and explain how to split it."""
     parts = ((text, *pair) for text in unsplit if text not in known for pair in _parts(text))
     several = [(text, mark, part) for text, mark, part in parts if part in known]
     if not several:
@@ -32,7 +32,7 @@ def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
 
 
 def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
-    """Warn about texts that were read as one id although they have separators, unless the entire text is a known id."""
+    """Warn about text that was read as one id although it has separators, unless the entire text is a known id."""
     single = [text for text in unsplit if text not in known]
     if single:
         where, column = unsplit[single[0]]
@@ -43,7 +43,7 @@ def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
 
 
 def ids_of(truth: GroundTruth) -> set[str]:
-    """Return all ids that the ground truth lists as judged, excluded or harmful."""
+    """Return all ids in the ground truth: judged, excluded and harmful."""
     return {*truth.ids, *chain.from_iterable(chain(truth.excluded or (), truth.harmful or ()))}
 
 

@@ -14,7 +14,7 @@ FIRST, AGAIN, IRRELEVANT, HARMFUL = 0, 1, 2, 4
 
 
 class Marks:
-    """The groups of each query in an evaluation, and the groups that each result hits (of the first trial)."""
+    """The groups of each query in an evaluation, and the groups that each result hits (in the first trial)."""
 
     def __init__(self, evaluation: Evaluated) -> None:
         self.truth, self.hits = evaluation.truth, evaluation.first.labelled.hits

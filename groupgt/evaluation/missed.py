@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Misses(Result):
     """The misses of one or several runs within `k`: the worst queries, and the groups that the fewest runs cover.
 
-    `worst` limits the number of queries or, for several runs, of groups that are listed. `texts` maps ids to texts that
-    are shown next to the ids. `failures` has the place of every group in every run. `given` names the ground truth and
+    `worst` limits the number of queries or, for several runs, of groups that are listed. `texts` maps ids to the text
+    that is shown next to them. `failures` has the place of every group in every run. `given` names the ground truth and
     the run in shell hints.
     """
 
@@ -69,7 +69,7 @@ class Misses(Result):
 
     @cached_property
     def of_worst(self) -> list[PlacedGroup]:
-        """All groups of the worst queries of a single run, up to `worst` queries, in order."""
+        """All groups of a single run's worst queries (up to `worst` queries), in order."""
         order, _ = self._worst_first
         return [group for query in order[: self.worst].tolist() for group in self.failures.groups_of(query)]
 

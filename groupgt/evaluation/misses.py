@@ -22,7 +22,7 @@ Trial = tuple[Hits, Bools]
 
 
 class Measured(Protocol):
-    """The parts of an `Evaluated` that misses are computed from."""
+    """The parts of an `Evaluated` from which misses are computed."""
 
     @property
     def truth(self) -> GroundTruth:
@@ -30,14 +30,14 @@ class Measured(Protocol):
 
     @property
     def counting(self) -> Bools:
-        """Mask of the queries that count, shape (Q,)."""
+        """A mask of the queries that count, shape (Q,)."""
 
     @property
     def hits_in_trials(self) -> Sequence[Hits]:
         """Hits of each trial."""
 
     def averaged(self, read: Callable[[Hits], Any]) -> Floats:
-        """Return the mean over trials of a value read from the hits of each trial."""
+        """Read a value from each trial's hits, and return its mean over trials."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Failures:
     `first` is the rank of each group's first hit within the cutoff, shape (G, S), or 0; `anywhere` is the rank in the
     entire ranking. `covered` counts the trials that cover a group, and `found` the trials that have a hit for it at any
     rank. `completion`, shape (Q, S), is the rank at which a query is complete, or 0; `solved` is the share of trials in
-    which it is. `redundancy` is the share of results that are relevant but cover no new group.
+    which the query is complete. `redundancy` is the share of results that are relevant but cover no new group.
 
     Counts are means over trials or, for two systems, over all pairs of their trials. Ranks are medians over trials.
     """
@@ -291,7 +291,7 @@ def check_misses(k: int, worst: int) -> None:
 
 
 def worst_first(trials: Sequence[Trial], k: int) -> tuple[Ints, Floats]:
-    """Return the queries that are not complete within k in every trial, worst first, and the coverage of all."""
+    """Return the queries that are not complete within k in every trial, worst first, and all queries' coverage."""
     judgments, size = trials[0][0].judgments, trials[0][0].size
     rank, covered = (np.stack(each) for each in zip(*((hits.first_ranks, hits.covered(k)) for hits, _ in trials)))
     counts = np.stack([counting for _, counting in trials])
@@ -326,7 +326,7 @@ def coverage_by_number(trials: Sequence[Trial], k: int) -> list[dict[str, Any]]:
 
 
 def harmful_results(truth: GroundTruth, trials: Sequence[Hits], k: int) -> list[dict[str, Any]]:
-    """Return the harmful results within k: `qid`, `id`, and the `rank` (with trials, the median, and how often)."""
+    """Return the harmful results within k: `qid`, `id` and `rank` (with trials, the median rank and the counts)."""
     found: list[list[tuple[int, int, int]]] = []
     for hits in trials:
         rows = np.flatnonzero(hits.harmful & (hits.rank <= k))

@@ -1,4 +1,4 @@
-"""Declares every measurement option once, with its type, default, text, and spelling in shell and experiment files.
+"""Declares every measurement option once, with its type, default, text, and spelling in the shell and in YAML.
 
 Functions unpack one of the classes (`**options: Unpack[LabelOptions]`) and pass its options on to `Request.of`.
 """
@@ -28,7 +28,7 @@ from groupgt.plugins import ours
 
 @dataclass(frozen=True)
 class Shell:
-    """Annotation for an option that commands also have. `read` turns what is typed into the value."""
+    """Annotation for an option that commands also have. `read` converts the typed text to a value."""
 
     help: str = ""
     flag: str = ""
@@ -296,7 +296,7 @@ class MetricOptions(CutoffOptions, SliceOptions, BudgetOptions, LabelOptions, Au
 
 
 class ConventionOptions(TypedDict, total=False):
-    """The option for a single convention."""
+    """The option that sets a single convention."""
 
     convention: Annotated[
         ConventionChoice,

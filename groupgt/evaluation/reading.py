@@ -96,7 +96,7 @@ class Reading:
         return truth.under(self.policy)
 
     def annotation(self, value: Any) -> GroundTruth:
-        """Read another annotator's ground truth in any format. It may lack declared columns that another file has."""
+        """Read another annotator's ground truth in any format. The file may lack declared columns that others have."""
         columns = _there(self.options["truth_columns"], value)
         return self.but(truth_format=None, truth_columns=columns).whole_truth(value)
 
@@ -147,7 +147,7 @@ class Reading:
     def run(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """Read a run, match it to the ground truth and sort it.
 
-        AutoRAG's node results have no query ids: they are in the order of the file with the ground truth.
+        AutoRAG's node results have no query ids, but follow the order of the queries in the ground truth file.
         """
         if isinstance(value, Trials):
             return Run.of_trials([self.run(each, truth, name) for each in value])
@@ -220,7 +220,7 @@ def read_run(
             (default: detected).
         parts: Whether several files form one run, whose queries may span files.
         qids: The query order for results without query ids, such as AutoRAG node output.
-        columns: Column names by role, such as `{"doc_id": "chunk"}` (default: the usual names).
+        columns: Column name for each role, such as `{"doc_id": "chunk"}` (default: the usual names).
         tool_spans: For traces, the tools that search, each with the path to the ids in its result.
         streamed: Whether to stream even small files.
         ceiling: Memory limit in bytes; 0 for none.
@@ -238,7 +238,7 @@ def read_run(
 
 
 def _there(columns: Declared, value: Any) -> Declared:
-    """Return the declared columns that a file or a frame has."""
+    """Return the declared columns that exist in a file or frame."""
     if not columns:
         return columns
     from groupgt.formats.detect import declared_in
@@ -284,7 +284,7 @@ def _is_run(value: Any) -> bool:
 
 
 def are_several(value: Any, truth: GroundTruth) -> bool:
-    """Return whether a value is `{name: run}`, which would otherwise be read as rankings of unjudged queries."""
+    """Return whether a value is `{name: run}`, which would otherwise be read as rankings for unjudged queries."""
     if not isinstance(value, Mapping) or not value:
         return False
     first = next((run for run in value.values() if not isinstance(run, Mapping) or run), None)

@@ -113,12 +113,12 @@ class Request:
 
     @property
     def budgets(self) -> set[Budget]:
-        """Cutoffs that are budgets, such as 2000 tokens."""
+        """The cutoffs that are budgets, such as 2000 tokens."""
         return {metric.budget for metric in self.metrics.values() if metric.budget is not None}
 
     @property
     def reads_texts(self) -> bool:
-        """True if any metric reads the texts of results."""
+        """True if any metric reads the text of results."""
         return any(metric.definition.reads_texts for metric in self.metrics.values())
 
     @property

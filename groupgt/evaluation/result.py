@@ -144,7 +144,7 @@ class Evaluated(Result, ABC):
     def means(self) -> dict[str, float]:
         """Mean of each metric over the queries that count, by its text in the request; NaN if no query counts.
 
-        With annotators, each mean covers all of them. With an audit, means are corrected, or NaN where that is
+        With annotators, each mean covers all annotators. With an audit, means are corrected, or NaN where correction is
         impossible. `means_by_labels` has the means under the ground truth alone.
         """
         return Fixed(self.means_among())
@@ -261,12 +261,12 @@ class Evaluated(Result, ABC):
         count (`groupgt check` counts all of them), unless the policy removes or refuses repeats. `ties` counts queries
         where a cutoff splits equal scores that include a hit (or, if a metric uses the entire ranking, where any equal
         scores include one). `repeated_ids` counts ids that occur twice in one group, and `empty_groups` groups dropped
-        because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row` counts those
-        absent from the run, which count as abstentions. `irrelevant_groups` counts groups without a relevant
-        alternative, `negative` documents with a negative grade, and `excluded` results whose ids the ground truth
-        excludes. `rising_scores` counts queries whose scores rise along the ranking (fall, if they are declared as
-        ascending), and `contradicted_ranks` queries whose ranks and scores give different orders. Counts that depend on
-        the results are the largest of any trial.
+        because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row` counts
+        unanswerable queries absent from the run, which count as abstentions. `irrelevant_groups` counts groups without
+        a relevant alternative, `negative` documents with a negative grade, and `excluded` results whose ids the ground
+        truth excludes. `rising_scores` counts queries whose scores rise along the ranking (fall, if they are declared
+        as ascending), and `contradicted_ranks` queries whose ranks and scores give different orders. With trials, each
+        count that depends on the results is the largest count in any trial.
         """
         each = self.populations
         unanswerable, without_row = int(each.unanswerable.sum()), int((each.unanswerable & each.absent).sum())
@@ -422,7 +422,7 @@ class Evaluated(Result, ABC):
         return self._teller.plot(name)
 
     def to_html(self, path: str | os.PathLike[str], *, corpus: Mapping[str, str] | None = None) -> None:
-        """Write the page for this run as one HTML file; `corpus` maps ids to texts that are shown next to the ids."""
+        """Write the page for this run as one HTML file; `corpus` maps ids to the text that is shown next to them."""
         from groupgt.store.files import write_bytes
 
         write_bytes(Path(path), self._teller.page(corpus or {}))
@@ -473,8 +473,8 @@ class Evaluation(Evaluated):
 class Repeated(Evaluated):
     """Metric values for every query of a system that was queried several times, as means over its trials.
 
-    There is no single run or ranking. `each` has the evaluation of every trial, and `averaged` computes means over
-    trials. Where only one ranking can be shown, it is that of the `first` trial.
+    A `Repeated` has no single run or ranking. `each` has the evaluation of every trial, and `averaged` computes means
+    over trials. Where only one ranking can be shown, the ranking of the `first` trial is shown.
     """
 
     @property

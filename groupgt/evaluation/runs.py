@@ -1,4 +1,4 @@
-"""Evaluates several runs on one ground truth: `evaluate_runs` returns one table, `misses` the groups that they miss."""
+"""Evaluates several runs on one ground truth: `evaluate_runs` returns one table, `misses` the groups that runs miss."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Evaluations(Result, Mapping[str, Evaluated]):
         return name in self.by_name
 
     def sorted_by(self, metric: str) -> Evaluations:
-        """Return the evaluations in the order of their means of a metric, best first."""
+        """Return the evaluations sorted by their means of a metric, best first."""
         first = next(iter(self.by_name.values()))
         text = first.text_of(metric)
         means, worth = self.means, first.metrics[text].worth
@@ -92,7 +92,7 @@ class Evaluations(Result, Mapping[str, Evaluated]):
 
 
 def per_query_rows(evaluations: Sequence[Evaluated]) -> Grid:
-    """Return columns `run`, `qid` and one per metric; cells are None if a query does not count."""
+    """Return the columns `run` and `qid` and one column per metric; cells are None if a query does not count."""
     headers = ["run", "qid", *map(evaluations[0].column_of, evaluations[0].shown)]
     rows: list[list[Any]] = []
     for evaluation in evaluations:
@@ -164,8 +164,7 @@ def misses(
 ) -> Misses:
     """List the groups not covered in the top k results, worst queries first.
 
-    For several runs, `{name: run}`, it lists the groups that the fewest runs cover. Raises `DataError` or
-    `ConfigError`.
+    For several runs, `{name: run}`, list the groups that the fewest runs cover. Raises `DataError` or `ConfigError`.
 
     >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
     >>> found.queries[0]["groups"][1]["rank"]
@@ -188,7 +187,7 @@ def misses(
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     """Return (name, run) pairs from `{name: run}` or from paths, or raise `ConfigError` or `DataError`.
 
-    A list of runs under one name holds the trials of a system. Each file in a folder or a glob is a run.
+    A list of runs under one name contains the trials of one system. Each file in a folder or a glob is a run.
     """
     if isinstance(runs, (str, os.PathLike)):
         runs = [runs]

@@ -29,14 +29,14 @@ def score(
 ) -> dict[str, float | None]:
     """Score the results of one query against its grouped ground truth.
 
-    The values are the same as those from `evaluate`, with None for undefined values. The default metrics take a few
+    `score` returns the same values as `evaluate`, with None for undefined values. The default metrics take a few
     microseconds. Raises `DataError`, `MetricError` or `ConfigError`.
 
     Args:
         retrieval_gt: Groups, where `[["a", "b"], ["c"]]` means (a or b) and c; or `{id: grade}`, which is flat.
         ids: Results, best first, or `{id: score}`.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
-        convention: How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape).
+        convention: How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (depends on the shape).
 
     >>> score([["a", "b"], ["c"]], ["a", "x", "b"])
     {'recall': 0.5, 'complete': 0.0, 'ndcg@10': 0.7039180890341347}

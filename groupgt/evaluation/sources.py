@@ -1,4 +1,4 @@
-"""Creates labellers, and reads the corpora, tables, vectors and functions that their options name."""
+"""Creates labellers, and reads the corpora, tables, vectors and functions that their options refer to."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Stage:
 
     `depth` is the largest number of results that the stage has for a query. A group is `lost` at the stage after the
     last one that covers it, or at the first stage if none covers it; it is `gained` if the previous stage did not cover
-    it. Numbers are means over trials if there are several.
+    it. With several trials, numbers are means over trials.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Stages(Result):
 
     `groups` lists dicts with `qid`, `group`, `covered` (one bool per stage) and `lost` (a stage name, or None if the
     last stage covers the group), for each trial if there are several `trials`. `slices` contains the stages for each
-    slice; `total` counts groups, and `kept` those covered by the last stage.
+    slice; `total` counts groups, and `kept` counts the groups that the last stage covers.
     """
 
     stages: tuple[Stage, ...]

@@ -1,4 +1,4 @@
-"""Converts the texts of a repeatable shell option to the value that Python functions take."""
+"""Converts the text of a repeatable shell option to the value that Python functions take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pairs_in(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple
 
 
 def mapping(expected: str, otherwise: str = "") -> Reader:
-    """Return a reader of `KEY=VALUE` texts. Its error for a key with two values ends with the hint `otherwise`."""
+    """Return a reader of `KEY=VALUE` texts. If a key has two values, the error ends with the hint `otherwise`."""
 
     def read(option: str, texts: Sequence[str]) -> dict[str, str]:
         values: dict[str, str] = {}
@@ -38,7 +38,7 @@ def mapping(expected: str, otherwise: str = "") -> Reader:
 
 
 def values_by_key(expected: str) -> Reader:
-    """Return a reader of `KEY=VALUE` texts that keeps all values of a key."""
+    """Return a reader of `KEY=VALUE` texts that keeps all values for a key."""
 
     def read(option: str, texts: Sequence[str]) -> dict[str, list[str]]:
         values: dict[str, list[str]] = {}
@@ -50,7 +50,7 @@ def values_by_key(expected: str) -> Reader:
 
 
 def parts(_option: str, texts: Sequence[str]) -> list[str]:
-    """Return the parts between commas."""
+    """Split text at commas, and return the parts."""
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
@@ -79,7 +79,7 @@ def cutoffs(option: str, texts: Sequence[str]) -> list[int]:
 
 
 def directions(option: str, texts: Sequence[str]) -> Any:
-    """Return whether higher scores are better, for all runs or by their names."""
+    """Return whether higher scores are better, for all runs or by run name."""
     typed_as = [text.rpartition("=") for text in texts]
     named = {name: each for name, _, value in typed_as for each in DIRECTIONS if each == value}
     if len(named) < len(typed_as) or (len(named) > 1 and "" in named):

@@ -13,10 +13,10 @@ values in r trials, over n queries:
 
 t has n (r − 1) degrees of freedom. A new build can shift all queries together. For builds, W is n² times the variance
 of their means, unless that is smaller, and t has r − 1 degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷
-4r for others between 0 and 1, otherwise 0. It stands for one unseen flip, because trials that agree do not prove that
-other trials would. Wilson's interval takes the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m is 0 or
-1. An F test finds trials that differ as a whole. It compares the variance between trials with the variance that remains
-after removing the means of queries and trials.
+4r for others between 0 and 1, otherwise 0. c stands for one unseen flip, because trials that agree do not prove that
+other trials would agree. Wilson's interval takes the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m
+is 0 or 1. An F test finds trials that differ as a whole. The F test compares the variance between trials with the
+variance that remains after removing the means of queries and trials.
 
 Sources: Cochran 1977 and Wilson 1927 (the intervals); Chen et al. 2021, arXiv 2107.03374 (pass_at); Yao et al. 2024,
 arXiv 2406.12045 (pass_all); Paulson, Annals of Mathematical Statistics 1942 (quantiles of F).
@@ -92,7 +92,7 @@ def combined(metric: Metric, values: Floats) -> Floats:
 
 
 def noise_of(evaluation: Evaluated, text: str, confidence: float = 0.95, among: Bools | None = None) -> Noise | None:
-    """Return the noise of a metric over all or some queries, or None without trials or if it is undefined."""
+    """Return a metric's noise over all or some queries, or None without trials or if the noise is undefined."""
     values = values_in_trials(evaluation, text)
     if values is None:
         return None
@@ -146,7 +146,7 @@ def values_in_trials(evaluation: Evaluated, text: str) -> Floats | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """Variances over trials of values and of means, summed over queries, with a term for unseen flips."""
+    """Variances of values and of means over trials, summed over queries, with a term for unseen flips."""
 
     of_run: float
     of_mean: float

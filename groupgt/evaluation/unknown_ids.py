@@ -35,10 +35,10 @@ SEVERAL = 10
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a run's results, in all trials together, share with the ground truth.
+    """The overlap between a run's results (from all trials) and the ground truth.
 
-    `present` and `has_hit` mark queries, shape (Q,), and `is_hit` alternatives, shape (A,). `extra_names` are some
-    queries of the run that the ground truth lacks.
+    `present` and `has_hit` mark queries, shape (Q,), and `is_hit` alternatives, shape (A,). `extra_names` lists some of
+    the run's queries that the ground truth lacks.
     """
 
     present: Bools
@@ -49,7 +49,7 @@ class Seen:
 
     @classmethod
     def of(cls, trials: Sequence[Labelled], truth: GroundTruth) -> Seen:
-        """Combine the labelled trials of a run. Their order makes no difference."""
+        """Combine the labelled trials of a run. The order of trials makes no difference."""
         hits = [each.uncondensed or each.hits for each in trials]
         has_hit, is_hit = np.zeros(len(truth), dtype=np.bool_), np.zeros(len(truth.ids), dtype=np.bool_)
         for each in hits:
@@ -75,7 +75,7 @@ def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, seen: Seen)
 
 
 def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
-    """Describe texts that certainly contain several ids where a list belongs, and warn about texts that may."""
+    """Describe text that certainly contains several ids where a list belongs, and warn about text that may do so."""
     if not (truth.unsplit or any(each.unsplit for each in run.each)):
         return ""
     from groupgt.evaluation.joined_ids import fault_of_joined, ids_of, unsplit_in, warn_of_joined
@@ -91,7 +91,7 @@ def fault_of_lists(truth: GroundTruth, run: Run, request: Request) -> str:
 
 
 def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
-    """Warn about results that a labeller cannot match, or raise `DataError` if it certainly should match some."""
+    """Warn about results that a labeller cannot match, or raise `DataError` if some certainly should match."""
     if labeller.name == "id":
         return False
     documents = _documents(run.by_original_ids)
@@ -190,7 +190,7 @@ def _few_matches(truth: GroundTruth, run: Run, seen: Seen) -> str:
 
 
 def _form(name: str) -> str:
-    """Return an id with each number replaced by 0. Ids from one chunking have few different forms."""
+    """Return an id with each number replaced by 0. Ids from the same chunking have few different forms."""
     return _DIGITS.sub("0", name)
 
 
@@ -266,7 +266,7 @@ def _near_results(names: Sequence[str], results: Sequence[str]) -> list[tuple[st
 
 
 def absent_ids(truth: GroundTruth, request: Request) -> list[str]:
-    """Return the ids of the ground truth that the corpus lacks; none if there is no corpus to match them by id."""
+    """Return the ground truth ids that the corpus lacks; none if results are not matched by id, or without a corpus."""
     passages = request.passages
     if not passages or request.labeller.name != "id":
         return []
@@ -286,7 +286,7 @@ def blank_ids(truth: GroundTruth, passages: Mapping[str, str]) -> list[str]:
 
 
 def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> None:
-    """Warn once about judged passages that the corpus lacks or that are blank; absent=error raises `DataError`."""
+    """Warn once about judged passages that are blank or not in the corpus; absent=error raises `DataError`."""
     absent, passages = absent_ids(truth, request), request.passages
     if request.policy.absent == "error" and request.labeller.name == "id" and not passages:
         what = f"{title}the absent=error policy compares ids with a corpus, but there is none"
@@ -309,7 +309,7 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
 
 
 def _sample(run: Run, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
-    """Return the ids of some results by query. Ids from all trials are combined, whatever the order of the trials."""
+    """Return the ids of some results by query, combined from all trials. The order of trials does not matter."""
     if not run.trials:
         return carrier_of(run).sample(limit, queries)
     samples = [carrier_of(each).sample(limit, queries) for each in run.trials]
@@ -329,7 +329,7 @@ def fold(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Normalize the case, the Unicode form and the backslashes of a text."""
+    """Normalize the case, Unicode form and backslashes in text."""
     text = text.replace("\\", "/") if "\\" in text else text
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
 
@@ -365,7 +365,7 @@ def _title(run: Run) -> str:
 
 
 def _shown(what: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Describe pairs of ids that nearly match, with the first pair; return an empty string if there are none."""
+    """Describe pairs of ids that nearly match, and show the first pair; return an empty string if there is none."""
     if not pairs:
         return ""
     # Two Unicode forms of one letter look the same, so escapes are shown instead.

@@ -75,7 +75,7 @@ class KeptAnswers:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run reused from earlier runs, and the `seconds` spent on each system that every run queries."""
+    """The results and verdicts that a run reused, and the `seconds` spent on each system that every run queries."""
 
     cached: int = 0
     retrieved: int = 0
@@ -108,7 +108,7 @@ class SystemAnswers:
         return needed(self.experiment, self.data)
 
     def begin(self, changes: Sequence[str], only: Sequence[str], verdicts: VerdictStore, *, resume: bool) -> None:
-        """Identify the run. With `resume`, continue an interrupted one, or raise `ConfigError` if there is none."""
+        """Identify the run. With `resume`, continue an interrupted run, or raise `ConfigError` if there is none."""
         self.keeper = replace(self.keeper, run=run_key(self.tasks, changes, only))
         verdicts.about["run"] = self.keeper.run
         left = left_by(self.keeper, self.tasks, verdicts)
@@ -166,7 +166,7 @@ class SystemAnswers:
                 yield group[0], error
 
     def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
-        """Return what was reused from earlier runs, and the time this run spent in external code and services."""
+        """Return the reused results and verdicts, and the time that this run spent in external code and services."""
         seconds: dict[str, float] = defaultdict(float)
         for task, done in self.done.items():
             if task.system.is_requeried:

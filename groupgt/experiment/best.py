@@ -50,7 +50,7 @@ class BestRule:
         return [evaluation.means[evaluation.text_of(text)] for text in self.texts]
 
     def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
-        """Return the systems with the highest score, in the given order. Without any scores, the list is empty."""
+        """Return the systems with the highest score, in the given order. The list is empty if there are no scores."""
         higher = [metric.higher_is_better for metric in self.metrics]
         values = scores(self.strategy, list(means.values()), higher) if means else []
         greatest = max((value for value in values if not math.isnan(value)), default=math.nan)

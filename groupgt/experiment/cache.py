@@ -65,7 +65,7 @@ class Task:
     # --- Number of calls.
 
     def repeats(self, *, singly: bool | None) -> int:
-        """Return how many queries are repeated one by one for timing, or 0 if every call has a single query anyway."""
+        """Return how many queries are repeated one by one for timing, or 0 if every call has only one query anyway."""
         return 0 if singly else min(self.experiment.config.evaluate.repeats(self.system.kind), len(self.data.queries))
 
     def calls(self, *, singly: bool | None) -> int:
@@ -228,7 +228,7 @@ class AnswerCache:
         return VerdictStore(folder, self.refresh, self.reuse)
 
     def takes_any(self, task: Task) -> bool:
-        """Return whether a task may use the results of any earlier run with its key. A trial may not."""
+        """Return whether a task may use the results of any earlier run with its key. Trials may not."""
         if task.system.config.trials.n > 1:
             return False
         return not self.refresh and (self.reuse or not task.system.is_requeried)

@@ -59,7 +59,7 @@ class RetrievalInputs:
 
     @cached_property
     def column_digests(self) -> dict[str, str]:
-        """A hash of the values of each column."""
+        """A hash of each column's values."""
         return {name: key_of({"values": as_json(values)}) for name, values in self.queries.columns.items()}
 
 
@@ -104,7 +104,7 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None) -> dict
 
 
 def read_each(experiment: Experiment, judged: VerdictStore | None = None) -> dict[str, Data]:
-    """Read every data set, and check that it has what the experiment file needs."""
+    """Read every data set, and check that it has everything the experiment file needs."""
     faults = Faults()
     document = replace(experiment.document, faults=faults)
     datasets: dict[str, Data] = {}

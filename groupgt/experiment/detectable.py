@@ -62,7 +62,7 @@ def detectable(
     """Simulate a gate on a drop or gain with values from an earlier run, shape (n,), without NaN.
 
     In each simulated run, n queries are drawn with replacement. For a drop of X, a query loses its entire value with
-    probability X ÷ mean (a gain raises it to the best value). A `share` of the queries also changes up or down by its
+    probability X ÷ mean (a gain raises it to the best value). A `share` of the queries also gains or loses its own
     value. The gate itself decides, with a corrected p-value multiplied by the number of `comparisons`.
     """
     values = np.sort(values)  # draws do not depend on the order of queries

@@ -60,7 +60,7 @@ class Experiment:
 
     @cached_property
     def settings(self) -> Settings:
-        """The comparison settings. If the file has no `compare` section, they only affect deltas."""
+        """The comparison settings. If the file has no `compare` section, these settings only affect deltas."""
         section, seed = self.config.compare, self.config.seed
         return Settings(seed=seed) if section is None else section.settings(seed)
 
@@ -224,7 +224,7 @@ SECTIONS |= {"compare.": options_of(Compare), "output.": options_of(Output), "re
 
 
 def _validated(document: Document) -> Config | None:
-    """Read the configuration and report invalid values. The rest is checked without them."""
+    """Read the configuration and report invalid values. Other values are still checked."""
     config: Config | None
     config, faults = read_section(Config, document.value, as_yaml, EMPTY)
     for fault in faults:

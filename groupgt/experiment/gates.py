@@ -138,8 +138,8 @@ def _relative(
 ) -> GateResult:
     """Check the bound on a drop or a gain for the first contrast in a family.
 
-    `other` is the evaluation to compare with, or None if only its values are known. `is_unknown` is True if the other
-    side has builds of which only the mean is known.
+    `other` is the evaluation to compare with, or None if only metric values are known. `is_unknown` is True if the
+    other side has builds of which only the mean is known.
     """
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
@@ -171,7 +171,7 @@ def _noise(gate: Gate, evaluation: Evaluated, other: Evaluated) -> float | None:
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
-    """Return how many queries must differ for a family's first contrast, or None if enough do or none can."""
+    """Return how many queries must differ for a family's first contrast, or None if enough do or no number suffices."""
     least = out_of_reach(dict(enumerate(family)), settings).get(0)
     if least is not None and counts_signs(family[0], settings):
         return fewest_differing(settings.alpha, least / least_p(family[0], settings))
@@ -179,7 +179,7 @@ def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
 
 
 def decided(gate: Gate, lost: Floats, is_sure: Bools) -> tuple[Bools, Bools]:
-    """Return which comparisons are beyond a gate's bound, and which pass. `is_sure` marks significant ones."""
+    """Return which comparisons are beyond a gate's bound, and which pass. `is_sure` marks significant comparisons."""
     if gate.min_gain is not None:
         is_enough = -lost >= gate.min_gain - SLACK
         return ~is_enough, is_enough & is_sure if gate.must else is_enough

@@ -42,7 +42,7 @@ def schema_text() -> str:
 
 
 def _refine(schema: Any) -> None:
-    """Copy descriptions to alternatives, and select these by type, so that editors show the right message."""
+    """Copy descriptions to alternatives, and select alternatives by type, so that editors show the right message."""
     if isinstance(schema, dict):
         branches = schema.get("anyOf", ())
         if isinstance(text := schema.get("description"), str):

@@ -56,7 +56,7 @@ class Drop:
     """The drop of a system below its baseline, or below its previous result if `baseline` is None.
 
     `comparisons` is the number of contrasts in the family. If too few queries differ for the test, `needed` is the
-    number that must differ. `noise` is how much trials of the same system may differ, if the gate needs it.
+    number that must differ. `noise` is how much trials of the same system may differ, if the gate needs to know.
     """
 
     baseline: str | None
@@ -114,10 +114,10 @@ class Against(Beside):
     """The systems of one data set paired with their previous results for every metric.
 
     `before` is NaN for queries that are new or have new text. `refused` and `stored` map a system and metric to the
-    reason why they cannot be compared, or why stored values are used. All other results are measured `again`. `lost`
-    and `gained` map a system to the queries that are complete within the primary metric's cutoff only in the previous
-    run, or only in this run, and `counts` to their numbers (means over all pairs of trials). `changed` lists queries
-    with new ground truth, and `reworded` those with new text.
+    reason why the system cannot be compared on this metric, or why stored values are used. All other previous results
+    are measured `again`. `lost` and `gained` map a system to the queries that are complete within the primary metric's
+    cutoff only in the previous run, or only in this run, and `counts` to their numbers (means over all pairs of
+    trials). `changed` lists queries with new ground truth, and `reworded` those with new text.
     """
 
     qids: Sequence[str]

@@ -1,4 +1,4 @@
-"""Plans a run without retrieving anything. It makes every possible check, and lists each system and labeller."""
+"""Plans a run without retrieving anything. The plan makes every possible check, and lists each system and labeller."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 
 
 class Plan(NamedTuple):
-    """A table of planned work, the checks that would run user code, and what an interrupted run has `left`."""
+    """A table of planned work, the checks that would run user code, and the work that an interrupted run has `left`."""
 
     headers: list[str]
     rows: list[list[Any]]

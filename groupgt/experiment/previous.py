@@ -48,7 +48,7 @@ class Former:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """The previous run with its file digests. If there is none, `name` is empty."""
+    """The previous run with its file digests. Without a previous run, `name` is empty."""
 
     name: str = ""
     datasets: Mapping[str, Former] = field(default_factory=dict)
@@ -107,7 +107,7 @@ def _largest_first(qids: Sequence[str], falls: Floats) -> list[str]:
 
 
 def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
-    """Return why previous ids may refer to different passages, such as a changed corpus or labeller input."""
+    """Return the reason, such as a changed corpus, why previous ids may refer to different passages."""
     experiment = outcome.experiment
     if data.corpus_digest != corpus:
         return "the corpus has changed"
@@ -198,7 +198,7 @@ class _Pairing:
         return values
 
     def builds(self, before: Mapping[str, Mapping[str, Floats]]) -> dict[str, dict[str, list[Floats]]]:
-        """Return the previous values of builds by system and metric, shape (r, Q), or one row of NaN if not kept."""
+        """Return the previous values of builds by system and metric, shape (r, Q), or a row of NaN if not stored."""
         builds: dict[str, dict[str, list[Floats]]] = {}
         for name, values in before.items():
             again = self.again.get(name)

@@ -205,7 +205,7 @@ def left_behind(keeper: AnswerCache, task: Task) -> int:
 
 @dataclass(frozen=True)
 class Left:
-    """What the newest interrupted run left: answers by data set and system, verdicts, and when it last wrote any."""
+    """The answers (by data set and system) and verdicts that an interrupted run left, and when it last wrote any."""
 
     owner: str
     at: str
@@ -214,7 +214,7 @@ class Left:
 
 
 def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) -> Left | None:
-    """Return what the newest killed or failed run with the same key as the run of `keeper` left, or None."""
+    """Return what is left of the newest killed or failed run with the same key as `keeper`'s run, or None."""
     if keeper.cache is None or keeper.refresh:
         return None
     found: list[tuple[Journal, Task | None]] = []

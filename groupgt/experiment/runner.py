@@ -156,7 +156,7 @@ def _run_of(name: str, answers: Answers) -> Run:
 
 
 def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, run: Run) -> Stages:
-    """Evaluate each stage of a pipeline. The first is the system itself, unless its stages already include it."""
+    """Evaluate each stage of a pipeline. The first stage is the system itself, unless its stages already include it."""
     experiment = system_answers.experiment
     stages = experiment.stages(name, dataset)
     parts: list[tuple[str, Any, int | None]] = []
@@ -205,7 +205,7 @@ def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) 
 
 
 def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluated:
-    """Evaluate a system on a data set. Raise `RetrieverError` if it has no results, which scores of 0 would hide."""
+    """Evaluate a system on a data set. Raise `RetrieverError` if it has no results: scores of 0 would hide this."""
     evaluation = evaluate_run(data.request, data.truth, run)
     judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:

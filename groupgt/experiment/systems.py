@@ -93,7 +93,7 @@ def stages_of(config: SystemConfig, systems: Collection[str], dataset: str) -> I
 
 
 def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtError]) -> GroupgtError:
-    """Return an error of the given kind whose messages begin with the data set and the system."""
+    """Return an error of the given kind. The messages begin with the data set and the system."""
     start = f"dataset {dataset!r}: "
     place = f"{start}system {system!r}: "
     texts = (place + text.removeprefix(start).removeprefix(f"system {system!r}: ") for text in error.faults)
@@ -137,7 +137,7 @@ class System:
 
 @dataclass(frozen=True, eq=False)
 class UsersCode:
-    """Decides whether user code may run. If not, using it is an error or is noted in `unchecked`."""
+    """Decides whether user code may run. If user code may not run, using it is an error or is noted in `unchecked`."""
 
     document: Document
     allowed: bool

@@ -63,7 +63,7 @@ class Timing:
     """The time that one system took on one data set, in seconds to build and in milliseconds per query.
 
     `single_ms` has one time for each query run on its own, `batched_ms` one for each batch, and `costs` one for each
-    query that has a cost, in any unit. The time and cost of a fusion include those of its inputs.
+    query that has a cost, in any unit. The time and cost of a fusion include the times and costs of its inputs.
     """
 
     dataset: str

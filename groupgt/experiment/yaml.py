@@ -347,7 +347,7 @@ def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
 
 
 def _with_defaults(text: str) -> str:
-    """Replace unset environment variables with their defaults, which are not secret. Leave all others unexpanded."""
+    """Replace unset environment variables with their defaults, which are not secret, and leave others unexpanded."""
     return _VARIABLE.sub(lambda match: match[0] if match[2] is None or match[1] in os.environ else match[2], text)
 
 

@@ -28,7 +28,7 @@ WORDS = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Judged answers, with their queries (ids or texts) and scores from 0 (wrong) to 1. `unjudged` counts the rest.
+    """Judged answers, with their queries (ids or text) and scores from 0 (wrong) to 1. `unjudged` counts other answers.
 
     `trials` has the number of each answer's trial, and is empty without such a column.
     """

@@ -1,6 +1,6 @@
 """Folders in the BEIR and MTEB layout: queries, a corpus, and a `qrels/` folder with one file per split.
 
-Text qrels have three columns, with or without a header line, or the four columns of TREC qrels.
+Qrels in text files have three columns, with or without a header line, or the four columns of TREC qrels.
 """
 
 from __future__ import annotations

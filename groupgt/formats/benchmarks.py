@@ -2,11 +2,11 @@
 
 - freshstack: `freshstack/queries-oct-2024`;
 - bright, bright-long, bright-pro: gold documents, as passages or as full pages, or grouped by weighted aspects;
-- multihop-rag, multihop-rag-documents: neither the data set nor saved results have ids, so texts identify queries;
-- nuggetizer: only the output of `assign` for retrieved passages names documents; nuggets of `create` are texts;
+- multihop-rag, multihop-rag-documents: neither the data set nor saved results have ids, so query text serves as id;
+- nuggetizer: only the output of `assign` for retrieved passages contains document ids; nuggets from `create` are text;
 - crux: ratings (`id`, `docid`) and judgments (`example_id`, `pid`), also used to evaluate LANCER, with one number in
   `rating` per sub-question;
-- longmemeval: sessions with the answer, and the log of its retrieval; questions whose id ends with `_abs` have none;
+- longmemeval: sessions with the answer, and the retrieval log; questions whose id ends with `_abs` have no answer;
 - locomo: turns are unique within a conversation, so groupgt puts the conversation's id before them;
 - double-bench: pages of a document, `doc_path/page`;
 - ragelo: TREC subtopic qrels, with a placeholder for each criterion that no document addresses.
@@ -68,7 +68,7 @@ def _read(
     columns: tuple[str, ...] = (),
     excludes: bool = False,
 ) -> GroundTruth:
-    """Read one query per record from these keys. Without `qid`, its text identifies a query."""
+    """Read one query per record from these keys. Without `qid`, a query is identified by its text."""
     queries = Queries()
     for record in queries.records(source):
         # Passages that lack part of an answer do not make a question answerable (MuSiQue).
@@ -133,7 +133,7 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
-    """Make a group from each piece of evidence. A group holds a URL, or the fact that a text must contain."""
+    """Make a group from each piece of evidence. A group holds a URL, or the fact that a passage must contain."""
     name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
     distinct = dict.fromkeys(text for text in texts if text is not None)
@@ -146,7 +146,7 @@ def look_multihop(source: Source) -> str | None:
 
 
 def read_multihop_run(source: Source) -> Run:
-    """Read the texts in `retrieval_list`, best first. They have no ids."""
+    """Read the passage text in `retrieval_list`, best first. The results have no ids."""
     queries = Queries()
     builder = RunBuilder(queries.faults)
     for record in queries.records(source):
@@ -160,7 +160,7 @@ def read_multihop_run(source: Source) -> Run:
 
 
 def _answer(queries: Queries, answer: Record) -> Record:
-    """Make a group from a QAMPARI answer. Any text that contains the answer or an alias covers the group."""
+    """Make a group from a QAMPARI answer. Any passage that contains the answer or an alias covers the group."""
     text = queries.text_at(answer, "answer_text")
     return {**_any_of([text or "", *queries.list_at(answer, "aliases", str)]), "name": text}
 
@@ -338,7 +338,7 @@ def read_locomo(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _parts(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from the page of each part of a FanOutQA question."""
+    """Make a group from each page that answers a part of a FanOutQA question."""
     pages: list[str] = []
     for part in queries.list_at(record, "decomposition"):
         if isinstance(evidence := part.get("evidence"), dict):

@@ -23,13 +23,13 @@ _SPLIT = re.compile(rf"(.+)\[([{SEPARATORS}])\]", re.DOTALL)
 
 
 class Column(NamedTuple):
-    """A column, and the separator that splits its texts (empty if they are not split)."""
+    """A column, and the separator that splits its cells (empty if cells are not split)."""
 
     name: str
     separator: str = ""
 
     def parts(self, cell: Any) -> Any:
-        """Split a text into parts and strip blanks. Any other cell stays unchanged."""
+        """Split a text cell into parts and strip blanks. Any other cell stays unchanged."""
         if not (self.separator and isinstance(cell, str)):
             return cell
         return [part for each in cell.split(self.separator) if (part := each.strip())]
@@ -90,7 +90,7 @@ class Lists:
 
     @staticmethod
     def first_text(groups: Sequence[Any]) -> str:
-        """Return the first string if most strings in these cells are texts rather than ids, otherwise an empty one."""
+        """Return the first string if most strings in these cells look like text, not ids. Otherwise, return `""`."""
         cells = chain.from_iterable(cell if isinstance(cell, list) else [cell] for cell in groups[:20])
         strings = [cell for cell in cells if isinstance(cell, str)]
         # Blanks behind separators are those of a list.

@@ -1,4 +1,4 @@
-"""Reads tables of texts and locations: corpora and document lengths, queries, chunk spans, and parent ids."""
+"""Reads tables of text and locations: corpora and document lengths, queries, chunk spans, and parent ids."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _source_of(path: AnyPath) -> Source:
 def read_lengths(
     path: AnyPath, tokenizer: str | Callable[[Sequence[str]], Sequence[int]] | None = None, *, allow_code: bool = False
 ) -> Lengths:
-    """Read document lengths from the columns `tokens` and `chars` of a corpus, or compute them from its texts.
+    """Read document lengths from the columns `tokens` and `chars` of a corpus, or compute them from its text.
 
     Raise `DataError` or `ConfigError`.
 
@@ -83,7 +83,7 @@ def read_lengths(
 
 
 def read_corpus(path: Any, lengths: dict[str, Record] | None = None) -> dict[str, str]:
-    """Read `{doc_id: text}`, with each `title` before its text. Documents whose `lengths` are read need no text."""
+    """Read `{doc_id: text}`, with each `title` before its text. Documents with a length in `lengths` need no text."""
     title = "corpus" if is_frame(path) else str(_source_of(path).path)
 
     def document(row: Record) -> tuple[str, str | None] | str:
@@ -118,7 +118,7 @@ def read_corpus(path: Any, lengths: dict[str, Record] | None = None) -> dict[str
 
 
 def _document_rows(source: Source, faults: Faults) -> Iterable[tuple[str, Record]]:
-    """Return the rows of a corpus, which is a table, a JSON object `{id: text}` or one with LlamaIndex's `corpus`."""
+    """Return the rows of a corpus: a table, a JSON object `{id: text}`, or one with a `corpus` key (LlamaIndex)."""
     rows = table_rows(source, faults)
     keys = keys_of(source)
     is_object = not source.is_parquet and source.head().lstrip()[:1] == b"{" and is_one_object(source)
@@ -179,7 +179,7 @@ def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
 
 
 def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
-    """Read chunk spans from a table or a corpus. If they are `optional`, return None for a table without them."""
+    """Read chunk spans from a table or a corpus. If spans are `optional`, return None for a table without spans."""
     source = _source_of(path)
     if source.is_parquet and (chunks := _columns(source)) is not None:
         return chunks

@@ -93,7 +93,7 @@ def header_of(source: Source) -> list[str]:
 
 
 def names_table(line: bytes) -> bool:
-    """Return whether a line has the names of columns that ground truth or results need."""
+    """Return whether a line contains the column names that ground truth or results need."""
     names = _cells(line)
     return is_kind(names, "truth") or is_kind(names, "run")
 
@@ -218,7 +218,7 @@ def _wide_cells() -> Iterator[None]:
 def read_ground_truth(
     source: Source, policy: Policy, *, words: Callable[[], Iterable[str]] | None = None
 ) -> GroundTruth:
-    """Read a row per judgment or query. `words` returns the lines of a table of words, with tabs between them."""
+    """Read ground truth that has one row per judgment or per query. `words` returns lines of tab-separated words."""
     faults = Faults()
     text = _Text.of(source, keep=True)
     if words is not None:

@@ -122,7 +122,7 @@ def declared_in(columns: Declared, values: Iterable[Any]) -> dict[str, str]:
 
 
 def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bool:
-    """Return whether a file or frame has a declared column, or a name at the start of the declared path."""
+    """Return whether a file or frame has a declared column, or a name that the declared path starts with."""
     if columns[role] in names:
         return True
     if first := _first_names(columns[role]):
@@ -139,7 +139,7 @@ def _has(value: Any, names: Collection[str], role: str, columns: Declared) -> bo
 
 
 def _first_names(text: str) -> tuple[str, ...]:
-    """Return the names that a declared column may begin with in records: those of its path, or its own name."""
+    """Return the keys at which a declared column may begin in records: the first keys of its path, or its own name."""
     return path_of(text).first if is_path(text) and not path_fault(text) else (column_of(text).name,)
 
 

@@ -1,4 +1,4 @@
-"""File name endings, the formats they stand for, and the names of runs without them."""
+"""File name endings, the formats they stand for, and run names without endings."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def first_in(names: Iterable[str], row: Container[str]) -> str | None:
 
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
-    """Return the fields that these columns contain, with their columns. Cached, since rows often share their keys."""
+    """Return the fields in these columns, with their columns. The result is cached, since rows often share keys."""
     firsts = ((field, first_in(field.columns, names)) for field in FIELDS)
     return [(field, column) for field, column in firsts if column and (field.kind != "rank" or "score" in names)]
 
@@ -97,13 +97,13 @@ def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: 
 
 
 def lists_of(names: Collection[str]) -> tuple[list[Field], list[Field]]:
-    """Return the fields that a query stores as lists, as units and other fields."""
+    """Return the fields that a query stores as lists, separated into units and other fields."""
     fields = [field for field in FIELDS if field.nested in names]
     return [field for field in fields if field.is_unit], [field for field in fields if not field.is_unit]
 
 
 def score_of(row: Mapping[str, Any]) -> float | None:
-    """Return the score of a result, or its negative rank if it has no score. Return None if it is not finite."""
+    """Return the score of a result, or its negative rank if it has no score. Return None if the score is not finite."""
     cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
     number = finite_number(cell)
     return None if number is None else sign * number
@@ -228,7 +228,7 @@ def result_fault(
 
 
 def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: Faults) -> tuple[str, str] | None:
-    """Return the query id and document id of a record. Report an error if either is not text or an integer."""
+    """Return the query id and document id of a record. Report an error if an id is neither text nor an integer."""
     qid, document = (id_text(record.get(key)) for key in keys)
     if qid is None or document is None:
         cells = " and ".join(display(record.get(key)) for key in keys)

@@ -277,7 +277,7 @@ def _refuse_repeats(frame: pl.LazyFrame, query: str, column: str, title: str, gu
 def _of_texts(
     rows: pl.DataFrame, key: str, shown: Sequence[str], columns: Declared, title: str, qids: list[str] | None
 ) -> Run:
-    """Build a run from a frame whose lists of ids are texts. `shown` contains the original column names."""
+    """Build a run from a frame whose lists of ids are written as text. `shown` contains the original column names."""
     from groupgt.formats.columns import Column, columns_in
     from groupgt.formats.columns import Lists as TextLists
 
@@ -386,7 +386,7 @@ def _place(rows: pl.DataFrame, row: int, title: str) -> str:
 
 
 def _is_readable(column: str, kind: pl.DataType) -> bool:
-    """Return whether a column has the right type for its field (numbers for lengths, text for texts)."""
+    """Return whether a column has the right type for its field (such as numbers for lengths)."""
     field = next((field for field in fields.FIELDS if column in field.columns), None)
     if field is None or not (field.is_unit or field.kind == "text"):
         return True
@@ -418,7 +418,7 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *
 
 
 def _rows_with(value: Any, field: str, title: str) -> list[Any]:
-    """Return rows with `query_id`, `doc_id` and a field, or no rows for other values. Raise `DataError`."""
+    """Return rows with `query_id`, `doc_id` and a field, or nothing for other values. Raise `DataError` if invalid."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         return []
     is_iterator = iter(value) is value
@@ -436,7 +436,7 @@ def _has(row: Any, field: str) -> bool:
 
 
 def truth_in(value: Any, policy: Policy, columns: Declared = NO_COLUMNS) -> GroundTruth | None:
-    """Build ground truth from another library's qrels, or return None for other values. Raise `DataError`."""
+    """Build ground truth from another library's qrels, or raise `DataError`. Return None for any other value."""
     if library_of(value) == "ranx":
         return GroundTruth.of(dict(value.to_dict()), policy) if type(value).__name__ == "Qrels" else None
     if not (rows := _rows_with(value, "relevance", title := "ground truth")):

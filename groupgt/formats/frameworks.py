@@ -1,4 +1,4 @@
-"""Reads data sets and answers from RAG frameworks. Their ground truth is flat: each reference is its own group.
+"""Reads data sets and answers from RAG frameworks. The ground truth is flat: each reference is its own group.
 
 - ragas: samples identified by `user_input`. References are `reference_context_ids` or, if no sample has them, texts;
 - ragas-texts: the same samples, but references are always texts;
@@ -65,7 +65,7 @@ class Samples:
         return queries.truth(policy)
 
     def read_run(self, source: Source) -> Run:
-        """Read the results of each sample, best first. Results without ids can only be matched by their texts."""
+        """Read the results of each sample, best first. Results without ids can only be matched by text."""
         queries = Queries()
         builder = RunBuilder(queries.faults)
         rows, name = self._rows(queries, source, self.results)

@@ -162,7 +162,7 @@ def truth_of(
     unsettled: list[str] | None = None,
     copied: list[str] | None = None,
 ) -> GroundTruth:
-    """Build ground truth from the acts of each annotator, or raise `DataError` for unresolved disagreements.
+    """Build ground truth from each annotator's acts, or raise `DataError` if disagreements are unresolved.
 
     `base` provides further columns and everything that a full audit left unchanged. `unsettled` receives the queries on
     which annotators disagree, and `copied` those that are the same as in `base`.
@@ -253,7 +253,7 @@ def _row(
 
 
 def _changed_after_draft(qid: str, acts: Sequence[Act]) -> bool:
-    """Return whether judgments changed after the query was first finished, when a hidden draft is shown."""
+    """Return whether judgments changed after the query was first finished, which reveals a hidden draft."""
     mine = [act for act in acts if act.get("qid") == qid]
     is_drafted = any(act.get("draft", True) for act in mine if act["act"] == "open")
     finished = [number for number, act in enumerate(mine, 1) if act["act"] in FINISHING]

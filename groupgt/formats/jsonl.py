@@ -137,7 +137,7 @@ def no_constant(text: str) -> float:
 
 
 def json_fault(error: ValueError | RecursionError) -> str:
-    """Explain why a text is not valid JSON. Omit the line, because the location already includes it."""
+    """Explain why text is not valid JSON. Omit the line, because the location already includes it."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
@@ -159,7 +159,7 @@ def object_of(source: Source, expected: str = "a JSON object") -> Record:
 
 
 def has_surrogate(value: Any) -> bool:
-    """Return whether any text in a value contains a lone surrogate."""
+    """Return whether any string in a value contains a lone surrogate."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -239,7 +239,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
 
 
 def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_ids: Lists, where: str) -> Record:
-    """Return a row with lists of ids and scores. It may store them as texts, or as a list of objects or pairs."""
+    """Return a row with lists of ids and scores, which it may store as text, or as one list of objects or pairs."""
     cells, scores = row[key], row.get(fields.SCORES)
     if "retrieved_ids" in columns:
         cells = texts_of_ids.read(cells, columns["retrieved_ids"], "retrieved_ids", where)
@@ -285,7 +285,7 @@ def _field_in(field: fields.Field, result: Record) -> Any:
 
 
 def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:
-    """Return the query id or text of a record. Report an error if it is invalid or a key is missing."""
+    """Return the query id or text of a record. Report an error if the id is invalid or a key is missing."""
     query = query_column(row)
     has_results = "doc_id" in row or any(name in row for name in fields.NESTED)
     if query not in row or not has_results:
@@ -316,7 +316,7 @@ def add_ranking(builder: RunBuilder, qid: str, row: Record, key: str, where: str
 
 
 def _add_result(builder: RunBuilder, qid: str, row: Record, record: Record, where: str, *, is_kept: bool) -> str:
-    """Check and add the only result of a record, and return whether its score or its rank orders it."""
+    """Check and add a record's only result, and return the name of its sort key (`score` or `rank`)."""
     order = "score" if row.get("score") is not None else "rank"
     document, score = id_text(row.get("doc_id")), fields.score_of(row)
     if document is None:

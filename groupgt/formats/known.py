@@ -78,7 +78,7 @@ def format_named(name: str, *, is_truth: bool) -> Format | None:
 
 
 def format_names(*, is_truth: bool) -> list[str]:
-    """Return the names of formats that read ground truth, or results. A plug-in not loaded yet may read either."""
+    """Return the names of formats that read ground truth, or results. An unloaded plug-in may read either."""
     loaded = registered("format")
     added = names("format")[len(BY_NAME) :]
     read = [name for name in added if name not in loaded or loaded[name].reads(is_truth=is_truth)]

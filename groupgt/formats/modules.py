@@ -106,7 +106,7 @@ def spec_of(name: str, path: list[str]) -> ModuleSpec | None:
 
 
 def _bound(body: list[ast.stmt]) -> Iterator[str]:
-    """Yield the names that a module's statements define, or `*` if they are unknown."""
+    """Yield the names that a module's statements define, or `*` if the names are unknown."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield statement.name

@@ -75,7 +75,7 @@ class Roles:
                     faults.add(title, f"no record has a value at {role}={self.texts[role]}")
 
     def cells(self, row: Row, apart: Container[str | None]) -> Record:
-        """Return the cells of a row at which no path starts, and one for each role that is not treated `apart`."""
+        """Return a row's cells at which no path starts, and one cell for each role that is not treated `apart`."""
         begun = {name for path in self.paths.values() if not path.from_outer for name in path.first}
         named = row.value if isinstance(row.value, dict) else {}
         cells = {name: cell for name, cell in named.items() if name not in begun}
@@ -164,7 +164,7 @@ def _run_rows(roles: Roles, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[s
 
 
 def _ranking(roles: Roles, row: Row, ids: str, scores: str | None) -> Record:
-    """Return the lists of ids, scores and texts of a row. Without scores, sort them by rank, if ranks exist."""
+    """Return a row's lists of ids, scores and texts. If the row has ranks but no scores, sort the lists by rank."""
     places = roles.found(ids, row)
     cells = {"retrieved_ids": [value for _, value in places]}
     for role, name in ((scores, SCORES), ("text", TEXTS)):

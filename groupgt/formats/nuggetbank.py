@@ -169,7 +169,7 @@ def _distinct(alternatives: list[Any]) -> list[Any]:
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """Write one bank per line. Each group becomes a question with references, named by the group name or number."""
+    """Write one bank per line. Each group becomes a question with references, named after the group or its number."""
     banks = (
         {"query_id": qid}
         | ({"title_query": title} if title else {})

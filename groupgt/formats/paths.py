@@ -1,8 +1,8 @@
 """Paths into nested records, such as `hits[].doc.id`.
 
-    a.b          the key b of what is at a; `a|b`: a, or b where there is no a; `a?`: may be absent or null
+    a.b          the key b of the value at a; `a|b`: a, or b where there is no a; `a?`: may be absent or null
     a[]          each element of a list; `a[0]` one of them; `a[x=v]` those whose x is v
-    a[,]         each part of a text; also `a[;]` and `a[|]`
+    a[,]         each part of a string; also `a[;]` and `a[|]`
     a{}  a{}@    each value of an object, and its key; `@` alone is the key of the row
     ^a           from the record around the row; `^@` is the key of what encloses the row
     []a          the key a of each element of an array at the top
@@ -166,7 +166,7 @@ def path_fault(text: str) -> str | None:
 
 
 def beside(places: Found, found: Found, what: str, fault: Callable[[str], None]) -> list[Any]:
-    """Return for each place the value in the same elements, or else at the same position, or None if absent."""
+    """Return, for each place, the value in the same elements, or else at the same position, or None if absent."""
     values = dict(found)
     shared = [next((values[at[:n]] for n in range(len(at), -1, -1) if at[:n] in values), None) for at, _ in places]
     lists, others = ({at[0][0] for at, _ in each if at} for each in (places, found))

@@ -149,13 +149,13 @@ class Queries:
         return key in record
 
     def once(self, name: Hashable, what: str) -> bool:
-        """Return whether a name occurs for the first time. If not, add an error with both locations."""
+        """Return whether a name occurs for the first time. Otherwise, add an error with both locations."""
         if again := self._firsts.again(name, self.where):
             self.fault(f"{what} twice {again}")
         return not again
 
     def agrees(self, name: Hashable, value: Any, number: int, what: str) -> bool:
-        """Return whether a nugget value matches any earlier value. If not, add an error with both locations."""
+        """Return whether a nugget value matches any earlier value. Otherwise, add an error with both locations."""
         where = f"{self.where}, nugget {number}"
         earlier = self._firsts.earlier(name, where, value)
         if earlier is None or earlier[1] == value:
@@ -164,7 +164,7 @@ class Queries:
         return False
 
     def is_important(self, qid: Any, nugget: Any, importance: Any, number: int) -> None:
-        """Record the importance of a nugget, if any. Conflicting values for the same nugget are an error."""
+        """Record the importance of a nugget, if any. Different importance values for the same nugget are an error."""
         if isinstance(nugget, str) and importance is not None:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
             self.agrees(("importance", str(qid), nugget), importance, number, what)

@@ -121,7 +121,7 @@ def _declared_in(names: Collection[str], declared: Declared) -> dict[str, str]:
 
 
 def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS) -> dict[str, str]:
-    """Return the column of each role that a file has: the declared column if it exists, or else one found by name."""
+    """Return the column for each role in a file: the declared column if it exists, or else a column found by name."""
     declared = _declared_in(names, declared)
     roles = {role: name for role, name in declared.items() if role in NAMES[kind]}
     taken = set(declared.values())
@@ -290,7 +290,7 @@ def path_to_ids(cells: Mapping[str, Any], kind: Kind) -> str:
 
 @lru_cache(maxsize=512)
 def has_near(name: str, keys: Collection[str]) -> bool:
-    """Return whether any key closely resembles a name. Cached because the records in a file share their keys."""
+    """Return whether any key closely resembles a name. Results are cached because records in a file share keys."""
     return bool(near_names(name, keys))
 
 

@@ -264,7 +264,7 @@ class Source:
         return self.path.read_bytes() if self.piped is None else self.piped
 
     def lines(self, *, keep: bool = False) -> Iterable[bytes]:
-        """Return the lines without line endings. If the caller will `keep` them in memory, the ceiling applies."""
+        """Return the lines without line endings. If the caller will `keep` the lines in memory, the ceiling applies."""
         if self.is_huge or (keep and self.ceiling):
             return map(_without_return, self.raw_lines(keep=keep))
         return self._lines

@@ -62,7 +62,7 @@ class Table:
 
     @classmethod
     def of_records(cls, title: str, located: Iterable[tuple[str, Any]], **others: Any) -> Table:
-        """Build a table from located records. Their keys become columns, in order of first appearance."""
+        """Build a table from located records. The records' keys become columns, in order of first appearance."""
         places, rows = zip(*located) if (located := list(located)) else ((), ())
         # Rows share few key sequences.
         names = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
@@ -94,7 +94,7 @@ def at_paths(table: Table, *, is_truth: bool) -> Table:
 
 
 def _roles(table: Table) -> dict[str, str]:
-    """Return the column of each role. Next to documents, booleans or numbers in `relevant` are grades."""
+    """Return the column for each role. Next to documents, booleans or numbers in `relevant` are grades."""
     roles = roles_in(table.names, "truth", table.declared)
     marks = roles.get("retrieval_gt", "retrieval_gt")
     is_named = marks == "retrieval_gt" or "retrieval_gt" in table.declared
@@ -104,7 +104,7 @@ def _roles(table: Table) -> dict[str, str]:
 
 
 def _numbers(table: Table, name: str) -> Floats | None:
-    """Convert a column to numbers (true is 1, false is 0), or return None if it has any other cell."""
+    """Convert a column to numbers (true is 1, false is 0), or return None if any cell is of another kind."""
     numbers = grades_of(_marks(table.column(name)), text=table.text)
     return numbers if len(numbers) and not np.isnan(numbers).any() else None
 
@@ -155,14 +155,14 @@ def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -
 
 
 def cells_of(table: Table, name: str | None, rows: int | None = None) -> list[Any]:
-    """Return the cells of a column, with None for rows or tables that do not have it."""
+    """Return the cells of a column, with None for rows or tables without this column."""
     if name is None:
         return [None] * (rows or 0)
     return [None if cell is ABSENT else cell for cell in table.column(name)]
 
 
 def _lists(table: Table) -> tuple[Lists, Callable[[str, str], list[Any]]]:
-    """Return a reader for the lists of ids in a table, and a function that returns the lists of a role."""
+    """Return a reader for the lists of ids in a table, and a function that returns the lists for a role."""
     lists, declared = Lists(table.faults), columns_in(table.names, table.declared)
 
     def column(role: str, name: str) -> list[Any]:

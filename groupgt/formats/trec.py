@@ -302,7 +302,7 @@ def _results(
 
 
 def tag_of(source: Source) -> str:
-    """Return the tag in the sixth column. If there are several, warn and use the first. If none, raise `DataError`."""
+    """Return the tag in the sixth column. Warn if there are several tags, and raise `DataError` if there is none."""
     rows = (line.split(None, MIN_COLUMNS) for line in source.lines())
     tags = dict.fromkeys(cells[MIN_COLUMNS - 1] for cells in rows if len(cells) >= MIN_COLUMNS)
     if not tags:

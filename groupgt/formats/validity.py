@@ -1,4 +1,4 @@
-"""Applies the rules for ids, calls and texts to columns of polars, and reports invalid rows in a frame.
+"""Applies the rules for ids, calls and text to polars columns, and reports invalid rows in a frame.
 
 A quick test lets nearly all values pass, and a Python function decides on the distinct values that remain.
 """
@@ -32,7 +32,7 @@ def by_value(column: pl.Expr, rule: Callable[[Any], Any], kind: type[pl.DataType
 
 
 def is_id(text: pl.Expr) -> pl.Expr:
-    """Return whether a text is a valid id; false for null."""
+    """Return whether text is a valid id; false for null."""
 
     def apply(names: pl.Series) -> pl.Series:
         is_valid = names.to_frame("name").select(is_plainly_id(pl.col("name"))).to_series()
@@ -57,7 +57,7 @@ def is_score(number: pl.Expr) -> pl.Expr:
 
 
 def call_numbers(cells: pl.Expr) -> pl.Expr:
-    """Convert cells to the numbers of calls; null if a cell is not a positive whole number."""
+    """Convert cells to call numbers; null if a cell is not a positive whole number."""
     return by_value(cells, call_of, pl.Int64)
 
 
@@ -67,12 +67,12 @@ def number_of(text: pl.Expr) -> pl.Expr:
 
 
 def normal_texts(text: pl.Expr) -> pl.Expr:
-    """Normalize texts of queries; null stays null."""
+    """Normalize query text; null stays null."""
     return by_value(text, lambda each: None if each is None else normal_text(each), pl.String)
 
 
 def is_number(text: pl.Expr) -> pl.Expr:
-    """Return whether a text is a number of any size; false for null."""
+    """Return whether text is a number of any size; false for null."""
     return text.str.contains(f"^(?:{NUMBER})$").fill_null(False)
 
 
@@ -90,7 +90,7 @@ def first_line(error: BaseException) -> str:
 
 
 def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: bool = False) -> Columns:
-    """Return columns that are read again row by row to locate the error if polars fails."""
+    """Return columns that, if polars fails, are read again row by row to locate the error."""
 
     def guard(step: Callable[[], Any]) -> Any:
         try:

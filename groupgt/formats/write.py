@@ -1,4 +1,4 @@
-"""Writes ground truth and results in any format, and reports everything that the format cannot represent."""
+"""Writes ground truth and results in any format, and reports everything that this format cannot represent."""
 
 from __future__ import annotations
 

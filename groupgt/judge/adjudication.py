@@ -1,4 +1,4 @@
-"""Shows two annotators' judgments of a query side by side, with what remains to be resolved."""
+"""Shows two annotators' judgments of a query side by side, with the differences that remain to be resolved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def agreed(states: Mapping[str, QueryState]) -> tuple[list[dict[str, Any]], list
 
 
 def opinions(states: Mapping[str, QueryState]) -> dict[str, Any]:
-    """Return what each annotator said about the query and every passage, with matching group numbers."""
+    """Return each annotator's judgments of the query and of every passage, with matching group numbers."""
     pairs = _aligned(states)
     told: dict[str, Any] = {}
     for side, (by, state) in enumerate(states.items()):

@@ -1,4 +1,4 @@
-"""Asks which passages may be missing alternatives, and which groups may not be needed, the likeliest errors first."""
+"""Asks which passages may be missing alternatives and which groups may not be needed, likeliest errors first."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def questions(
     """Return all audit questions. Groups come before candidates, and the most suspicious of each come first.
 
     Candidates for a group are the `size` passages outside it that rank highest for the query (by BM25 and in `runs`)
-    and are most similar to its passages. Their suspicion is the sum of rank and similarity as standard scores, and it
-    is higher if they are alternatives to the group's passages for another query. Questions about `nonrelevant` come
-    last.
+    and are most similar to its passages. A candidate's suspicion is the sum of its rank and similarity as standard
+    scores. It is higher if the candidate is an alternative to the group's passages for another query. Questions about
+    `nonrelevant` come last.
     """
     # For each passage, how often others are its alternatives.
     elsewhere: dict[str, Counter[str]] = defaultdict(Counter)
@@ -81,7 +81,7 @@ def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
 
 
 def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
-    """Return a group's most similar passage to a candidate, and whether the two share another group in the query."""
+    """Return a group's passage that is most similar to a candidate, and whether the two also share another group."""
     *before, group = groups[:number]
     others = set(chain.from_iterable(other for other in (*before, *groups[number:]) if doc in other))
     present = [member for member in group if member in index.number]

@@ -1,4 +1,4 @@
-"""A BM25 index of a corpus. It needs little memory, and is built once, in a thread if possible."""
+"""A BM25 index of a corpus. The index needs little memory, and is built once, in a thread if possible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Postings of consecutive passages: which contain each piece, and how often (at most 255).
+    """Postings of consecutive passages: the passages that contain each piece, and how often (at most 255).
 
     The postings of `pieces[i]` are at `begins[i]` to `begins[i + 1]`.
     """
@@ -83,7 +83,7 @@ class Index:
             self.done = 1.0
 
     def scores(self, text: str) -> Floats:
-        """Return the score of every passage for a text, in the order of `ids`."""
+        """Return every passage's score for some text, in the order of `ids`."""
         self.build()
         scores = np.zeros(len(self.ids))
         pieces, times = np.unique(_pieces_of([text])[0], return_counts=True)
@@ -102,7 +102,7 @@ class Index:
         return scores
 
     def search(self, text: str, k: int) -> list[str]:
-        """Return the k best passages for a text, considering only passages that share a piece with it."""
+        """Return the k best passages for some text, among the passages that share a piece with the text."""
         scores = self.scores(text)
         return [self.ids[row] for row in np.argsort(-scores, kind="stable")[:k].tolist() if scores[row] > 0]
 
@@ -144,12 +144,12 @@ def _part(first: int, texts: Sequence[str]) -> tuple[_Part, Floats]:
 
 
 def _starts(values: Numbers) -> Ints:
-    """Return the places of values that differ from the one before."""
+    """Return the positions of values that differ from the previous value."""
     return np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
 
 
 def _pieces_of(texts: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return the numbers of the pieces of texts, and the text of each.
+    """Return the number of each piece in these texts, and the text that contains the piece.
 
     A word has a space at both ends, and its pieces are all of its four-letter parts, or the word itself if it has a
     single letter: `Ferry to` has the pieces ` fer`, `ferr`, `erry`, `rry ` and ` to `.

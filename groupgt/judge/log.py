@@ -102,7 +102,7 @@ class ActLog:
         return act
 
     def close(self) -> None:
-        """Release the journal so that other processes can open it. Remove it if it is empty."""
+        """Release the journal so that other processes can open it. Remove the file if it is empty."""
         is_empty = not os.fstat(self._file).st_size
         if os.name == "nt":  # where an open file cannot be removed
             os.close(self._file)

@@ -119,7 +119,7 @@ class Session:
             self.log.append({"act": "begin", "settings": self.plan.settings, "out": self.plan.out})
 
     def prepare(self) -> _Order:
-        """Select the audit questions and order the queries. Other threads wait for the first one that does this."""
+        """Select the audit questions and order the queries. Only the first thread does this, and other threads wait."""
         with self._lock:
             if self._order is None:
                 queue = self._selected()
@@ -255,7 +255,7 @@ class Session:
         return left * median(took) / 60 if took and left else None
 
     def view(self, qid: str) -> dict[str, Any]:
-        """Return the page view of one query. Opening it for the first time is recorded as an act."""
+        """Return the page view of one query. The first time that a query is opened is recorded as an act."""
         state = self.state(qid)
         self._check_order(qid)
         if not self._is_opened(qid):
@@ -334,7 +334,7 @@ class Session:
         return {"doc": doc, "text": self.plan.index.texts.get(doc, ""), "judged": judged, "pooled": doc in state.pool}
 
     def _question(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:
-        """Return a question with its texts in an order that does not reveal which passage is in the ground truth."""
+        """Return a question with its passages in an order that does not reveal which one is in the ground truth."""
         index, shared = self.plan.index, False
         judged = [] if self.plan.truth is None else starting(self.plan.truth, qid)[0]
         groups = [list(group["docs"]) for group in judged]
@@ -375,7 +375,7 @@ class Session:
         return self._similar.get(doc, [])
 
     def search(self, text: str, qid: str) -> list[dict[str, Any]]:
-        """Return the corpus passages that best match a text."""
+        """Return the corpus passages that best match the search text."""
         state = self.state(qid)
         return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], SEARCH_RESULTS)]
 
@@ -458,7 +458,7 @@ def _is_moot(question: Question, state: QueryState) -> bool:
 
 
 def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return groups as in an act, with grades, name, weight and importance, and the ids judged non-relevant."""
+    """Return groups in the form of an act (grades, name, weight and importance), and the ids judged non-relevant."""
     groups: list[dict[str, Any]] = []
     nonrelevant: list[str] = []
     for group in truth[qid] if qid in truth.index else []:

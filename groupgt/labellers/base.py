@@ -35,7 +35,7 @@ READER = {"span": "spans", "text": "text"}
 
 
 class Labeller:
-    """Base class of labellers. `match` is a join that any engine can run. `settle` reduces its rows in rank order.
+    """Base class of labellers. `match` is a join that any engine can run. `settle` reduces joined rows in rank order.
 
     Subclasses override only the methods they need. `column` names the field that identifies results in place of their
     ids: `parent` or `span`. If `reads_results` is True, results are read beforehand and passed to `match`; otherwise,

@@ -30,7 +30,7 @@ class Pair:
     """A result and an alternative. The user's function decides whether the two have the same content.
 
     `query` is the text of the query `qid`; `alternative` and `result` are ids (or the names of spans or texts), with
-    the texts in `alternative_text` and `result_text`. A text is None if it is not available.
+    the texts in `alternative_text` and `result_text`. A missing text is None.
     """
 
     qid: str

@@ -202,7 +202,7 @@ class Reader(Labeller):
 def alternative_texts(
     truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """Return each alternative's text, its own or looked up by id. For missing texts, a `DataError` suggests `way`."""
+    """Return each alternative's own text, or text looked up by id. For missing texts, a `DataError` suggests `way`."""
     faults = Faults()
     texts: list[str] = []
     unknown: list[int] = []
@@ -230,7 +230,7 @@ def alternative_texts(
 def result_texts(
     truth: GroundTruth, query: Ints, keys: list[str], carried: Sequence[str | None], corpus: Mapping[str, str], who: str
 ) -> list[str]:
-    """Return the text of each result, from the result or the corpus. A `DataError` says `who` needs it."""
+    """Return the text of each result, from the result or the corpus. A `DataError` says `who` needs the text."""
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]
     lacks = "the corpus has no text for" if corpus else f"{who} needs the text of"

@@ -257,7 +257,7 @@ def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> No
 
 
 def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
-    """Warn about judged documents without chunks, or raise `DataError` if all of them have none."""
+    """Warn about judged documents without chunks, or raise `DataError` if none of the judged documents has any."""
     there = set(chunks.docs)
     if not (absent := [name for name in documents if name not in there]):
         return

@@ -22,9 +22,9 @@ from groupgt.plugins import Plugin
 
 @dataclass(frozen=True)
 class Options:
-    """Method for comparing texts, and the sources of texts.
+    """Method for comparing text, and the sources of the text.
 
-    Texts are normalized first (NFKC, case folding, no punctuation) unless options change this.
+    Text is normalized first (NFKC, case folding, no punctuation) unless options change this.
     """
 
     method: Annotated[

@@ -28,8 +28,8 @@ class Cut:
 
     `top` is the number of results considered, shape (Q,), and `k` is the value of k in formulas, shape (Q,). `ideal` is
     the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut. With a budget, ideal rankings
-    are never cut, even if a formula cuts them at the length of the list (`no_cut`). Otherwise, one long result would
-    score like a full answer.
+    are never cut, even if a formula cuts them at the length of the list (`no_cut`). If ideal rankings were cut, one
+    long result would score like a full answer.
     """
 
     top: Ints
@@ -63,7 +63,7 @@ Function = Callable[..., Floats]
 class Parameter:
     """A metric parameter, with its default, its valid range as text and as a test, and `choices` if it takes a word.
 
-    If it `reads_all`, every value except the default uses the ground truth of all queries.
+    If a parameter `reads_all`, every value except the default uses the ground truth of all queries.
     """
 
     name: str
@@ -79,8 +79,8 @@ class Formula:
     """One variant of a metric, with its function, its formula as text, and a function for worked examples.
 
     `explanation(sheet, **parameters)` returns the arithmetic for one query as an expression, such as `2 / 4`. All
-    built-in metrics have one. `takes_sets` is True if the metric supports sets of alternatives that are needed
-    together. `takes_level` is True if its value depends on the lowest relevant grade.
+    built-in metrics have a worked example. `takes_sets` is True if the metric supports sets of alternatives that are
+    needed together. `takes_level` is True if the metric's value depends on the lowest relevant grade.
     """
 
     function: Function

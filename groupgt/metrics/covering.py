@@ -1,7 +1,7 @@
 """Computes ideal rankings under `coverage`, which reach the largest gain that any ranking of a query can.
 
-If no document belongs to several groups, the sum has a closed form. Otherwise, finding it is a maximum coverage
-problem, which is solved exactly if the number of reachable states is small, and greedily otherwise.
+If no document belongs to several groups, the sum has a closed form. Otherwise, finding the largest gain is a maximum
+coverage problem, which is solved exactly if the number of reachable states is small, and greedily otherwise.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Solution:
 def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, cut: Cut) -> Floats:
     """Return the largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
 
-    If `gain` is None, each group counts once with its weight (`mrr`). With `linear` or `exp`, it counts weight × gain
-    of the grade, with upgrades (`ndcg`).
+    If `gain` is None, each group counts once with its weight (`mrr`). With `linear` or `exp`, each group counts weight
+    × gain of the grade, with upgrades (`ndcg`).
     """
 
     def make() -> Floats:

@@ -79,7 +79,7 @@ def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
 
 
 def _novelty_ideal(judgments: Judgments) -> Floats:
-    """Return the discounted sum of the best grade of each group, highest first, not cut at k."""
+    """Return the discounted sum of each group's best grade, highest first, not cut at k."""
     best = np.zeros(len(judgments.group_query))
     chosen = judgments.alternative_group >= 0
     np.maximum.at(best, judgments.alternative_group[chosen], judgments.alternative_grade[chosen])

@@ -49,7 +49,7 @@ class Metric:
     """A metric with its convention, parameters and cutoff. `str` returns canonical text that can be parsed again.
 
     `parameters` contains only values that differ from their defaults, sorted by name. `level` is the lowest relevant
-    grade for this metric. Without `level`, the policy decides. `judged_only` is how ir_measures spells the
+    grade for this metric. Without `level`, the policy decides. `judged_only` is ir_measures' spelling of the
     unjudged=drop policy, which applies to all metrics in a request. `passes` is `pass_at` or `pass_all`, and a number
     of trials. The value is the probability that at least one of these trials succeeds, or that all of them do.
 
@@ -249,7 +249,7 @@ def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Seq
 
 
 def _takes_k(text: str, metric: Metric) -> bool:
-    """Return whether the common cutoffs apply to a metric, because it accepts a cutoff and has none."""
+    """Return whether the common cutoffs apply to a metric, that is, whether it accepts a cutoff but has none."""
     return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in ALIASES.get(text.lower(), text)
 
 
@@ -339,7 +339,7 @@ class _Parser:
         )
 
     def hint(self, name: str, cutoff: str | None) -> str:
-        """Say what an unknown name means in other tools, or suggest similar names."""
+        """Explain the meaning of an unknown name in other tools, or suggest similar names."""
         joined = _JOINED.fullmatch(name)
         for base, k in ((name, cutoff), (joined["name"], cutoff or joined["k"]) if joined else ("", None)):
             if base in ABSENT:

@@ -180,7 +180,7 @@ class Stored:
 
 
 def facts_of(definition: Definition) -> dict[str, Any]:
-    """Return what a result folder records about a custom metric, so that its values can be read without its code."""
+    """Return the facts that a result folder records about a custom metric, so that values can be read without code."""
     formula = definition.formulas[None]
     parameters = [[each.name, each.default, list(each.choices)] for each in formula.parameters]
     facts = {key: getattr(definition, key) for key in ("summary", "higher_is_better", "bounded", "takes_cutoff")}

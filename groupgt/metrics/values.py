@@ -15,7 +15,7 @@ from groupgt.model.populations import Populations
 
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
-    """Return one column per metric, shape (Q,), NaN where it has no value. `present` marks queries with results."""
+    """Return one column per metric, shape (Q,), with NaN for undefined values. `present` marks queries with results."""
     populations = Populations(hits.judgments, present, policy)
     cuts: dict[object, Cut] = {}
     values: dict[str, Floats] = {}

@@ -1,4 +1,4 @@
-"""Tables for metrics, by result, by group, or by both. Each is computed once from a run's `Hits`."""
+"""Tables for metrics, by result, by group, or by both. Each table is computed once from a run's `Hits`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class GainRows(Rows):
 class CoveredGroups(Rows):
     """One row per covered group, with the rank and grade of its first hit, and the number of the result.
 
-    `result` numbers the results that cover a new group, from 0 for the run. `nth` numbers them from 1 for each query.
+    `result` numbers the results that cover a new group, from 0 for the run, and `nth` from 1 for each query.
     """
 
     group: Ints
@@ -194,7 +194,7 @@ def part_of(queries: Ints, query: int) -> slice:
 
 
 def query_key(hits: Hits, query: int) -> Hashable:
-    """Return a key for one query. Runs on the same judgments with equal keys have the same metric values for it."""
+    """Return a key for one query. Runs with equal keys on the same judgments have equal metric values for the query."""
     part, contents = part_of(hits.query, query), hits.contents
     columns: list[Ints | Floats | Bools] = [hits.rank[part], hits.alternative[part], hits.repeat[part]]
     if contents is not None:

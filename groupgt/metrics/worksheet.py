@@ -1,4 +1,4 @@
-"""Formats numbers for one query as expressions of numbers, `+ - * / **`, brackets and `log2`, which tests evaluate."""
+"""Formats one query's numbers as arithmetic expressions (`+ - * / **`, brackets and `log2`) that tests evaluate."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _table(view: Callable[[Hits], views.GainRows]) -> cached_property[tuple[tupl
 class Sheet:
     """The data of one query, cut at `top` results. `k` is the value of k in formulas.
 
-    `ideal` is the depth at which ideal rankings are cut, or None if ideal rankings are not cut. With `no_cut`, they are
-    not even cut at the length of the list. Result tables contain (rank, grade) pairs.
+    `ideal` is the depth at which ideal rankings are cut, or None if ideal rankings are not cut. With `no_cut`, ideal
+    rankings are not even cut at the length of the list. Result tables contain (rank, grade) pairs.
     """
 
     hits: Hits
@@ -100,7 +100,7 @@ class Sheet:
 
     @cached_property
     def contents(self) -> Mapping[str, Sequence[float]]:
-        """The text scores of the results, by measure. They are available only to metrics that use texts."""
+        """The text scores of the results, by measure. Text scores are available only to metrics that use text."""
         contents = cast(Contents, self.hits.contents)
         chosen = (contents.query == self.query) & (contents.rank <= self.top)
         return {name: column[chosen].tolist() for name, column in contents.scores.items()}

@@ -106,7 +106,7 @@ class GroundTruth(Written):
         """Read one row per query. `place(i)` returns the location of row i (file and line) for error messages.
 
         `excluded` and `harmful` contain the ids to exclude from each query's results, and the ids that must not occur
-        in them. Each is a list, or None or "N/A" for none.
+        in them. Each cell is a list, or None or "N/A" for no ids.
         """
         read = read_groups(qids, groups, policy, place)
         return cls._built(read, (excluded, harmful), place, texts=texts, columns=columns or {}, policy=policy)
@@ -127,7 +127,7 @@ class GroundTruth(Written):
         """Build ground truth from one judgment per row. Rows with the same query and group form a group.
 
         Without `groups`, each row is a separate group. Ids and grades must be valid; a group has the weight of its
-        first row. The other arguments are fields, and `more_qids`, which lists queries that may have no judgments.
+        first row. The other arguments are fields, except `more_qids`, which lists queries that may have no judgments.
         """
         columns = read_judgments(qids, ids, grades, groups, weights, others.pop("more_qids", ()))
         named = [ids and [ids.get(qid) for qid in columns["qids"]] for ids in (excluded, harmful)]
@@ -216,7 +216,7 @@ class GroundTruth(Written):
         return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, unsplit=self.unsplit)
 
     def under(self, policy: Policy) -> GroundTruth:
-        """Apply another policy. It decides which grades are relevant and which groups count.
+        """Apply another policy. The policy decides which grades are relevant and which groups count.
 
         Raise `ConfigError` if the policy requires an importance level that no group has.
         """
@@ -377,8 +377,8 @@ class GroundTruth(Written):
     def relevant_groups(self) -> Ints:
         """Input positions of the groups that metrics use.
 
-        Only groups with a relevant alternative count. With `empty_groups=unmeetable`, a group without one also counts
-        if another group in the query can be covered (unless the shape is `flat`).
+        Only groups with a relevant alternative count. With `empty_groups=unmeetable`, a group without relevant
+        alternatives also counts if another group in the query can be covered (unless the shape is `flat`).
         """
         can_be_met = np.bincount(self.group_of[self.is_relevant], minlength=len(self.group_query)) > 0
         if self.policy.empty_groups == "unmeetable" and self.shape != "flat":
@@ -422,7 +422,7 @@ class GroundTruth(Written):
 
     @cached_property
     def irrelevant_groups(self) -> int:
-        """Number of groups that no metric uses because they have no relevant alternative, except for harmful ones."""
+        """Number of groups that no metric uses because they have no relevant alternative, except harmful groups."""
         return len(self.group_query) - len(self.judgments.group_query) - int(self.only_harmful.sum())
 
     @cached_property
@@ -434,7 +434,7 @@ class GroundTruth(Written):
 
     @cached_property
     def groups_never_met(self) -> int:
-        """Number of groups without a relevant alternative, even if metrics use them, except for harmful ones."""
+        """Number of groups without a relevant alternative, even if metrics use them, except harmful groups."""
         covered = count_distinct(self.group_of[self.is_relevant])
         return len(self.group_query) - covered - int(self.only_harmful.sum())
 
@@ -448,7 +448,7 @@ class GroundTruth(Written):
         return np.asarray(np.where(relevant, counted - counted[first] + relevant[first], 0))
 
     def group_label(self, group: int) -> str:
-        """Return a label with the group's number and its name, if any. `group` is its position in the input.
+        """Return a label with the group's number and its name, if any. `group` is the group's position in the input.
 
         >>> truth = GroundTruth.of({"q": [[{"id": "n", "grade": 0}], {"ids": ["a"], "name": "capital"}, ["b"]]})
         >>> [truth.group_label(group) for group in range(3)]
@@ -459,7 +459,7 @@ class GroundTruth(Written):
         return ("no group" if not number else f"group {number}") + (f" ({name})" if name is not None else "")
 
     def relevant_in(self, group: int) -> list[int]:
-        """Return the relevant alternatives of a group. `group` is its position in the input."""
+        """Return the relevant alternatives of a group. `group` is the group's position in the input."""
         first, last = np.searchsorted(self.group_of, [group, group + 1]).tolist()
         return [alternative for alternative in range(first, last) if self.is_relevant[alternative]]
 

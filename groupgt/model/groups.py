@@ -171,7 +171,7 @@ def read_named(
     others: Mapping[str, Sequence[Collection[str]]],
     place: Callable[[int], str] | None = None,
 ) -> list[frozenset[str]] | None:
-    """Read the `excluded` or `harmful` ids of each query, if any. An id that is among the `others` is an error."""
+    """Read the `excluded` or `harmful` ids of each query, if any. An id that is also among the `others` is an error."""
     faults = Faults()
     named: list[frozenset[str]] = []
     for query, (qid, row) in enumerate(zip(qids, rows or ())):
@@ -286,7 +286,7 @@ class _Reader:
             return None
 
     def keep(self, groups: Sequence[_Group], where: str) -> None:
-        """Add the groups of the query just read. The policy decides whether to drop, keep or reject empty ones."""
+        """Add the groups of the query just read. The policy decides whether to drop, keep or reject empty groups."""
         empty = sum(not group.alternatives for group in groups)
         if empty == len(groups):
             return
@@ -388,7 +388,7 @@ class _Reader:
         return group._replace(weight=weight, name=name, importance=importance)
 
     def alternative(self, cell: Any) -> _Alternative:
-        """Read one alternative: an id, or a mapping that contains an id, a span or a text, and a grade."""
+        """Read one alternative: an id, or a mapping that contains an id, a span or text, and a grade."""
         if not isinstance(cell, Mapping):
             return _of_id(cell, 1.0, cell)
         # A column of structs has every key in every cell.
@@ -459,7 +459,7 @@ def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
 
 
 def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[Any]], relevant: Ints) -> Bools:
-    """Return a mask of queries declared to have no answer. Such a declaration for a `relevant` query is an error."""
+    """Return a mask of queries declared to have no answer. Declaring a `relevant` query unanswerable is an error."""
     declared = np.zeros(len(qids), dtype=np.bool_)
     if ANSWERABLE not in columns:
         return declared

@@ -213,7 +213,7 @@ class Hits(_Remembering):
 
     The first row of each (query, alternative) pair has `repeat` False. All other rows score nothing unless `keep`
     selects AutoRAG's arithmetic. `length` is the number of results for each query, shape (Q,); `prefixes` contains the
-    number of results within each requested budget, and `contents` their content scores, if a metric needs them.
+    number of results within each requested budget, and `contents` the results' content scores, if a metric needs them.
     """
 
     judgments: Judgments

@@ -31,14 +31,14 @@ def repeat_fault(name: str) -> str:
 
 
 def rank_keys(ids: Sequence[str], scores: Sequence[float], ties: str = "id") -> Sequence[Any]:
-    """Return a key for each result. The greatest key ranks first. Strings compare like their bytes in UTF-8."""
+    """Return a key for each result. The greatest key ranks first. Strings compare in the order of their UTF-8 bytes."""
     columns = {"score": scores, "tie": ids}
     chosen = [columns[name] for name in deciding(ties)]
     return list(zip(*chosen)) if len(chosen) > 1 else scores
 
 
 def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
-    """Return the input positions of results, best first. This is fast for strictly decreasing scores."""
+    """Return the input positions of results, best first. Strictly decreasing scores are fast."""
     places = range(len(ids))
     if all(map(gt, scores, islice(scores, 1, None))):
         return places

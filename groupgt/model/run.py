@@ -69,8 +69,8 @@ class Block(NamedTuple):
 class Lines:
     """Results as lines of a TREC file, for the compiled module. `part` returns the bytes between two offsets.
 
-    `read` converts them to columns, and `recheck` reads them with the slow reader, which is all that a small file
-    needs. The module fills in `blocks` by query, in file order, unless lines of a query are scattered.
+    `read` converts these bytes to columns, and `recheck` reads the lines with the slow reader, which is all that a
+    small file needs. The module fills in `blocks` by query, in file order, unless lines of a query are scattered.
     """
 
     part: Callable[[int, int], bytes | memoryview]
@@ -108,7 +108,7 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results in a `frame` on a cluster. `groupgt.engines.cluster` reads them once their ground truth is known."""
+    """Results in a `frame` on a cluster. `groupgt.engines.cluster` reads the results once ground truth is known."""
 
     frame: Any
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -127,9 +127,9 @@ class Traces:
     """The traces that a run was read from, with `texts` of traces without an id, search times (`ms`), and `searches`.
 
     The `origins` of a query are the ids of its trace, of the first span in it, and of the last model response, or None.
-    `left_out` counts traces without a search. Once traces are matched with ground truth, `count` counts all others, and
-    `by_id` and `by_text` count the traces that match a query. In `reranked` traces, the results are those of a
-    reranker.
+    `left_out` counts traces without a search. Once traces are matched with ground truth, `count` counts the traces
+    without a match, and `by_id` and `by_text` count the traces that match a query. In `reranked` traces, the results
+    are those of a reranker.
     """
 
     texts: Mapping[str, Sequence[str]]
@@ -158,9 +158,9 @@ class Run:
     the file that begin with `#` and are not results. `texts` holds the text of each query, if the results came with it.
     Results without ids (`has_ids` is False) can only be matched by their texts. If the scores are `ascending`
     (distances), the contents hold their negation, so that the best result still has the highest number. If the system
-    was queried several times, `trials` has a run for each time, and the contents are those of the first. A run
-    `is_build` if the system was rebuilt for it. `costs` holds the cost of each query that has one,
-    in any unit, and `unsplit` the texts that were read as one id where a list of ids belongs, with their places.
+    was queried several times, `trials` has a run for each time, and the contents are those of the first run. A run
+    `is_build` if the system was rebuilt for it. `costs` holds the cost of each query that has one, in any unit, and
+    `unsplit` the texts that were read as one id where a list of ids belongs, with their places.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']

@@ -168,7 +168,7 @@ def number_of_bytes(cell: bytes) -> float | None:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number of any size."""
+    """Return whether text is a number of any size."""
     return _is_number(text) is not None
 
 

@@ -80,7 +80,7 @@ def normal_text(text: str) -> str:
 
 
 def unnamed(size: int) -> list[str]:
-    """Name results without ids in a form that no id has. Only the text labeller can match such results."""
+    """Name results without ids in a form that no id has. Only the text labeller can match results without ids."""
     return [f"(result {rank})" for rank in range(1, size + 1)]
 
 
@@ -235,7 +235,7 @@ class Lengths:
         return unit in self.known or (bool(self.texts) and (unit == "chars" or self.count is not None))
 
     def of(self, unit: str, ids: Iterable[str]) -> Ints:
-        """Return document lengths, or raise a `DataError` that lists the ids without one."""
+        """Return document lengths, or raise a `DataError` that lists the ids without a length."""
         names = list(ids)
         if self.wrong.get(unit):
             raise DataError(*self.wrong[unit])

@@ -86,7 +86,7 @@ class BarTable:
     has_zero: bool = True
 
     def lines(self, screen: Screen) -> str:
-        """Return the table for a terminal. If it is too wide, cut names first, then hide columns after the bars."""
+        """Return the table for a terminal. If it is too wide, names are cut, then columns after the bars are hidden."""
         headers, *rows = [[printable(cell) for cell in row] for row in (self.headers, *self.rows)]
         widths, room = self._fitted([headers, *rows], screen.width)
         if room < SHORTEST_BAR:

@@ -58,7 +58,7 @@ def shown(heading: str, format: Format, *, in_csv: bool = True, **more: Any) -> 
 
 
 def columns_of(kind: type[Any]) -> dict[str, Column]:
-    """Return the columns of a record by the names of its fields. Every field must declare a column, or None."""
+    """Return a record's columns by field name. Every field must declare a column, or None for no column."""
     declared = {field.name: field.metadata["column"] for field in fields(kind)}
     return {name: each for name, each in declared.items() if each is not None}
 
@@ -77,7 +77,7 @@ def texts_of(record: Any) -> list[str]:
 
 
 def csv_headers(kind: type[Any]) -> list[str]:
-    """Return the headers of the CSV columns. An interval has two."""
+    """Return the headers of the CSV columns. An interval has two columns."""
     headers: list[str] = []
     for name in _in_csv(kind):
         start = name.removesuffix("_interval")

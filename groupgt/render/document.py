@@ -73,7 +73,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Foot:
-    """The last line. If a terminal hides details, it also says what they are and how to see them."""
+    """The last line. If a terminal hides details, this line also names them and says how to see them."""
 
     text: str
     details: str = "details"
@@ -121,7 +121,7 @@ def sentence_text(sentence: Sentence) -> str:
 
 
 def _card_text(card: Card, style: str) -> str:
-    """Render a card. In Markdown, it is a heading and paragraphs, with real minus signs."""
+    """Render a card. In Markdown, a card is a heading and paragraphs, with real minus signs."""
     sentence = "".join(card.sentence)
     if style not in tables.MARKDOWN:
         first = f"{card.sign} {card.word.upper()}: {sentence}" if card.word else sentence

@@ -35,7 +35,7 @@ FILLED = ("rows", "mean")
 class Figure:
     """A figure with its name, its template, and its data as both a sentence and a table.
 
-    In `template`, strings that begin with `$` are color names (see `THEMES`). `spec` replaces them with light colors.
+    In `template`, strings that begin with `$` are color names (see `THEMES`), which `spec` replaces with light colors.
     """
 
     name: str

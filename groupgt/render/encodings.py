@@ -126,7 +126,7 @@ def share_axis(title: str) -> Layer:
 
 
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
-    """Draw lines for many systems. `named` ones are in color with names at the end. All others are grey, below them."""
+    """Draw lines for many systems. The `named` lines are in color, with names at the end. Other lines are grey."""
     count, names = len(named), list(named)
     color = {**colored("system", names, [f"$system{place}" for place in range(count)]), "legend": None}
     dash = nominal("system", scale={"domain": names, "range": list(map(list, DASHES[:count]))}, legend=None)
@@ -156,7 +156,7 @@ def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> lis
 
 
 def by_system(systems: Sequence[str], field: str = "system") -> Layer:
-    """Encode systems by color and dash pattern. All systems beyond the first few look the same."""
+    """Encode systems by color and dash pattern. Beyond the first few, all systems look the same."""
     count = len(systems)
     colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
     dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]

@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Entries:
-    """A title, entries, and a last line. `other` is the table for formats other than a terminal's."""
+    """A title, entries, and a last line. `other` is a table for all formats except a terminal's."""
 
     title: str
     entries: Sequence[Entry]

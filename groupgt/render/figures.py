@@ -46,7 +46,7 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     """Draw means, or differences if `delta` is set, each with its CI.
 
     Rows: `name`, `value`, `low`, `high` (None without a CI), and `kind`: better, worse, not significant or baseline.
-    Omit `kind` if there is nothing to compare with.
+    Omit `kind` if systems are not compared with a baseline.
     """
     kinds = ["better", "worse", "not significant", *([] if delta else ["baseline"])]
     color = draw.colored("kind", kinds, ["$better", "$worse", "$same", "$ink"][: len(kinds)])
@@ -116,9 +116,9 @@ def deltas(
 def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
     """Draw the values of queries in one system against those in another. Equal values lie on the diagonal.
 
-    Rows, one for each place, furthest apart first: `x` (second system), `y` (first system), `times` (queries there),
-    `qids`, `kind` (better, worse or same) and `name` (empty for no name). Names are placed on the side
-    with more room.
+    Rows, one for each place, furthest apart first: `x` (second system), `y` (first system), `times` (queries at this
+    place), `qids`, `kind` (better, worse or same) and `name` (empty for no name). Names are placed on the side with
+    more room.
     """
     values = [row[axis] for row in rows for axis in "xy"]
     ends = [min(values, default=0.0), max(values, default=1.0)]
@@ -152,7 +152,7 @@ def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
     """Draw metrics against the number of results, or against a budget of tokens, characters or search calls.
 
-    Rows: `system`, `metric`, `k`, `value`. Each metric has a panel. With many systems, only `named` ones stand out.
+    Rows: `system`, `metric`, `k`, `value`. Each metric has a panel. With many systems, only `named` systems stand out.
     """
     systems = draw.distinct(rows, "system")
     title = {
@@ -178,7 +178,7 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
 def _lines(
     rows: Rows, about: About, encoding: Layer, named: Sequence[str], panel: str, mark: Layer
 ) -> tuple[list[Layer], Rows, About]:
-    """Return layers, rows and a note for one line per system. If there are many, only `named` ones have labels."""
+    """Return layers, rows and a note for one line per system. With many systems, only `named` systems have labels."""
     systems = draw.distinct(rows, "system")
     chosen = [name for name in systems if name in named]
     if len(systems) <= draw.FEW_LINES or not chosen:
@@ -194,7 +194,7 @@ def _lines(
 def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     """Draw interpolated precision against recall at the eleven points 0, 0.1, … 1.
 
-    Rows: `system`, `recall`, `precision`. With many systems, only `named` ones stand out.
+    Rows: `system`, `recall`, `precision`. With many systems, only the `named` systems stand out.
     """
     systems, names = draw.distinct(rows, "system"), {"x": "recall", "y": "precision"}
     encoding = {
@@ -214,7 +214,7 @@ def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Fig
 def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     """Draw, up to each rank, the share of queries with a hit and the share with all groups covered.
 
-    Rows: `system`, `kind` (one panel each), `rank`, `share`. With many systems, only `named` ones stand out.
+    Rows: `system`, `kind` (one panel each), `rank`, `share`. With many systems, only the `named` systems stand out.
     """
     systems = draw.distinct(rows, "system")
     encoding = {

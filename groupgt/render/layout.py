@@ -1,4 +1,4 @@
-"""Lay out text for a terminal. Tables are fitted to its width, paragraphs are wrapped, and colors are added."""
+"""Lay out text for a terminal: fit tables to its width, wrap paragraphs, and add colors."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ class Strong(str):
 
 @dataclass(frozen=True)
 class Table:
-    """A table. If it is too wide, columns in `shed` are hidden one by one.
+    """A table. If the table is too wide, columns in `shed` are hidden one by one.
 
     The first `keep` columns identify a row and are repeated in each part of a split table. `above` contains the title
-    of the group of each column, or is empty. `shed` names a column by its header, or a group by its title.
+    of each column's group, or is empty. `shed` refers to columns by header, and to groups by title.
     """
 
     headers: Sequence[str]

@@ -142,7 +142,7 @@ class Teller(ABC, Generic[ResultT]):
 
     @property
     def main_figure(self) -> str:
-        """The name of the figure that notebooks show below the tables if it has data. It is empty for none."""
+        """The name of the figure that notebooks show below the tables if it has data. The default is no figure."""
         return ""
 
     @abstractmethod

@@ -108,7 +108,7 @@ def range_text(counts: Collection[int]) -> str:
 
 
 def part_of(count: float, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:
-    """Return a phrase that begins a sentence, such as `3 of 8 queries are`."""
+    """Return the beginning of a sentence, such as `3 of 8 queries are`."""
     return f"{count_text(count)} of {counted(total, one)} {verb if 1 in (count, total) else verbs}"
 
 
@@ -134,7 +134,7 @@ def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
 
 
 def check_style(style: str, *others: str) -> None:
-    """Raise `ConfigError` for an unknown format. `others` are valid in addition to tabulate's formats."""
+    """Raise `ConfigError` for an unknown format. Formats in `others` are valid in addition to tabulate's formats."""
     if style in others or style == DEFAULT:
         return
     import tabulate
@@ -183,7 +183,7 @@ def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
 
 
 def snippet(text: str, size: int) -> str:
-    """Return the beginning of a text on a single line."""
+    """Return the beginning of some text on a single line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= size else flat[: size - 1] + "…"
 

@@ -56,7 +56,7 @@ def _both(parameters: Sequence[str]) -> str:
 
 
 def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
-    """Draw the latency of each system. The front contains every system that no other beats on latency and quality.
+    """Draw the latency of each system. Systems on the front are not beaten in both latency and quality.
 
     Rows, best first: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no).
     Names are placed on the axis, where they never overlap.

@@ -138,7 +138,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
-    """Group data sets that differ only in their corpus. Leave out groups of one."""
+    """Group data sets that differ only in their corpus. Leave out groups with a single data set."""
     kinds: dict[str, list[str]] = {}
     for name, dataset in experiment.config.datasets.items():
         if dataset.corpus is not None:

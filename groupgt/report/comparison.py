@@ -95,7 +95,7 @@ class ComparisonTeller(Teller[Comparison]):
         return tracked(([name], means) for name, means in self.result.means.items())
 
     def noises(self) -> dict[str, dict[str, Noise]]:
-        """Return how much each metric of each system with trials varies between them."""
+        """Return how much each metric varies between a system's trials, for systems with trials."""
         confidence = self.result.settings.confidence
         return {name: trials.noises(each, confidence) for name, each in trials.of_systems(self.result).items()}
 

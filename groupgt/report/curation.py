@@ -112,13 +112,13 @@ class DataChecksTeller(Teller[Any]):
         return stacked((name, check.csv_rows()) for name, check in self.result.checks.items())
 
     def to_dict(self) -> Any:
-        """Return what fails, and the verdict and findings of each data set, as plain Python."""
+        """Return the failures, and each data set's verdict and findings, as plain Python objects."""
         datasets = {name: check.to_dict() for name, check in self.result.checks.items()}
         return {"fails": self.result.fails, "datasets": datasets}
 
 
 def check_junit(suite: str, checks: Mapping[str, Check]) -> str:
-    """Format checks as JUnit XML. A case is one check of a file, and is named after its data set if it has a name."""
+    """Format checks as JUnit XML. Each case is one check of a file, named after the file's data set, if any."""
     cases: list[tuple[str, str, CaseKind, str]] = []
     for dataset, check in checks.items():
         for name, findings in check.findings.items():
@@ -198,7 +198,7 @@ class AgreementTeller(Teller[Agreement]):
     )
 
     def blocks(self) -> list[Block]:
-        """Return the two sides' names, the statistics, and the `worst` groups, where they disagree most."""
+        """Return the two sides' names, the statistics, and the `worst` groups, on which the sides disagree most."""
         agreement = self.result
         lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
         if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):

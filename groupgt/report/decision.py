@@ -148,7 +148,7 @@ def failed_gates(case: Case) -> Decision | None:
 
 
 def fails(gates: Sequence[GateResult], names: Names) -> list[str]:
-    """Return the start of the sentence on failed gates: the system, if there is only one, and the number of gates."""
+    """Return the start of the sentence on failed gates: the system (if there is only one) and the number of gates."""
     failures = [gate for gate in gates if not gate.passed]
     if len({gate.system for gate in failures}) > 1:
         return [f"{len(failures):,} of {counted(len(gates), 'gate')} failed"]
@@ -179,7 +179,7 @@ def _failure(gate: GateResult, name: str) -> list[str]:
 
 
 def losses(case: Case) -> Decision | None:
-    """Return the decision if systems are significantly worse than the baseline and none is better."""
+    """Return the decision if systems are significantly worse than the baseline and no system is better."""
     worse = [name for name, each in case.contrasts.items() if each.standing == "worse"]
     if not worse or any(each.standing == "better" for each in case.contrasts.values()):
         return None
@@ -199,7 +199,7 @@ def gains(case: Case) -> Decision | None:
 
 
 def _changed(case: Case, kind: Literal["loss", "gain"], names: Sequence[str], note: str) -> Decision:
-    """Return the decision that systems, largest change first, are significantly better or worse."""
+    """Return the decision that systems are significantly better or worse, largest change first."""
     label, baseline = case.systems.label, case.names[case.systems.baseline]
     verb, count = "worse" if kind == "loss" else "better", len(case.contrasts)
     others = sum(each.significant for each in case.contrasts.values()) - len(names)
@@ -465,7 +465,7 @@ def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[
 
 
 def overall_card(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> Card:
-    """Return the decision over several data sets, with a line for each of them."""
+    """Return the decision over several data sets, with a line for each data set."""
     decision, repeated = overall(made, gates)
     lines = []
     for name, each in made.items():

@@ -147,7 +147,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 
 
 def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metric: Metric) -> Floats:
-    """Measure a system whose results are files, which needs no run."""
+    """Measure a system with stored results, which takes no run."""
     options, text = experiment.options(name, dataset), str(metric)
     run = data.request.reading.but(parts=True, **options.how).run(options.path, data.truth, name)
     request = replace(data.request, metrics={text: metric}, by=())

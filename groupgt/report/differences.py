@@ -30,7 +30,7 @@ MOST_CHANGES = 3
 
 
 class Other(NamedTuple):
-    """The other side of a comparison. It has a name, and phrases that follow `worse` and `different from`."""
+    """The other side of a comparison, with its name and the phrases that follow `worse` and `different from`."""
 
     than: str
     from_: str
@@ -42,7 +42,7 @@ class Other(NamedTuple):
 
 
 def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, settings: Settings) -> Iterator[data.Sentence]:
-    """Describe significant losses, then gains, largest first. If there are none, describe the largest difference."""
+    """Describe significant losses, then gains, largest first. Without either, describe the largest difference."""
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
@@ -78,7 +78,7 @@ def by_ranks(contrast: Contrast) -> str:
 
 
 def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", correction: str = "") -> str:
-    """Format a difference with its CI and p-value. `count` is the number of comparisons in its family."""
+    """Format a difference with its CI and p-value. `count` is the number of comparisons in the family."""
     correction = correction or settings.corrects
     if reason := undefined(contrast, settings):
         return f"{signed(contrast.delta)}{of} ({reason})"
@@ -161,7 +161,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 
 def whole(systems: Systems) -> Iterator[str]:
-    """Warn if the trials of a system and the baseline together differ as a whole, although neither's do alone."""
+    """Warn if a system's and the baseline's trials together differ as a whole, although neither's do alone."""
     for name in systems.against_baseline if systems.evaluations and systems.is_baseline_named else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]

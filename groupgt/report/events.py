@@ -1,7 +1,7 @@
 """Export per-query values as OpenTelemetry events, to show them next to the traces of the queries.
 
-An event is named `gen_ai.evaluation.result`. It refers to the query's trace and its first span, or to null if results
-were not read from traces. Queries without a value have no event, and each trial has its own events. Attributes:
+An event is named `gen_ai.evaluation.result`. The event refers to the query's trace and first span, or to null if
+results were not read from traces. Queries without a value have no event, and each trial has its own events. Attributes:
 
 - `gen_ai.evaluation.name`, `gen_ai.evaluation.score.value`: the metric as requested, and its value.
 - `gen_ai.evaluation.score.label`, `gen_ai.evaluation.explanation`: `complete` if each group is covered within the
@@ -53,7 +53,7 @@ def _events(evaluation: Evaluation, metrics: Mapping[str, Metric]) -> list[list[
 
 
 def _told(failures: Failures) -> list[dict[str, str]]:
-    """Return the label and the explanation of each query in one run. They are empty for queries without groups."""
+    """Return the label and the explanation of each query in one run. Both are empty for queries without groups."""
     missing: dict[str, list[str]] = {}
     for each in failures.groups(np.flatnonzero(failures.covered[:, 0] == 0)):
         missing.setdefault(each.qid, []).append(first_of(each.alternatives, NAMED, " or ") or "no alternatives")

@@ -39,7 +39,7 @@ class Tested(NamedTuple):
 
 
 def size_of(contrast: Contrast) -> float:
-    """Return the size of what the test compares, a difference of means or of ranks, without rounding errors."""
+    """Return the size of the tested difference, in means or in ranks, without rounding errors."""
     return round(abs(contrast.delta if contrast.ranks is None else contrast.ranks), 11)
 
 
@@ -58,7 +58,7 @@ def tied_text(contrasts: Mapping[str, Contrast], ordered: Sequence[str], names: 
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that a decision needs: systems on the primary metric, and an experiment's gates and failures."""
+    """The basis of a decision: systems on the primary metric, and an experiment's gates and failures."""
 
     all_systems: Systems | None
     gates: Sequence[GateResult]
@@ -95,7 +95,7 @@ class Case:
         return {name: paired[name] for name in by_size(paired)}
 
     def tied(self, ordered: Sequence[str]) -> str:
-        """Name any systems whose change is as large as that of the first."""
+        """Name any systems whose change is as large as the first system's."""
         return tied_text(self.contrasts, ordered, self.names)
 
     def of_family(self, contrast: Contrast) -> Tested:

@@ -318,7 +318,7 @@ def _times(outcome: Outcome) -> data.Times:
 
 
 def _dataset(outcome: Outcome, name: str, axis: Axis | None) -> data.Dataset:
-    """Return the page data of a data set with what the experiment adds."""
+    """Return a data set's page data, plus the experiment's additions, such as its decision, gates and stages."""
     systems, decision, judged = outcome.systems[name], decisions(outcome)[name], _gates_on(outcome, name)
     staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
     added = Added(
@@ -340,7 +340,7 @@ def _dataset(outcome: Outcome, name: str, axis: Axis | None) -> data.Dataset:
 
 
 def _about(outcome: Outcome, system: str) -> str:
-    """Return the retriever of a system, its inputs and its options, as written in the file."""
+    """Return a system's retriever, inputs and options as written in the file."""
     resolved = outcome.experiment.systems[system]
     options = outcome.experiment.shown_options(system)
     plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}

@@ -93,7 +93,7 @@ def _groups_text(evaluation: Evaluated, query: int, corpus: Mapping[str, str] | 
 
 
 def _most_telling(evaluation: Evaluated, groups: list[int]) -> list[int]:
-    """Select a few groups if there are many. Prefer covered ones, and keep their order."""
+    """Select a few groups if there are many. Prefer covered groups, and keep the order of groups."""
     if len(groups) <= GROUPS:
         return groups
     hits = evaluation.first.labelled.hits
@@ -102,7 +102,7 @@ def _most_telling(evaluation: Evaluated, groups: list[int]) -> list[int]:
 
 
 def _hit_matrix(evaluation: Evaluated, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """Build a table of the first results and any further hits. If there are many groups, they share one column."""
+    """Build a table of the first results and any further hits. Many groups share one column."""
     truth, hits = evaluation.truth, evaluation.first.labelled.hits
     length = int(hits.length[query])
     if not length:

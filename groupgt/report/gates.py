@@ -116,7 +116,7 @@ def unit(result: GateResult) -> str:
 
 
 def value(result: GateResult) -> str:
-    """Return the value that a gate compares with its limit (or the change, for a drop or a gain), in three digits."""
+    """Return the value that a gate compares with its limit (or the change, for a drop or a gain), with three digits."""
     if result.value is None:
         return "–"
     if result.drop is not None:
@@ -284,7 +284,7 @@ def subject_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
 
 
 def focus_of(gates: Sequence[GateResult], baseline: str | None) -> str | None:
-    """Return the system that a page's gates are about: the subject of all, or else the only one that fails any."""
+    """Return the system that a page's gates are about: the subject of all gates, or else the only failing system."""
     failing = {gate.system for gate in gates if not gate.passed}
     return subject_of(gates, baseline) or (failing.pop() if len(failing) == 1 else None)
 
@@ -297,7 +297,7 @@ def page_title(gates: Sequence[GateResult], baseline: str | None) -> str:
 
 
 def rest(result: GateResult, subject: str | None, baseline: str | None) -> str:
-    """Return the text after the measure: the system, the limit, and the reference of a drop or a gain."""
+    """Return the text after the measure: the system, the limit, and the reference for a drop or a gain."""
     words = f" {limit(result)}" if result.system == subject else f" of {result.system} {limit(result)}"
     if result.asks.is_relative:
         than = "the previous run" if result.asks.against == "previous" else baseline or "the baseline"
@@ -307,7 +307,7 @@ def rest(result: GateResult, subject: str | None, baseline: str | None) -> str:
 
 
 def remark(result: GateResult) -> str:
-    """Return why a gate has no value, or why a drop beyond its limit is allowed. Others have no remark."""
+    """Return why a gate has no value, or why a drop beyond its limit is allowed. Other gates have no remark."""
     if result.problem is not None:
         return why(result)
     if kind(result) == "allowed" and result.drop is not None:

@@ -1,4 +1,4 @@
-"""Report which queries each system completes, which ones no system completes, and the score of an oracle."""
+"""Report which queries each system completes, which queries no system completes, and the score of an oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LISTED = 5
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
-    """Yield how many queries each system completes, how many only it completes, and the headroom by metric."""
+    """Yield how many queries each system completes, how many only this system completes, and the headroom by metric."""
     failures = systems.failures
     if failures is None or len(failures.systems) < 2:
         return
@@ -63,7 +63,7 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
 
 
 def page_rows(systems: Systems) -> list[list[str]]:
-    """Return, for each metric, the best system, its mean, the oracle's mean, the difference of the two, and n."""
+    """Return, for each metric, the best system, its mean, the oracle's mean, the difference in means, and n."""
     return _rows(systems, systems.headroom)
 
 

@@ -91,7 +91,7 @@ def _run_rows(evaluations: Sequence[Evaluated], texts: Sequence[str]) -> Grid:
 
 
 def _by_convention(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> Grid:
-    """Return one row per run and metric, and one column per convention. Other metrics repeat in every column."""
+    """Return one row per run and metric, and one column per convention. Other metrics are repeated in every column."""
     several = len(evaluations) > 1
     rows: list[list[Any]] = []
     for evaluation in evaluations:
@@ -112,7 +112,7 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 
 
 def call_tables(evaluations: Sequence[Evaluated]) -> Iterator[Table]:
-    """Yield a table for each run with calls. It shows what the searches covered, with one row per call."""
+    """Yield a table for each run with calls. It has one row per call, with the groups that searches covered."""
     of_runs = [(evaluation.name, call) for evaluation in evaluations for call in calls_of_run(evaluation)[:SHOWN_CALLS]]
     if not of_runs:
         return
@@ -258,7 +258,7 @@ def population(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> 
 
 
 def lead_of(evaluations: Sequence[Evaluated], conventions: Sequence[str]) -> str:
-    """Return the population as the start of a sentence. It is empty if a run was not evaluated on all queries."""
+    """Return the population as the start of a sentence, or an empty text if a run was not evaluated on all queries."""
     counts = {_counts(each, is_named=len(conventions) < 2, in_columns=True) for each in evaluations}
     total = counted(evaluations[0].counts["queries"], "query")
     population_, *more = next(iter(counts))
@@ -274,9 +274,9 @@ def footer(evaluation: Evaluated) -> list[str]:
 
 
 def _counts(evaluation: Evaluated, *, is_named: bool = True, in_columns: bool = False) -> tuple[str, ...]:
-    """Return the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line.
+    """Return the convention (if `is_named`) with all non-zero counts, and a line on queries declared unanswerable.
 
-    Tables with a column per metric show no number of queries, so list metrics with a different number.
+    Tables with a column per metric do not show numbers of queries, so metrics with a different number are listed.
     """
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query")
@@ -307,7 +307,7 @@ def _counts(evaluation: Evaluated, *, is_named: bool = True, in_columns: bool = 
 
 
 def _rules(evaluation: Evaluated) -> list[str]:
-    """Return what differs from the default or between metrics, and the origin of results and judgments."""
+    """Return the settings that differ from the default or between metrics, and the origin of results and judgments."""
     return [
         *_differing_parameters(evaluation.metrics.values()),
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
@@ -420,7 +420,7 @@ def corrected_blocks(evaluations: Sequence[Evaluated], *, compared: bool = False
 
 
 def corrected_notes(evaluation: Evaluated, *, compared: bool = False) -> Iterator[str]:
-    """Explain what numbers from an audit or several annotators reflect. Without either, yield nothing."""
+    """Explain what numbers from an audit or several annotators reflect. Otherwise, yield nothing."""
     if evaluation.annotators:
         count = 1 + len(evaluation.annotators)
         shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))

@@ -73,7 +73,7 @@ class MissesTeller(Teller[Misses]):
         return len(self.result.evaluations) == 1
 
     def blocks(self) -> list[Item]:
-        """Return what is complete, the groups that are not and, for one run, coverage by group number as a detail."""
+        """Return a verdict, the queries or groups to list and, for one run, coverage by group number as a detail."""
         items = self._worst_queries() if self._is_of_one else self._hardest_groups()
         return [Verdict(list(self._sentences())), *items]
 
@@ -239,7 +239,7 @@ class MissesTeller(Teller[Misses]):
 
 
 def _how_often(harmful: Mapping[str, Any]) -> list[str]:
-    """Return in how many trials a harmful result is returned, or nothing for a single run."""
+    """Return the number of trials with this harmful result, or nothing for a single run."""
     return [f"{harmful['returned_trials']:,} of {harmful['trials']:,} trials"] if "trials" in harmful else []
 
 
@@ -308,7 +308,7 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
 
 
 def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
-    """Explain why no result can cover a group, given the ids that each alternative needs. Empty if one can."""
+    """Explain why no result can cover a group, given the ids that each alternative needs, or return an empty text."""
     if not alternatives:
         return "it has no relevant alternative"
     if not all(any(name in absent for name in members) for members in alternatives):

@@ -37,7 +37,7 @@ class Names:
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:
-    """Split a name such as `rrf[k=10]` into the retriever and its options. Other names have no options."""
+    """Split a name such as `rrf[k=10]` into the retriever and its options. Names in any other form have no options."""
     match = WITH_OPTIONS.fullmatch(name)
     pairs = [option.partition("=") for option in BETWEEN.split(match[2])] if match else []
     if match is None or not all(key and value for key, _, value in pairs):

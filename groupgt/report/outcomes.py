@@ -243,7 +243,7 @@ def _counts(result: Outcomes) -> dict[str, float]:
 
 
 def _cells(result: Outcomes) -> dict[str, list[str]]:
-    """Return the queries in each cell of the table, each in the one where most of its trials and answers are."""
+    """Return the queries in each cell of the table. A query is in the cell with most of its trials and answers."""
     cells: dict[str, list[str]] = {f"{side}, {word}": [] for side in SIDES.values() for word in ("correct", "wrong")}
     for each in result.queries:
         cells[f"{SIDES[each.complete]}, {'correct' if each.score >= CORRECT else 'wrong'}"].append(each.qid)
@@ -272,7 +272,7 @@ def _sentence(result: Outcomes) -> str:
 
 
 def _difference(result: Outcomes) -> tuple[str, str]:
-    """Describe how much better answers are when retrieval is complete, with the CI. Empty without both sides."""
+    """Describe how much better answers are when retrieval is complete, with the CI, or return an empty text."""
     share = result.shares.get("difference")
     if share is None:
         return "", ""

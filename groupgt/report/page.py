@@ -219,7 +219,7 @@ def step_of(value: float | None, metric: Metric) -> int | None:
 
 
 def why_out(evaluations: Sequence[Evaluated], query: int) -> str:
-    """Explain why a system is not evaluated on a query. The text is empty if all systems are."""
+    """Explain why a system is not evaluated on a query. The text is empty if all are evaluated."""
     populations = evaluations[0].populations
     if populations.unanswerable[query]:
         return "This query is declared unanswerable, so it counts only in metrics for unanswerable queries."

@@ -105,7 +105,7 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
 
 
 def _counted_runs(evaluations: Mapping[str, Evaluated], name: str) -> str:
-    """List the runs with a nonzero count, each with its count. The text is empty if there are none."""
+    """List the runs with a nonzero count, each with its count, or return an empty text."""
     counts = {run: evaluation.counts.get(name, 0) for run, evaluation in evaluations.items()}
     named = [f"{run} {count:,}" for run, count in counts.items() if count]
     return shortlist(named, NAMED, " and {:,} more runs") if named else ""

@@ -1,4 +1,4 @@
-"""Report which means of a run are below their minimum, which queries are responsible, and what they miss."""
+"""Report which means of a run are below their minimum, which queries are responsible, and which groups they miss."""
 
 from __future__ import annotations
 

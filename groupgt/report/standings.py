@@ -1,4 +1,4 @@
-"""Build the table of systems, which the terminal, the summary and the page each draw differently."""
+"""Build the table of systems, which the terminal, the summary and the page each render differently."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AXIS_CHARS = 22
 
 @dataclass(frozen=True)
 class Standing:
-    """One row. `contrast` is None for the baseline or without one, and `complete` is None if only values exist."""
+    """One row. `contrast` is None for or without a baseline, and `complete` is None if only values exist."""
 
     name: str
     mean: float | None
@@ -59,7 +59,7 @@ class Standing:
 
     @property
     def mark(self) -> str:
-        """The sign that marks a significant difference. Other differences have none."""
+        """The sign that marks a significant difference. Other differences have no sign."""
         return MARK_OF.get(self.kind, "")
 
     @property

@@ -120,7 +120,7 @@ def machine_text(timings: Sequence[Timing]) -> str:
 
 
 def from_cache(outcome: Outcome) -> str:
-    """List reused results in one line, with the time of the earlier run. It is empty if everything is new."""
+    """List reused results in one line, with the time of the earlier run. The line is empty if everything is new."""
     kept = outcome.kept
     retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
@@ -158,7 +158,7 @@ def _utc(at: str) -> str:
 
 
 def ways_to_keep(outcome: Outcome) -> str:
-    """Explain in one line how to cache slow systems. The text is empty if there are none."""
+    """Explain in one line how to cache slow systems, if there are any."""
     slow = {name: seconds for name, seconds in outcome.kept.seconds.items() if seconds > LONG}
     if not slow:
         return ""

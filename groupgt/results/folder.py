@@ -39,7 +39,7 @@ AGAIN = "run the experiment again with this version"
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Metric values for one system, shape (Q,) each. `origin` is its folder and its name in that folder."""
+    """Metric values for one system, shape (Q,) each. `origin` is the system's folder, and its name in that folder."""
 
     name: str
     qids: Sequence[str]

@@ -104,7 +104,7 @@ def merged(
 
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
-    """Return the comparison settings of the experiments. If they differ, warn and use the first value."""
+    """Return the comparison settings of the experiments. If settings differ, warn and use the first value."""
     compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
@@ -120,7 +120,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
 
 
 def compared_metrics(folders: Sequence[ResultFolder]) -> list[str]:
-    """Return the metrics that every experiment compared, or nothing if no experiment named any."""
+    """Return the metrics that every experiment compared, or nothing if no experiment lists metrics to compare."""
     named = [folder.compare.get("metrics", []) for folder in folders]
     lists = [[parse_metric(text, folders[0].convention) for text in texts] for texts in named if texts]
     return [str(metric) for metric in lists[0] if all(metric in metrics for metrics in lists)] if lists else []
@@ -211,7 +211,7 @@ def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str
 
 
 def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> dict[str, Metric]:
-    """Return the metrics that all folders share (only requested ones, if any), by name in the first folder."""
+    """Return the metrics that all folders share (if any were requested, only those), by name in the first folder."""
     common = {
         text: metric
         for text, metric in holders[0].metrics.items()

@@ -1,4 +1,4 @@
-"""Write result folders: the manifest, values per query, runs, ground truth, and the files that present them."""
+"""Write result folders: the manifest, values per query, runs, ground truth, and the files that present results."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
 
 
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """Return a writer for a run, in TREC format if it can store all of it, and in JSON Lines otherwise."""
+    """Return a writer for a run, in TREC format if that can store the entire run, and in JSON Lines otherwise."""
     evaluation = outcome.evaluations[dataset][system]
     read = partial(rankings_to_write, evaluation.results.by_original_ids, evaluation.policy)
 

@@ -98,7 +98,7 @@ ALWAYS = ("query", "queries", "k")
 
 
 def columns_of(queries: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-    """Return the columns that a retriever receives with queries. A plain list has none."""
+    """Return the columns that a retriever receives with queries. A plain list has no columns."""
     return getattr(queries, "columns", {})
 
 
@@ -117,7 +117,7 @@ def as_json(value: Any) -> str:
 class Setting:
     """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed.
 
-    `folder` is the folder of the experiment file. Lower scores are better if they are `ascending` (distances).
+    `folder` is the folder of the experiment file. If scores are `ascending` (distances), lower scores are better.
     """
 
     corpus: Corpus
@@ -162,13 +162,13 @@ class Options:
 
 
 class Retriever(Protocol):
-    """The interface of retrievers. Its one method returns a ranking per query, best result first.
+    """The interface of retrievers. A retriever has one method, which returns a ranking per query, best result first.
 
     A ranking contains `(id, score)` pairs, mappings with these keys, or only ids. Results without ids are mappings with
     the key `text`. `{"results": ranking, "cost": 0.002}` also reports the cost of a query, in any unit. A retriever
     that makes several calls per batch may set `spent` to the duration of each call in the last batch, in milliseconds.
-    If it has a `close` method, groupgt calls it at the end. If its options have a field `send: Send`, `queries.columns`
-    contains these columns, with one value per query.
+    If a retriever has a `close` method, groupgt calls it at the end. If a retriever's options have a field `send:
+    Send`, `queries.columns` contains these columns, with one value per query.
     """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
@@ -227,10 +227,10 @@ class RetrieverPlugin(Plugin):
     """A plug-in for one `use:` value: the `options` that it accepts and the function that builds systems.
 
     `build` creates a retriever from a `Setting` and options, and `fuse` combines results of other systems. Without
-    either, results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if
-    results come from a service and may change, `cheap` if it runs in this process and its queries may be repeated to
-    measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its options.
-    `note` is shown next to the name.
+    `build` and `fuse`, results are read from files. `libraries` lists distributions whose versions affect results. Set
+    `live` if results come from a service and may change, `cheap` if it runs in this process and its queries may be
+    repeated to measure latency, `corpus` if it searches a corpus, and `probed` if `--dry-run` builds it to check its
+    options. `note` is shown next to the name.
     """
 
     options: type[Options] = Options
@@ -331,7 +331,7 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
 
 
 def _is_text(result: Any) -> bool:
-    """Return whether a result has a text but no id."""
+    """Return whether a result has text but no id."""
     return isinstance(result, Mapping) and id_in(result) is None and isinstance(result.get("text"), str)
 
 

@@ -67,7 +67,7 @@ class Options(base.Options):
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
-    """Fill values into a text by name. A null becomes empty text, and other values become JSON."""
+    """Fill values into text by name. A null becomes empty text, and other values become JSON."""
 
     def text_of(gap: re.Match[str]) -> str:
         value = values.get(gap[1], gap[0])

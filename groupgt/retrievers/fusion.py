@@ -83,8 +83,8 @@ class Convex(_Fusion):
     """Options for `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
 
     If all scores of a query are equal, they become 1 with min_max and theoretical, and 0 with z_score. A result that an
-    input did not return gets 0 from it or, with z_score, the lowest value from that input.
-    Source: Bruch, Gai and Ingber, TOIS 2023.
+    input did not return gets 0 from that input or, with z_score, the input's lowest value. Source: Bruch, Gai and
+    Ingber, TOIS 2023.
     """
 
     normalization: Annotated[

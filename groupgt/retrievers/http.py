@@ -1,4 +1,4 @@
-"""A retriever that calls an HTTP server. It posts queries and k as JSON and receives rankings as JSON."""
+"""A retriever that calls an HTTP server. The retriever posts queries and k as JSON, and receives rankings as JSON."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Options(base.Options):
 
 
 def is_url(text: str) -> bool:
-    """Return whether a text is an HTTP address."""
+    """Return whether text is an HTTP address."""
     try:
         parts = urlsplit(text)
         _ = parts.port
@@ -141,7 +141,7 @@ class Http:
             tries_left, seconds = tries_left - 1, 2 * seconds
 
     def _post(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
-        """Send one request. The connection stays open for the next one."""
+        """Send one request. The connection stays open for the next request."""
         try:
             self.connection.request("POST", self.target, body, self.headers)
             with self.connection.getresponse() as response:

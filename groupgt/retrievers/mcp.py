@@ -73,7 +73,7 @@ class Options(base.Options):
 
 
 class Mcp(base.OneByOne):
-    """A client that sends all queries to one server. It runs in its own thread, because the SDK is asynchronous."""
+    """A client that sends all queries to one server, in its own thread because the SDK is asynchronous."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         from anyio.from_thread import start_blocking_portal
@@ -182,7 +182,7 @@ class Mcp(base.OneByOne):
             raise ConfigError(f"arguments: the tool {name}({', '.join(taken)}) {what}")
 
     def _items(self, value: Any, texts: list[str]) -> list[Any]:
-        """Return the list of results in an answer, from its structured content or else from the JSON in its texts."""
+        """Return the list of results in an answer, from its structured content or else from the JSON in its text."""
         if value is None or (isinstance(value, dict) and list(value.values()) == texts):  # a text in a wrapper
             try:
                 values = [json.loads(text) for text in texts]
@@ -204,7 +204,7 @@ class Mcp(base.OneByOne):
         return found
 
     def _text(self, item: Any) -> dict[str, Any]:
-        """Return a result that has a text but no id."""
+        """Return a result that has text but no id."""
         text = item if isinstance(item, str) else value_at(item, self.options.text_field)
         if not isinstance(text, str):
             where = f"{self.options.text_field!r} (text_field)"

@@ -72,7 +72,7 @@ class Options(QueryOptions):
 
 
 class PgVector:
-    """A retriever that finds the rows of a database table nearest to each query. It raises database errors."""
+    """A retriever that finds the rows of a database table nearest to each query. Database errors are raised."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         import psycopg

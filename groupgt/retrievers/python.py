@@ -80,13 +80,13 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
 class Options(base.Options):
     """Options for `use: python`, which runs code and requires --allow-code.
 
-    A factory is called with the `corpus` (`ids` and `texts`) and with `options`. If it has a parameter named `options`,
-    it gets one mapping, otherwise keywords. It returns the retriever, which is a function, an object with
-    `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function, sync or async, is
-    called with positional arguments, as `f(queries, k)` with a list, or as `f(query, k)`. Further parameters without a
-    default must be named after columns of the ground truth, or `qid`, and receive the query's value (in a call with a
-    list, a list of values). Code runs in a separate process in each run. With a `version` next to `use`, results from
-    that version are reused.
+    A factory is called with the `corpus` (`ids` and `texts`) and with `options`. A factory with a parameter named
+    `options` gets one mapping, any other factory keywords. The factory returns the retriever, which is a function, an
+    object with `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function, sync
+    or async, is called with positional arguments, as `f(queries, k)` with a list, or as `f(query, k)`. Further
+    parameters without a default must be named after columns of the ground truth, or `qid`, and receive the query's
+    value (in a call with a list, a list of values). Code runs in a separate process in each run. With a `version` next
+    to `use`, results from that version are reused.
     """
 
     target: Annotated[str, Doc("The callable, as module:name. The module may be next to the experiment file.")]

@@ -121,7 +121,7 @@ class AnnOptions(Options):
 
 
 class QueryVectors:
-    """A source of query vectors. `of` returns them with shape (queries, d)."""
+    """A source of query vectors. `of` returns vectors with shape (queries, d)."""
 
     def __init__(self, setting: base.Setting, options: QueryOptions) -> None:
         self.options = options
@@ -175,7 +175,7 @@ class Dense:
 
 
 class Ann(Dense):
-    """Scores candidates from the graph exactly. A single thread builds and searches it, for reproducibility."""
+    """Scores candidates from the graph exactly. For reproducibility, a single thread builds and searches the graph."""
 
     def __init__(self, setting: base.Setting, options: AnnOptions) -> None:
         from usearch.index import Index

@@ -69,7 +69,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Create a folder in `parent`, to be renamed once complete. Remove it on exit if it still exists."""
+    """Create a folder in `parent`, to be renamed once complete. Remove the folder on exit if it still exists."""
     import shutil
     import tempfile
 
@@ -169,7 +169,7 @@ def sha256(path: Path) -> str:
 
 
 def digest_of(path: Path) -> str:
-    """Return the digest of a file, or of the names and contents of all files in a folder."""
+    """Return a file's digest, or a digest of the names and contents of all files in a folder."""
     if path.is_file():
         return sha256(path)
     files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -72,7 +72,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class Journals:
-    """The journals with one `name`, one per process. `writer` is this process, or the one for which it works."""
+    """The journals with one `name`, one per process. `writer` is this process, or the process for which it works."""
 
     folder: Path | None
     name: str

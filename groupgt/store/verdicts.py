@@ -14,7 +14,7 @@ from groupgt.store.journal import Journal, Journals, now
 
 @dataclass(eq=False)
 class Verdicts:
-    """One labeller's scores from the current run and earlier runs. Without a journal, they are kept only in memory."""
+    """One labeller's scores from the current run and earlier runs. Without a journal, scores are only in memory."""
 
     journal: Journal = field(default_factory=lambda: Journal(None))
     earlier: Mapping[str, float] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Verdicts:
         return scores
 
     def prepare(self) -> None:
-        """Raise `DataError` if verdicts cannot be stored, before any of them costs money."""
+        """Raise `DataError` if verdicts cannot be stored, before any verdict costs money."""
         self.begin()
         self.journal.append()
 
@@ -59,7 +59,7 @@ class Verdicts:
 class VerdictStore:
     """The verdicts of one run by labeller, stored in a folder, or only in memory if the folder is None.
 
-    By default, only verdicts of `vouched` labellers are reused. `reuse` reuses all of them, and `refresh` none.
+    By default, only verdicts of `vouched` labellers are reused. With `reuse`, all of them are; with `refresh`, none.
     """
 
     folder: Path | None
@@ -95,7 +95,7 @@ class VerdictStore:
         return Verdicts(own, earlier, self.about, begin), finished, unfinished
 
     def _unfinished(self) -> list[tuple[Verdicts, Journal, Journals]]:
-        """Return what is stored of this run alone."""
+        """Return the verdicts and journals stored for this run alone."""
         return [each for each in self._judges.values() if each[0].journal.path != each[1].path]
 
     def left_behind(self) -> list[Journal]:
@@ -109,7 +109,7 @@ class VerdictStore:
             verdicts.resume(scores_in(journals.adopted(of).lines()))
 
     def finish(self) -> None:
-        """Mark the run as finished. Its verdicts are then reused only with `reuse`."""
+        """Mark the run as finished. The run's verdicts are then reused only with `reuse`."""
         for verdicts, finished, _ in self._unfinished():
             try:
                 verdicts.begin()

@@ -1,4 +1,4 @@
-"""The second plan handles rows in any order. A rank is 1 + the number of better results for the query."""
+"""The second plan, for rows in any order. A rank is 1 + the number of better results for the query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy
 
 
 class _Count:
-    """Makes two passes over the rows. The first finds hits, the second counts results that rank above each hit."""
+    """Makes two passes over the rows. The first pass finds hits, the second counts results that rank above each hit."""
 
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy

@@ -68,7 +68,7 @@ class ColumnCarrier(LocalCarrier):
         return any_order.ranked_hits(truth, keys, batches, policy)
 
     def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
-        """Return the best row per (query, document) and the number of queries with repeats (if allowed)."""
+        """Return the best row per (query, document), and the number of queries with repeats, or raise `DataError`."""
         columns = self.columns
         rows = columns.frame.with_row_index("row")
         best = best_of_each(rows, policy, columns.tie)
@@ -79,7 +79,7 @@ class ColumnCarrier(LocalCarrier):
         return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
 
     def _repeated(self, truth: GroundTruth, counts: pl.LazyFrame) -> pl.DataFrame:
-        """Return `qid` and `doc` of the repeats in judged queries, from the number of rows (`len`) of each pair."""
+        """Return the (`qid`, `doc`) pairs that are repeated in judged queries, given each pair's row count (`len`)."""
         judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String)})
         several = counts.filter(pl.col("len") > 1).select("qid", "doc").join(judged, on="qid", how="semi")
         frame: pl.DataFrame = self.columns.guard(lambda: several.sort("qid", "doc").collect(engine="streaming"))

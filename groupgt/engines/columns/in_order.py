@@ -1,4 +1,4 @@
-"""The first plan handles contiguous queries sorted best first. A rank is the distance from the query's first row."""
+"""The first plan, for contiguous queries sorted best first. A rank is the distance from the query's first row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NotSortedError(Exception):
 
 
 def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
-    """Return the hits with their ranks. Raise `NotSortedError` for scattered rows of a query or rising scores."""
+    """Return the hits with their ranks. Raise `NotSortedError` if a query's rows are scattered or its scores rise."""
     return _Walk(truth, keys, batches, policy).walk()
 
 

@@ -1,4 +1,4 @@
-"""The carrier for a TREC file that is not loaded. Compiled code compares its lines, one part of the file at a time."""
+"""The carrier for a TREC file that is not loaded. Compiled code compares lines, one part of the file at a time."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class _Scan:
         return _Part(np.frombuffer(rows, dtype=np.int64).reshape(-1, 5), judged[:, 0], judged[:, 1], extra, blocks)
 
     def cuts(self, *, scattered: bool = False) -> list[int]:
-        """Return offsets at which lines begin. Unless `scattered`, each offset also starts another query."""
+        """Return offsets at which lines begin. Unless lines are `scattered`, each offset also starts another query."""
         size, end = SCATTERED_PART if scattered else PART, self.lines.end
         cuts = [self.lines.begin]
         while (target := cuts[-1] + size) < end:

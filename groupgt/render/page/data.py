@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 
 class Sentence(TypedDict):
-    """A sentence whose `parts` alternate between plain text and names, starting with text. `kind` selects its icon."""
+    """A sentence whose `parts` alternate between plain text and names, starting with text. `kind` selects an icon."""
 
     kind: str  # best, gain, loss, same, gate, failed, doubt or note
     parts: list[str]
@@ -20,7 +20,7 @@ class Sentence(TypedDict):
 class Contrasts(TypedDict):
     """All differences between two systems. `names` and `heads` are the contrast fields that every row contains as text.
 
-    A row is a system, the other one, a metric, a slice (-1 for all queries), the difference, its CI, the numbers of
+    A row is a system, the other system, a metric, a slice (-1 for all queries), the difference, its CI, the numbers of
     queries that are better, the same and worse, the texts, the decision of the test, whether the slice contradicts the
     overall difference, and a sentence (None in slices). Every pair has two rows, one in each order.
     """
@@ -40,11 +40,11 @@ class Drawing(TypedDict):
 
 
 class Values(TypedDict):
-    """The values of one metric. Each of its distinct `numbers` has a text, a level and a step.
+    """The values of one metric. Each of the metric's distinct `numbers` has a text, a level and a step.
 
-    Of two levels, the larger is better. Values with the same level count as equal. Steps are those of heat maps, from 0
-    to 5 (None if the metric is unbounded). `cells[system][question]` is the index of a value among the numbers (-1:
-    undefined). `spreads` are the ranges of each query's values, with their text, or empty for a single system.
+    Of two levels, the larger is better. Values with the same level count as equal. Steps are color steps in heat maps,
+    from 0 to 5 (None if the metric is unbounded). `cells[system][question]` is the index of a value among the numbers
+    (-1: undefined). `spreads` are the ranges of each query's values, with their text, or empty for a single system.
     """
 
     numbers: list[float]
@@ -60,7 +60,7 @@ class Queries(TypedDict):
     """Parallel lists with one entry per query: id, text, number of groups, slices, and whether systems complete it.
 
     `complete[question][system]` is the share of trials that cover all groups, or 0 if the query does not count.
-    `slices[by]` contains the value for each query. `out` gives reasons, by position, for queries that do not count.
+    `slices[by]` contains the value for each query. `out` gives, by position, the reason why a query does not count.
     `by_labels` is True if values use a model's labels, while means are corrected.
     """
 
@@ -82,11 +82,11 @@ class Questions(Queries):
 class Detail(NamedTuple):
     """Full details of one query, as rows of JSON that refer to ids by their index in `names`.
 
-    A group is its name, weight, graded alternatives and, if no result can cover it, the reason. A ranking is the number
-    of results, the top results with their scores, marks of hits (rank, kind, groups), and marked results below the top
-    by rank, and in how many trials each group is covered, if there are several; None if the system has no results.
-    `important` contains the ids of alternatives and of results that are hits or were judged. `worked[system][metric]`
-    shows how a value was computed (None if omitted).
+    A group is its name, weight, graded alternatives and, if no result can cover it, the reason. A ranking contains the
+    number of results, the top results with their scores, the marks of hits (rank, kind, groups), the marked results
+    below the top by rank and, with several trials, the number of trials that cover each group. The ranking is None if
+    the system has no results. `important` contains the ids of alternatives and of results that are hits or were judged.
+    `worked[system][metric]` shows how a value was computed (None if omitted).
     """
 
     question: int
@@ -134,7 +134,7 @@ class SliceMeans(TypedDict):
 
 
 class Gate(TypedDict):
-    """A gate with its result (passed, FAILED or skipped) and why, and its row in the list of gates.
+    """A gate with its result (passed, FAILED or skipped), the reason, and its row in the list of gates.
 
     `order` sorts the list by `kind`, failures first. `shares` are the percentages of a bar that the value and the limit
     take. If `over`, the part beyond the limit is drawn separately. `shown` contains the address parameters that list
@@ -208,7 +208,7 @@ class OutcomesOfSystem(TypedDict):
 
 
 class Outcomes(TypedDict):
-    """The answers of all systems. Queries in `first` and `more` are incomplete and wrong in all of them."""
+    """The answers of all systems. Queries in `first` and `more` are incomplete and wrong in every system."""
 
     sentences: list[Sentence]
     note: str
@@ -348,7 +348,7 @@ class Times(TypedDict):
 
 
 class Frame(TypedDict):
-    """Everything around the data sets. `across` compares several data sets, and `overall` is the decision over all."""
+    """Everything around data sets. `across` compares the data sets, and `overall` is the decision over all of them."""
 
     title: str
     facts: list[tuple[str, str]]

@@ -1,7 +1,7 @@
 """Write the report as a single HTML file that opens from disk, loads nothing else, and runs only its own scripts.
 
-All user text is escaped or stored in blocks of compressed JSON. Scripts are allowed only by SHA-256 hash. They
-only place, sort, filter and draw. The page contains every text in its final form, next to its exact number.
+All user text is escaped or stored in blocks of compressed JSON. Scripts are allowed only by SHA-256 hash. Scripts only
+place, sort, filter and draw. The page contains every number as an exact value, next to its final text.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def single_page(dataset: Dataset) -> bytes:
 
 
 def untimed_page(title: str, datasets: list[Dataset]) -> Page:
-    """Return the data of a page without an experiment. Its only time is when the page was generated."""
+    """Return the data of a page without an experiment. The only time in it is when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
     return Page(title=title, datasets=datasets, facts=[], across=[], overall=None, gates_title="", times=times)
