@@ -172,7 +172,7 @@ class Faults:
 
     @contextmanager
     def merging(self, kind: type[GroupgtError] = GroupgtError) -> Iterator[None]:
-        """Add the faults of any error of this kind that the block raises, then continue after the block."""
+        """Add the faults from any error of this kind that the block raises, then continue after the block."""
         try:
             yield
         except kind as error:

@@ -1,7 +1,6 @@
 """Finds plug-ins by name (metrics, labellers, retrievers, formats, tokenizers and engines), built in or installed.
 
-Built-in plug-ins are imported only when they are used. Entry points are slow, so groupgt reads them only for other
-names.
+Built-in plug-ins are imported only when they are used. Entry points are slow, so only other names require them.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ REGISTERED: dict[tuple[str, str], Any] = {}
 
 
 def find(kind: str, name: Any) -> Any:
-    """Return the plug-in (or metric definition) with this name. Raise `ConfigError` if there is no valid one."""
+    """Return the plug-in (or metric definition) with this name. Raise `ConfigError` if there is no valid plug-in."""
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
         choices = names(kind) if isinstance(name, str) else ours(kind)

@@ -419,7 +419,7 @@ def name_and_path(run: Path | str) -> tuple[str, Path | str]:
 
 
 def input_options(*options: Decorator) -> Decorator:
-    """Add options to a command and pass their values to it as an `Inputs` object, the first argument."""
+    """Add options to a command, and pass their values in an `Inputs` object as its first argument."""
     names = {each.name for each in fields(Inputs)}
 
     def decorate(command: Any) -> Any:

@@ -382,7 +382,7 @@ def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequ
 
 
 def write_values(path: Path | None, evaluations: Sequence[Evaluated]) -> None:
-    """Write values per query to a file: rows, or OpenTelemetry events if it ends in .otel.jsonl."""
+    """Write values per query to a file: rows, or OpenTelemetry events if its name ends in .otel.jsonl."""
     if str(path).lower().endswith(".otel.jsonl"):
         from groupgt.report.events import events as values
     else:

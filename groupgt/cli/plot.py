@@ -64,9 +64,9 @@ def plot_command(
     """Draw the figure WHAT for RUNS and the ground truth in TRUTH, or for result folders from `groupgt run`.
 
     A result folder replaces TRUTH and RUNS, as in groupgt plot means results/sweep/latest -o means.svg. The figures
-    sweep and latency require a result folder. Depth, ecdf, groups and slices accept at most one. Correlation takes the
-    same input as groupgt correlate. Figures show the first metric from -m (default: the folder's primary metric), but
-    depth shows all metrics.
+    sweep and latency require a result folder. Depth, ecdf, groups and slices accept at most one result folder.
+    Correlation takes the same input as groupgt correlate. Figures show the first metric from -m (default: the folder's
+    primary metric), but depth shows all metrics.
     """
     if not what.startswith("sweep "):
         check_figure(what, UNITS)

@@ -99,7 +99,7 @@ class Changes:
 
 
 def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], list[frozenset[str]]]:
-    """Return the judgments of a query in a form that ignores group names and the order of groups and alternatives."""
+    """Return a query's judgments in a form that ignores group names and the order of groups and alternatives."""
     groups = []
     for group in truth[qid]:
         described = dict(group) if isinstance(group, Mapping) else {"alternatives": group}

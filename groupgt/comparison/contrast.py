@@ -173,7 +173,7 @@ def rows_of(
 def mean_intervals(
     values: Values, metrics: Mapping[str, Metric], settings: Settings, in_trials: Values = NO_TRIALS
 ) -> dict[tuple[str, str], Interval]:
-    """Return each mean's confidence interval. The variance is at least that over trials, shape (r, Q)."""
+    """Return each mean's confidence interval. The variance is at least the variance over trials, shape (r, Q)."""
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] for name, text in keys]
     bounds = _bounds(values, metrics)

@@ -67,7 +67,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Draw rows of n signs (±1.0). If n is small, yield one of any two opposite patterns, except the observed one."""
+    """Draw rows of n signs (±1.0). If n is small, yield one pattern of each opposite pair, except the observed pair."""
     if n >= ENOUGH:
         yield from (2 * coins - 1 for coins in halves(n, resamples, seed))
     else:

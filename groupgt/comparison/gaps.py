@@ -22,7 +22,7 @@ TIE = 1e-9
 def least_by_signs(queries: int, differing: Ints, alpha: float) -> Ints:
     """Return the least gap at which p = 2 P(losses or fewer), binomial with 1/2, is at most alpha.
 
-    If all sizes are equal, p is that of the randomization test. The gap exceeds `differing` if no gap is large enough.
+    For equal sizes, this is the randomization test's p. The gap exceeds `differing` if no gap is large enough.
     """
     losses = scipy_stats("power").binom.ppf(alpha / 2 * (1 + TIE), differing, 0.5).astype(np.int64) - 1
     return np.where(losses < 0, differing + 2, differing - 2 * losses)

@@ -51,9 +51,9 @@ def intervals(
     """Return the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
     `bounds` is one pair for all columns, or one pair per column. Bounds may be infinite. `added` is added to the
-    variance of each column and of its resamples (see `unseen`). No variance is below `least` or, where all values are
-    equal, below the variance from `unvaried`. Fewer than two values give NaN. With the same seed and n, every column
-    resamples the same queries.
+    variances of columns and of their resamples (see `unseen`). No variance is below `least` or, where all values are
+    equal, below the variance from `unvaried`. Fewer than two values give NaN. For the same seed and n, columns resample
+    the same queries.
     """
     count, width = values.shape
     if count < 2 or not width:
@@ -142,8 +142,8 @@ def unseen(differences: Floats, bound: Floats) -> Floats:
 
     If none of 40 queries differs, the 41st might still differ. This function therefore assumes two more differences,
     one in each direction, as large as the largest observed difference (or a finite `bound` if there is none). The
-    squares of both differences ÷ (n − 1) are added in full for up to 5 differing queries, and fade out by 15. Agresti &
-    Min (Statistics in Medicine 2005) add similar pseudo-counts for paired proportions.
+    squares of both differences ÷ (n − 1) are added in full up to 5 differing queries, and fade out by 15. Agresti & Min
+    (Statistics in Medicine 2005) add similar pseudo-counts for paired proportions.
     """
     count = len(differences)
     if count < 2:
@@ -165,7 +165,7 @@ def delta_intervals(
     resamples: int,
     seed: int,
 ) -> Floats:
-    """Return confidence intervals for the means of columns of differences, shape (C, 2), that agree with their test.
+    """Return confidence intervals, shape (C, 2), for the mean of each column of differences, that agree with its test.
 
     Each column has its own alpha. `rejected` marks the columns whose difference is significant. The interval contains
     every mean that the test does not reject. If a test is not inverted, the interval is NaN. If p is exact, `intervals`

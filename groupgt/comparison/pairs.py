@@ -168,7 +168,7 @@ def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwi
     order = np.argsort(-observed, kind="stable")
 
     def sizes_under(places: Ints) -> Iterator[Floats]:
-        """Yield T of these pairs under all drawn signs, shape (C, draws)."""
+        """Yield T for these pairs under all drawn signs, shape (C, draws)."""
         drawn = signs(len(exact), settings.resamples, settings.seed)
         if pairwise is None:
             part = Pairwise(exact[:, places], np.arange(len(places)), np.array([], dtype=np.int64))

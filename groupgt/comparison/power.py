@@ -151,8 +151,7 @@ def enough_queries(power_at: Callable[[int], float], target: float) -> int | Non
     """Return the number of queries from which on the power always reaches the target, or None if over 10^9.
 
     More queries may have less power. At alpha 0.05, 6, 7 or 8 differences must all have the same sign, which gets less
-    likely with each additional difference. With 9 differences, one may have the other sign. So the search continues
-    beyond the first number that is enough.
+    likely with each. With 9, one may differ in sign. So the search continues beyond the first sufficient number.
     """
     low, high = 1, 2
     while power_at(high) < target:

@@ -45,7 +45,7 @@ class Settings:
         return self.correction or "holm"
 
     def of_pairs(self, *, is_estimated: bool = False) -> str:
-        """Return the method for testing all pairs together. Estimates from an audit or annotators use a correction."""
+        """Return the method for testing all pairs together. With an audit or annotators, p-values are corrected."""
         methods = {} if is_estimated or self.correction is not None else OF_PAIRS
         return methods.get(self.test, self.corrects)
 

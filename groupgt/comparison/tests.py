@@ -37,13 +37,12 @@ Inverse = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """Results of a paired test, with the p-value of each column of differences, shape (C,), and the inverted test.
+    """Results of a paired test: the p-values for columns of differences, shape (C,), and the inverted test.
 
-    p is NaN where the test is undefined. `inverse` returns the ends of the interval of every μ with p(μ) > alpha. The
-    ends are NaN if there is no such interval, and infinite where no μ is rejected. alpha must not exceed the test's
-    alpha. `inverse` is None for tests that are not inverted. `is_exact` marks p-values computed from all sign patterns,
-    not from a sample. `ranks` is the quantity that Wilcoxon's test compares: (positive ranks − negative ranks) ÷ all
-    ranks, from −1 to 1.
+    p is NaN where the test is undefined. `inverse` returns the ends of the interval of every μ with p(μ) > alpha. Ends
+    are NaN without such an interval, and infinite where no μ is rejected. alpha must not exceed the test's. `inverse`
+    is None without inversion. `is_exact` marks p-values computed from all sign patterns, not from a sample. `ranks` is
+    the quantity that Wilcoxon's test compares: (positive ranks − negative ranks) ÷ all ranks, from −1 to 1.
     """
 
     p_values: Floats
@@ -237,8 +236,7 @@ class PairedTest:
     """A paired test: a function of (differences, resamples, seed, alpha) that returns an `Inference`, and its title.
 
     `least_gaps` returns the least gap between wins and losses that the test detects if all differences have one size.
-    `gaps_of_few` returns all detected gaps if few queries differ, for a test that may miss a gap larger than one that
-    it detects.
+    `gaps_of_few` returns all detected gaps if few queries differ, for tests that may miss a larger gap.
     """
 
     function: Callable[[Floats, int, int, float], Inference]

@@ -131,7 +131,7 @@ def agree(
     parts: bool = False,
     **options: Unpack[LabelOptions],
 ) -> Agreement:
-    """Compare two labellers on the results of a run, or two annotators (`other_truth`).
+    """Compare two labellers on a run's results, or two annotators (the second in `other_truth`).
 
     For two labellers, every result is paired with every group of its query. For two annotators, each result of a query
     that both judged is relevant for both annotators, for one, or for neither. Without a run, the items are the

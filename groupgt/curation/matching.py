@@ -43,7 +43,7 @@ def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
 
 
 def _groups(truth: GroundTruth, qid: str) -> tuple[list[set[str]], list[str]]:
-    """Return the relevant passages and the labels of each group of a query."""
+    """Return the relevant passages and the labels of a query's groups."""
     groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == truth.index[qid]].tolist()
     members = [{truth.ids[alternative] for alternative in truth.relevant_in(group)} for group in groups]
     return members, list(map(truth.group_label, groups))

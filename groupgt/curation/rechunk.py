@@ -41,8 +41,7 @@ MOST_OF_IT = 0.9
 class Carried:
     """The mapping of one alternative. `share` is the fraction of the alternative in the new chunk.
 
-    `number` is the index of the alternative's group. For a `lost` alternative, `new` is the chunk with its largest
-    part.
+    `number` is the group's index. For a `lost` alternative, `new` is the chunk with its largest part.
     """
 
     qid: str
@@ -59,7 +58,7 @@ class Rechunked(Result):
     """Ground truth mapped to new chunks, with a record of the mapping.
 
     `rows` has one row for each alternative and each new chunk that replaces it. A lost alternative has only one row.
-    `dropped` maps each query that was dropped, because it lost an entire group, to the labels of its lost groups.
+    `dropped` maps each query that was dropped for losing an entire group to the labels of its lost groups.
     """
 
     truth: GroundTruth

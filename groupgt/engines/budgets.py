@@ -135,7 +135,7 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
 
 
 def _counted(truth: GroundTruth, run: Run, flat: Flat, lengths: Lengths, unit: str) -> Ints:
-    """Compute the lengths of result texts, or raise `DataError` that lists queries with missing texts."""
+    """Compute the lengths of results from their text, or raise a `DataError` that lists queries with missing text."""
     texts = flat.fields["text"]
     if None in texts:
         faults = Faults()

@@ -58,7 +58,7 @@ class Cluster(Remote):
 
     @property
     def roles(self) -> dict[str, str]:
-        """The role of each column of the frame, by its name."""
+        """The role of each column in the frame, by column name."""
         names = frames.remote_names(self.frame)
         return dict(zip(names, canonical(names, self.columns)))
 

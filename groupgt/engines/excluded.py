@@ -90,7 +90,7 @@ def check_condensed(labeller: Labeller) -> None:
 
 
 def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
-    """Remove unjudged results, but keep the original hits. Raise `ConfigError` if this would be misleading."""
+    """Remove unjudged results, but keep the original hits. Raise `ConfigError` if removal would be misleading."""
     if not truth.judgments.rejected.any():
         raise ConfigError(
             "unjudged=drop would keep only relevant results, because no document in the ground truth is judged "

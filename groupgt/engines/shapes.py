@@ -1,4 +1,4 @@
-"""Reads the ids, scores and other fields of results from rankings in any supported shape."""
+"""Reads results' ids, scores and other fields from rankings in any supported shape."""
 
 from __future__ import annotations
 

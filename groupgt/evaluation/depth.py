@@ -32,11 +32,10 @@ NEVER = np.iinfo(np.int64).max
 class Depth:
     """Number of results (or tokens, chars, calls) needed for a `share` of `queries` to be complete.
 
-    `depth` is the smallest k, or budget, at which at least that share is complete, or None if that share is never
-    complete. `interval` is the confidence interval for the depth; an end is None if the results do not determine that
-    end. `reached` is the share of queries that are complete over the entire ranking. `undefined` counts queries without
-    ground truth, `missing` those without results, and `unanswerable` those declared unanswerable. `by` and `value`
-    identify the slice, if any.
+    `depth` is the smallest k, or budget, at which at least that share is complete, or None if there is none. `interval`
+    is the depth's confidence interval; an end is None if the results do not determine that end. `reached` is the share
+    of queries that are complete over the entire ranking. `undefined` counts queries without ground truth, `missing`
+    those without results, and `unanswerable` those declared unanswerable. `by` and `value` identify the slice, if any.
     """
 
     run: str

@@ -20,7 +20,7 @@ from groupgt.model.ground_truth import GroundTruth
 
 
 def explanation_dict(evaluation: Evaluated, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Return the explanation as plain Python: groups, results with the groups that they hit, and formulas."""
+    """Return the explanation as plain Python objects: groups, results with the groups that they hit, and formulas."""
     truth, hits = evaluation.truth, evaluation.first.labelled.hits
     query = number_of(truth, qid)
     groups_hit: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Handles text in place of a list of ids: refuses text that is certainly several ids, and reads any other as one id."""
+"""Handles text where a list of ids belongs: refuses text that is certainly several ids, and reads other text as one."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def _way(column: str, mark: str) -> str:
 
 
 def _parts(text: str) -> Iterable[tuple[str, str]]:
-    """Yield (separator, part) for each part of a text."""
+    """Yield (separator, part) for each part of some text."""
     for mark in filter(text.__contains__, SEPARATORS):
         yield from ((mark, part) for each in text.split(mark) if (part := each.strip()))

@@ -208,7 +208,7 @@ class Failures:
         return headers, rows
 
     def to_dict(self, most: int = 20) -> dict[str, Any]:
-        """Return the complete queries by system and the hardest groups, as plain Python."""
+        """Return the complete queries by system and the hardest groups, as plain Python objects."""
         return {
             "cutoff": None if self.cutoff is None else str(self.cutoff),
             "queries": int(self.counted.sum()),
@@ -278,7 +278,7 @@ def complete_within(evaluation: Measured, cutoff: int | Budget | None) -> Floats
 
 
 def plain_group(group: PlacedGroup) -> dict[str, Any]:
-    """Return a group of a single run as plain Python."""
+    """Return a group of a single run as plain Python objects."""
     (place,) = group.places.values()
     plain = {"group": group.group, "rank": place.rank, "covered": place.is_covered, "alternatives": group.alternatives}
     return plain | ({"covered_trials": place.covered, "trials": place.trials} if place.trials > 1 else {})

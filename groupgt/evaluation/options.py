@@ -45,7 +45,7 @@ def shell_of(option: Option) -> Shell:
 
 @dataclass(frozen=True)
 class InFile:
-    """Annotation for a key of data sets in experiment files, with any differences in its name and type (`hint`)."""
+    """Annotation for a data set key in experiment files, with any differences in its name and type (`hint`)."""
 
     key: str = ""
     hint: Any = None

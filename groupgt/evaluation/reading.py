@@ -108,7 +108,7 @@ class Reading:
             require_columns(columns, runs, "run")
 
     def results(self, value: Any, qids: list[str] | None = None) -> Run:
-        """Read results as they are, from a mapping, a path, several paths (`parts`), a frame, a `Run`, or trials."""
+        """Read results unchanged, from a mapping, a path, several paths (`parts`), a frame, a `Run`, or trials."""
         columns = _there(self.options["run_columns"], value)
         if is_in_files(value):
             return self._in_files(value, columns, qids)
@@ -277,7 +277,7 @@ def is_in_files(run: Any) -> bool:
 
 
 def _is_run(value: Any) -> bool:
-    """Return whether an item of a list can be the run of one trial: rankings by query, and not a record."""
+    """Return whether an item in a list can be one trial's run: rankings by query, not a record."""
     if isinstance(value, Mapping):
         return not any(isinstance(ranking, str) for ranking in value.values())
     return isinstance(value, Run) or frames.is_frame(value)

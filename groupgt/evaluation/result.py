@@ -394,7 +394,7 @@ class Evaluated(Result, ABC):
         return str(self._teller.explain(qid, requested or list(self.metrics.values()), corpus))
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
-        """Return the explanation of one query as plain Python."""
+        """Return the explanation of one query as plain Python objects."""
         return dict(nulls(self._teller.explain_dict(qid)))
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
 
 
 def _trials(evaluations: Sequence[Evaluated]) -> list[tuple[Evaluation, ...]]:
-    """Return the stages of each trial; a stage without trials is the same in all."""
+    """Return the stages of each trial; a stage without trials is the same in all trials."""
     several = {each.name: len(each.repeats) for each in evaluations if each.repeats}
     if len(set(several.values())) > 1:
         counts = ", ".join(f"{name} {count}" for name, count in several.items())

@@ -13,10 +13,10 @@ values in r trials, over n queries:
 
 t has n (r − 1) degrees of freedom. A new build can shift all queries together. For builds, W is n² times the variance
 of their means, unless that is smaller, and t has r − 1 degrees of freedom. c is 1 ÷ r for metrics that are 0 or 1, 1 ÷
-4r for others between 0 and 1, otherwise 0. c stands for one unseen flip, because trials that agree do not prove that
-other trials would agree. Wilson's interval takes the mean m as a share of m (1 − m) r n² ÷ W cases, or of r n where m
-is 0 or 1. An F test finds trials that differ as a whole. The F test compares the variance between trials with the
-variance that remains after removing the means of queries and trials.
+4r for other metrics between 0 and 1, and otherwise 0. c stands for one unseen flip, because trials that agree do not
+prove that other trials would agree. Wilson's interval takes the mean m as a share of m (1 − m) r n² ÷ W cases, or of r
+n where m is 0 or 1. An F test finds trials that differ as a whole. The F test compares the variance between trials with
+the variance that remains after removing the means of queries and trials.
 
 Sources: Cochran 1977 and Wilson 1927 (the intervals); Chen et al. 2021, arXiv 2107.03374 (pass_at); Yao et al. 2024,
 arXiv 2406.12045 (pass_all); Paulson, Annals of Mathematical Statistics 1942 (quantiles of F).
@@ -49,7 +49,7 @@ def check_trials(metrics: Iterable[Metric], trials: int) -> None:
 
 
 def over_trials(trials: Sequence[Evaluation], metrics: Mapping[str, Metric]) -> Repeated:
-    """Combine the evaluations of all trials of a system into one."""
+    """Combine the evaluations of a system's trials into one."""
     columns = {text: np.stack([each.values[text] for each in trials]) for text in metrics}
     return Repeated(
         truth=trials[0].truth,

@@ -37,8 +37,8 @@ SEVERAL = 10
 class Seen:
     """The overlap between a run's results (from all trials) and the ground truth.
 
-    `present` and `has_hit` mark queries, shape (Q,), and `is_hit` alternatives, shape (A,). `extra_names` lists some of
-    the run's queries that the ground truth lacks.
+    `present` and `has_hit` mark queries, shape (Q,), and `is_hit` marks alternatives, shape (A,). `extra_names` lists
+    some of the run's queries that the ground truth lacks.
     """
 
     present: Bools
@@ -209,7 +209,7 @@ def fault_of_queries(truth: GroundTruth, run: Run, seen: Seen) -> str:
 
 
 def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[int]) -> str:
-    """Describe queries of the run and of the ground truth whose ids nearly match."""
+    """Describe queries in the run and in the ground truth whose ids nearly match."""
     qids = dict.fromkeys((*seen.extra_names, *_sample(run, LOOKED_AT)))
     others = {_key(qid): qid for qid in qids if qid not in truth.index}
     pairs = [(qid, others[key]) for qid in map(truth.qids.__getitem__, missing) if (key := _key(qid)) in others]

@@ -213,12 +213,12 @@ class SystemAnswers:
     # --- Access.
 
     def trials(self, dataset: str, name: str, depth: int) -> list[tuple[Answers, Timing | None]]:
-        """Return the results and timing of every trial of a system, or raise the error of a failed system."""
+        """Return the results and timing of a system's trials, or raise the error that made the system fail."""
         trials = range(1, trials_of(self.experiment.systems, name) + 1)
         return [self.answers(dataset, name, depth, trial) for trial in trials]
 
     def answers(self, dataset: str, name: str, depth: int, trial: int = 1) -> tuple[Answers, Timing | None]:
-        """Return the results and timing of one trial of a system, or raise the error of a failed system."""
+        """Return the results and timing of one trial of a system, or raise the error that made the system fail."""
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
         system, data = self.experiment.systems[name], self.data[dataset]

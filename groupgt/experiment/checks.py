@@ -302,7 +302,7 @@ class Checks:
             self.fault((*path, "metric"), f"{gate.metric} {UNTIMED}")
 
     def _is_queried_singly(self, name: str) -> bool:
-        """Return whether any of a system's queries runs on its own, judging by the file alone."""
+        """Return whether any of a system's queries is sent on its own, judging by the file alone."""
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
             return True

@@ -47,7 +47,7 @@ OF_TRUTH = {
 
 
 def _with_keys(options: Mapping[str, Option]) -> Callable[[type[S]], type[S]]:
-    """Add keys to a section for options that it lacks."""
+    """Add keys for the options that a section lacks."""
 
     def extended(section: type[S]) -> type[S]:
         added = {key: each for key, each in options.items() if key not in options_of(section)}

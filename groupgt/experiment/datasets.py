@@ -203,7 +203,7 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
 
 
 def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) -> Labeller:
-    """Build the labeller for a data set. Sources missing from its options default to the data set's corpus."""
+    """Build the labeller for a data set. Missing sources default to the data set's corpus."""
     section, dataset = experiment.config.evaluate.labeller, experiment.config.datasets[name]
     options = {
         key: value.replace("{dataset}", name) if isinstance(value, str) else value

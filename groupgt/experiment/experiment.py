@@ -236,7 +236,7 @@ def _validated(document: Document) -> Config | None:
 
 
 def _misplaced(path: KeyPath, document: Document) -> str:
-    """Return where an unknown key belongs, or nothing if no section has it or its own section has a similar key."""
+    """Return where an unknown key belongs, or nothing if no section has the key, or its own has a similar key."""
     use = document.value["systems"][path[1]].get("use") if len(path) == 3 and path[0] == "systems" else None
     if use in ours("retriever") and path[-1] in options_of(find("retriever", use).options):
         return "options go under `with`, or under `matrix` with a list of values"

@@ -162,7 +162,7 @@ def _relative(
 
 
 def _noise(gate: Gate, evaluation: Evaluated, other: Evaluated) -> float | None:
-    """Return how far noise alone may move two evaluations apart on a gate's queries, or None without trials."""
+    """Return how far apart noise alone may move two evaluations on a gate's queries, or None without trials."""
     inside = members(gate, evaluation.truth)
     qids = [qid for place, qid in enumerate(evaluation.truth.qids) if inside[place] and qid in other.truth.index]
     text = evaluation.text_of(gate.metric)

@@ -214,7 +214,7 @@ class Left:
 
 
 def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) -> Left | None:
-    """Return what is left of the newest killed or failed run with the same key as `keeper`'s run, or None."""
+    """Return the remains of the newest killed or failed run with the same key as `keeper`'s run, or None."""
     if keeper.cache is None or keeper.refresh:
         return None
     found: list[tuple[Journal, Task | None]] = []

@@ -123,7 +123,7 @@ class Timing:
         return _quantile(self.costs, 0.95)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all fields, latencies and costs as plain Python."""
+        """Return all fields, latencies and costs as plain Python objects."""
         return {**asdict(self), **{name: getattr(self, name) for name in LATENCIES}}
 
 

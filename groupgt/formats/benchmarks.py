@@ -133,7 +133,7 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
-    """Make a group from each piece of evidence. A group holds a URL, or the fact that a passage must contain."""
+    """Make a group from each piece of evidence. A group contains a URL, or a fact that passages must contain."""
     name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
     distinct = dict.fromkeys(text for text in texts if text is not None)
@@ -305,7 +305,7 @@ def _supporting(queries: Queries, record: Record) -> list[Any]:
 
 
 def _paragraphs(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from the title of each supporting paragraph of MuSiQue."""
+    """Make a group from the title of each supporting paragraph in MuSiQue."""
     paragraphs = [cell for cell in queries.list_at(record, "paragraphs") if cell.get("is_supporting") is True]
     return singles(title for cell in paragraphs if (title := queries.text_at(cell, "title")) is not None)
 

@@ -97,7 +97,7 @@ def unread_run(
 
 
 def column_names(value: Any) -> list[str] | None:
-    """Return the names of the columns or keys of a file or frame, or None if it has none or they are not available."""
+    """Return the column names or keys in a file or frame, or None if there are none or they are not available."""
     if frames.is_frame(value):
         return frames.names_of(value)
     if (source := _file_at(value)) is None:
@@ -161,7 +161,7 @@ def _in_records(value: Any, name: str) -> bool:
 
 
 def require_columns(columns: Declared, values: Iterable[Any], *kinds: roles.Kind) -> None:
-    """Raise `ConfigError` for a role that these kinds lack or for a declared column that no file or frame has."""
+    """Raise `ConfigError` for a role that these kinds lack, or for a declared column that is in no file or frame."""
     check_declared(columns, *kinds)
     values = list(values)
     found = declared_in(columns, values)
@@ -247,7 +247,7 @@ def _is_run(path: Path) -> bool:
 
 
 def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False) -> list[AnyPath]:
-    """Return the files and URLs of all runs (with `in_parts`, the paths). Raise `DataError` for missing ones."""
+    """Return the files and URLs of all runs (with `in_parts`, the paths). Raise `DataError` for missing paths."""
 
     def existing(path: AnyPath) -> list[AnyPath]:
         if run_parts.is_url(path):

@@ -125,7 +125,7 @@ def call_of(cell: Any) -> int | None:
 
 
 def trial_column(names: Container[str], title: str) -> str | None:
-    """Return the column that numbers trials or builds, or None if missing. Raise `DataError` if both exist."""
+    """Return the column that numbers trials or builds, or None if missing. Raise `DataError` if both columns exist."""
     found = [name for name in (TRIAL, BUILD) if name in names]
     if len(found) > 1:
         what = "expected a trial column or a build column, found both"

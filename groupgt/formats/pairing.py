@@ -16,7 +16,7 @@ NAMED = 3
 
 
 def matched(run: Run, truth: GroundTruth) -> Run:
-    """Return results with the query ids of the ground truth, or raise `DataError` if texts do not identify queries."""
+    """Return results with the query ids of the ground truth, or raise `DataError` if query text is not unique."""
     if run.traces is not None:
         return _traces(run, truth)
     if not run.texts or truth.texts is None:
@@ -45,7 +45,7 @@ def matched(run: Run, truth: GroundTruth) -> Run:
 
 
 def queries_by_text(truth: GroundTruth) -> dict[str, list[str]]:
-    """Return the queries with each text."""
+    """Return the queries for each text."""
     qids: dict[str, list[str]] = {}
     for qid, text in zip(truth.qids, truth.texts or ()):
         qids.setdefault(normal_text(text or ""), []).append(qid)

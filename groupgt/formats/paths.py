@@ -2,7 +2,7 @@
 
     a.b          the key b of the value at a; `a|b`: a, or b where there is no a; `a?`: may be absent or null
     a[]          each element of a list; `a[0]` one of them; `a[x=v]` those whose x is v
-    a[,]         each part of a string; also `a[;]` and `a[|]`
+    a[,]         each comma-separated part of a string; also `a[;]` and `a[|]`
     a{}  a{}@    each value of an object, and its key; `@` alone is the key of the row
     ^a           from the record around the row; `^@` is the key of what encloses the row
     []a          the key a of each element of an array at the top

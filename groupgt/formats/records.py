@@ -142,7 +142,7 @@ class Queries:
         self.rows.append((self.where, row | (columns or {})))
 
     def has(self, record: Record, key: str) -> bool:
-        """Return whether a record has a key. If not, add an error that suggests similar keys."""
+        """Return whether a record has a key. If the key is missing, suggest similar keys in an error."""
         if key not in record:
             keys = ", ".join(map(str, record)) or "no keys"
             self.fault(f"expected the key {key}, found {keys}{hint(record, [key])}")

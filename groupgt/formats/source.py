@@ -147,7 +147,7 @@ class Source:
 
     @cached_property
     def data(self) -> bytes:
-        """The full content without a byte order mark. Raises `DataError` if it is UTF-16, damaged or too large."""
+        """The full content without a byte order mark. Raises `DataError` if content is UTF-16, damaged or too large."""
         return self._content() or b""
 
     def _content(self, limit: int | None = None) -> bytes | None:

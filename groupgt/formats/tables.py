@@ -293,7 +293,7 @@ class Judged:
         return is_text and are_ids(list(dict.fromkeys(self.qids))) and are_ids(self.documents)
 
     def without_repeats(self) -> Judged:
-        """Return these judgments without repeats of earlier ones."""
+        """Return these judgments, except those that repeat earlier judgments."""
         first = dict(zip(reversed(list(zip(self.qids, self.documents))), reversed(range(len(self.qids)))))
         kept = sorted(first.values())
         qids, documents, cells = ([column[at] for at in kept] for column in (self.qids, self.documents, self.cells))

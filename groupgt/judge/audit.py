@@ -45,10 +45,10 @@ def questions(
 ) -> list[Question]:
     """Return all audit questions. Groups come before candidates, and the most suspicious of each come first.
 
-    Candidates for a group are the `size` passages outside it that rank highest for the query (by BM25 and in `runs`)
-    and are most similar to its passages. A candidate's suspicion is the sum of its rank and similarity as standard
-    scores. It is higher if the candidate is an alternative to the group's passages for another query. Questions about
-    `nonrelevant` come last.
+    Candidates for a group are the `size` passages outside the group that rank highest for the query (by BM25 and in
+    `runs`) and are most similar to its passages. A candidate's suspicion is the sum of its rank and similarity as
+    standard scores. The suspicion is higher if the candidate is an alternative to the group's passages for another
+    query. Questions about `nonrelevant` come last.
     """
     # For each passage, how often others are its alternatives.
     elsewhere: dict[str, Counter[str]] = defaultdict(Counter)
@@ -132,7 +132,7 @@ def _candidates(
 
 
 def _overlap(groups: Sequence[Sequence[str]], position: int, index: Index) -> float:
-    """Return the highest similarity, averaged over both directions, of a passage in this group to one in another."""
+    """Return the highest similarity of a passage in this group to one in another, averaged over both directions."""
     pairs = [
         (index.likeness(doc)[index.number[other]] + index.likeness(other)[index.number[doc]]) / 2
         for doc in groups[position]

@@ -41,7 +41,7 @@ class _Part:
     counts: Numbers
 
     def found(self, pieces: Ints) -> tuple[Ints, Ints]:
-        """Return the start and the number of postings of each piece."""
+        """Return each piece's first posting and number of postings."""
         at = np.searchsorted(self.pieces, pieces)
         after = np.searchsorted(self.pieces, pieces, side="right")
         return self.begins[at], self.begins[after] - self.begins[at]
@@ -65,7 +65,7 @@ class Index:
         self._likeness: dict[str, Floats] = {}
 
     def build(self) -> None:
-        """Build the index, or wait for the thread that builds it. Raise `DataError` if it is `stopped`."""
+        """Build the index, or wait for the thread that builds it. Raise `DataError` if the index is `stopped`."""
         with self._lock:
             if self.done == 1:
                 return
@@ -118,7 +118,7 @@ class Index:
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    """Yield consecutive texts that fit into one part, with the number of the first."""
+    """Yield blocks of consecutive texts that fit into one part, each with the number of its first text."""
     first = letters = 0
     for number, text in enumerate(texts):
         if number > first and (letters + len(text) > LETTERS or number - first == PASSAGES):

@@ -78,7 +78,7 @@ class ActLog:
         return DataError(f"{self.path}: cannot be written: {error.strerror or error}")
 
     def append(self, fields: Mapping[str, Any]) -> Act:
-        """Write one act and sync it to disk. Raise `DataError` if it is invalid or cannot be written."""
+        """Write one act and sync it to disk. Raise `DataError` for an act that is invalid or cannot be written."""
         seq = self.acts[-1]["seq"] + 1 if self.acts else 1
         act = {"at": now(), "by": self.by, "seq": seq, **fields}
         line = rest = encoded(act)
@@ -116,7 +116,7 @@ class ActLog:
 
 
 def read_folder(folder: Path) -> dict[str, list[Act]]:
-    """Read the acts of all annotators from a folder of journals."""
+    """Read all annotators' acts from a folder of journals."""
     acts: dict[str, list[Act]] = {}
     files = sorted(folder.glob(f"*{ENDING}"))
     if not files:

@@ -119,7 +119,7 @@ class Session:
             self.log.append({"act": "begin", "settings": self.plan.settings, "out": self.plan.out})
 
     def prepare(self) -> _Order:
-        """Select the audit questions and order the queries. Only the first thread does this, and other threads wait."""
+        """Select the audit questions and order the queries. The first thread does the work, and other threads wait."""
         with self._lock:
             if self._order is None:
                 queue = self._selected()

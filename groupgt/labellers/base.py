@@ -54,7 +54,7 @@ class Labeller:
     compares_texts = False
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Return the ground truth as this labeller reads it. Raise `DataError` for alternatives it cannot use."""
+        """Return the ground truth as this labeller reads it. Raise `DataError` for alternatives that it cannot use."""
         return truth
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:

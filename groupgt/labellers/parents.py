@@ -80,7 +80,7 @@ class Parents(Named):
 
     @property
     def unknown_is_fault(self) -> bool:
-        """False with a pattern, because an id that does not match it may be a parent."""
+        """False with a pattern, because an id that does not match the pattern may be a parent."""
         return self.pattern is None
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:

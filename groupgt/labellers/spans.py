@@ -301,7 +301,7 @@ def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
 
 
 def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints, Ints]:
-    """Find the first row at which the pieces so far cover `need[owner]` of their owner. Return (row, owner).
+    """Find, for each owner, the first row at which the pieces so far cover `need[owner]`. Return (row, owner).
 
     The union of pieces is cut at every bound. Each part belongs to the first piece that covers it.
     """

@@ -61,7 +61,7 @@ class Text(likeness.Reader):
         self.normalized = Cached(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Merge alternatives of a group that are equal after normalization. Raise `DataError` for empty ones."""
+        """Merge a group's alternatives that are equal after normalization. Raise `DataError` for empty alternatives."""
         texts = likeness.alternative_texts(truth, self.reference)
         first: dict[tuple[int, str], int] = {}
         chosen: list[int] = []

@@ -229,7 +229,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
     """Solve the problem rank by rank, with all states and documents at once.
 
     A state is an integer that encodes the index of each group's gain in its `levels`, with one radix per group. A
-    document is encoded as the state that results from adding it to the empty state.
+    document is encoded as the state that results from adding the document to the empty state.
     """
     shape = [len(gains) for gains in levels]
     strides = np.array([math.prod(shape[group + 1 :]) for group in range(len(shape))])
@@ -277,7 +277,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
 
 
 def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Sequence[int], strides: Ints) -> Ints:
-    """Return the distinct documents, encoded as states, without dominated ones."""
+    """Return the distinct documents that are not dominated, encoded as states."""
     place = [{gain: at for at, gain in enumerate(gains)} for gains in levels]
     codes = [sum(int(strides[group]) * place[group][gain] for group, gain in pairs) for pairs in problem.documents]
     present = np.zeros(math.prod(shape), dtype=np.bool_)

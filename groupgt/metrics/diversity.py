@@ -248,7 +248,7 @@ class _Crowd:
         self.bounds[self.places] = self.gains_of(np.arange(len(self.groups)))
 
     def gains_of(self, sets: Ints) -> Floats:
-        """Return the current gain of one document from each of the given sets."""
+        """Return the current gain from one document in each of these sets."""
         sizes = self.sizes[sets]
         local = np.repeat(np.arange(len(sets)), sizes)
         cells = np.arange(len(local)) + np.repeat(self.starts[sets] - np.cumsum(sizes) + sizes, sizes)

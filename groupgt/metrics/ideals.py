@@ -138,7 +138,7 @@ def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
 
 
 def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
-    """Return each grade's gain: the grade (`linear`) or 2^grade − 1 (`exp`). Raise `MetricError` if it is too high."""
+    """Return each grade's gain: the grade (`linear`) or 2^grade − 1 (`exp`). Raise `MetricError` if any is too high."""
     if gain == "linear":
         return grade
     highest = judgments.once("highest grade", lambda: float(judgments.alternative_grade.max(initial=0.0)))

@@ -214,7 +214,7 @@ def changes(column: NDArray[Any], *others: NDArray[Any]) -> Bools:
 
 
 def _first_row(key: Ints, size: int) -> Ints:
-    """Return, for each row, the first row with the same key. Keys are below `size`."""
+    """Return, for each row, the first row with the same key. All keys are less than `size`."""
     # Assigning backwards leaves the first row of each.
     rows = np.arange(len(key))
     first = np.empty(size, dtype=np.int64)

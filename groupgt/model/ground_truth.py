@@ -194,7 +194,7 @@ class GroundTruth(Written):
 
     @property
     def file_order(self) -> list[str]:
-        """The ids of all queries in the order of the file, before any were selected."""
+        """The ids of all queries in file order, before any queries were selected."""
         return self.qids if self.selected_from is None else self.selected_from
 
     @cached_property
@@ -368,7 +368,7 @@ class GroundTruth(Written):
 
     @cached_property
     def only_harmful(self) -> Bools:
-        """Mask of the groups with only harmful alternatives. Such groups need not be covered."""
+        """Mask of the groups with only harmful alternatives, which need not be covered."""
         groups = len(self.group_query)
         harmful = np.bincount(self.group_of[self.is_harmful], minlength=groups)
         return np.asarray((harmful > 0) & (harmful == np.bincount(self.group_of, minlength=groups)))

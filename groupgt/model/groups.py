@@ -58,7 +58,7 @@ def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place:
 
 
 def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
-    """Read one `{id: grade}` per query, as `read_groups` does, or raise a `DataError` that lists all errors."""
+    """Read one `{id: grade}` per query, in the same way as `read_groups`, or raise `DataError` with all errors."""
     read = _read_compiled(qids, rows, graded=True)
     if read is not None and bool((np.abs(read[0]["grade"]) <= GRADE_LIMIT).all()):
         return read

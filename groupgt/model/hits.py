@@ -270,7 +270,7 @@ class Hits(_Remembering):
 
     @cached_property
     def first_ranks(self) -> Ints:
-        """Rank of the first hit of each group, or 0 without a hit, shape (G,)."""
+        """Rank of each group's first hit, or 0 without a hit, shape (G,)."""
         first = np.zeros(len(self.judgments.group_query), dtype=np.int64)
         # Rows are in rank order, and assigning backwards leaves the first one.
         first[self.group[self.relevant][::-1]] = self.rank[self.relevant][::-1]

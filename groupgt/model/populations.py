@@ -39,7 +39,7 @@ class Populations:
 
     @property
     def defined(self) -> Bools:
-        """Queries with relevant alternatives, and those without any that the policy scores 0 (`undefined=zero`)."""
+        """Queries with relevant alternatives, and queries without any that the policy scores 0 (`undefined=zero`)."""
         return self.judgments.defined
 
     @cached_property

@@ -36,9 +36,9 @@ class Lists:
 class Columns:
     """Results as a lazy frame with text columns `qid` and `doc` and a float column `score`; higher scores rank first.
 
-    Optional columns are `tokens` and `chars` (lengths), `text`, `parent`, `start`, `end`, and the `rank` that a file
-    states. If there are nulls, non-finite scores or, unless `ids_checked`, invalid ids, `recheck` reads the source
-    again with the slow reader. `guard` runs a polars step and converts exceptions to `DataError`. `tie` breaks ties.
+    Optional columns are `tokens` and `chars` (lengths), `text`, `parent`, `start`, `end`, and the `rank` from a file.
+    If there are nulls, non-finite scores or, unless `ids_checked`, invalid ids, `recheck` reads the source again with
+    the slow reader. `guard` runs a polars step and converts exceptions to `DataError`. `tie` breaks ties.
     """
 
     frame: pl.LazyFrame
@@ -50,7 +50,7 @@ class Columns:
 
     @cached_property
     def checked(self) -> Run:
-        """Rankings read from a suspicious source by the slow reader. Raises `DataError` if they are invalid."""
+        """Rankings read from a suspicious source by the slow reader. Raises `DataError` if rankings are invalid."""
         return self.recheck()
 
 
@@ -102,7 +102,7 @@ class Lines:
 
     @cached_property
     def checked(self) -> Run:
-        """Results read from suspicious lines by the slow reader. Raises `DataError` if they are invalid."""
+        """Results read from suspicious lines by the slow reader. Raises `DataError` if results are invalid."""
         return self.recheck()
 
 
@@ -197,7 +197,7 @@ class Run:
     def of(
         cls, rankings: Mapping[Any, Any], name: str = "", *, scores: Mapping[str, Sequence[float]] | None = None
     ) -> Run:
-        """Wrap `{qid: ranking}`. A ranking is a list of ids, of (id, score) or of documents, or `{id: score}`.
+        """Wrap `{qid: ranking}`. A ranking is a list of ids, (id, score) pairs or documents, or `{id: score}`.
 
         If rankings are lists of ids, `scores` may contain scores for each query, which then determine the order.
         """

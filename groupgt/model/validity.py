@@ -158,7 +158,7 @@ def number_of(text: str) -> float | None:
 
 
 def number_of_bytes(cell: bytes) -> float | None:
-    """Parse a number like `number_of`, but faster, from a cell without leading or trailing blanks."""
+    """Parse a number in the same way as `number_of`, but faster, from a cell without leading or trailing blanks."""
     try:
         number = float(cell)
     except ValueError:

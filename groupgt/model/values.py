@@ -191,7 +191,7 @@ class Budget:
 class Lengths:
     """Document lengths in tokens or chars, read from `known[unit][id]` or counted from `texts`.
 
-    A char is a Unicode code point. `count` returns the token counts of texts. These lengths take precedence over
+    A char is a Unicode code point. `count` counts the tokens in each text. Document lengths take precedence over
     lengths that come with results.
 
     >>> words = lambda texts: [len(text.split()) for text in texts]
@@ -259,7 +259,7 @@ class Lengths:
         return counted
 
     def measure(self, unit: str, texts: Sequence[str]) -> list[int]:
-        """Measure texts, or raise `ConfigError` if the tokenizer does not return counts."""
+        """Measure the length of texts, or raise `ConfigError` if the tokenizer does not return counts."""
         if unit == "chars":
             return list(map(len, texts))
         if self.count is None:

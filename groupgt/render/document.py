@@ -109,7 +109,7 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
 
 
 def bare(item: Item) -> Bare:
-    """Return the item, unwrapped if it is a `Detail`, with every grid as a `Table`."""
+    """Return the item with every grid as a `Table`. A `Detail` is unwrapped."""
     item = item.item if isinstance(item, Detail) else item
     return Table(*item) if isinstance(item, tuple) else item
 

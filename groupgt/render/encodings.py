@@ -245,7 +245,7 @@ def between(row: Mapping[str, Any], number: Callable[[float | None], str]) -> st
 
 
 def distinct(rows: Rows, field: str) -> list[str]:
-    """Return the distinct values of a column in order of appearance."""
+    """Return a column's distinct values in order of appearance."""
     return list(dict.fromkeys(row[field] for row in rows))
 
 

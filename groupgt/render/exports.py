@@ -29,7 +29,7 @@ def json_text(value: Any) -> str:
 
 
 def nulls(value: Any) -> Any:
-    """Convert a structure to plain Python. Dataclasses become mappings, and NaN and infinities become None."""
+    """Convert a structure to plain Python objects. Dataclasses become mappings, and NaN and infinities become None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -114,7 +114,7 @@ def deltas(
 
 
 def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
-    """Draw the values of queries in one system against those in another. Equal values lie on the diagonal.
+    """Draw each query's values in one system against its values in another. Equal values lie on the diagonal.
 
     Rows, one for each place, furthest apart first: `x` (second system), `y` (first system), `times` (queries at this
     place), `qids`, `kind` (better, worse or same) and `name` (empty for no name). Names are placed on the side with
@@ -310,7 +310,7 @@ def check_figure(name: str, also: Sequence[str] = ()) -> None:
 
 
 def figure_named(name: str, figures: Drawable, needs: str = "") -> Figure:
-    """Draw the figure with this name, or raise `ConfigError`. `needs` says what unavailable figures require."""
+    """Draw the figure with this name, or raise `ConfigError`. `needs` explains what unavailable figures require."""
     if name in figures:
         return figures[name]()
     check_figure(name, list(figures))

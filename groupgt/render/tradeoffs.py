@@ -56,7 +56,7 @@ def _both(parameters: Sequence[str]) -> str:
 
 
 def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
-    """Draw the latency of each system. Systems on the front are not beaten in both latency and quality.
+    """Draw the latency of each system. Systems on the front are not beaten in both latency and quality by any other.
 
     Rows, best first: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no).
     Names are placed on the axis, where they never overlap.
@@ -115,7 +115,7 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
 
 
 def thresholds(rows: Rows, about: About) -> Figure:
-    """Draw two shares by score threshold, from rows of `system`, `threshold`, `figure` (its name) and `share`."""
+    """Draw two shares by score threshold, from rows of `system`, `threshold`, `figure` (share name) and `share`."""
     scale = {"domain": draw.distinct(rows, "figure"), "range": [[1, 0], [5, 3]]}
     encoding = {
         "x": draw.numeric("threshold", title="score threshold", scale={"zero": False}),

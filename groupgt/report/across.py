@@ -55,7 +55,7 @@ class AcrossTeller(Teller[Across]):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python, with None for undefined values, as in results.json."""
+        """Return everything as plain Python objects, with None for undefined values, as in results.json."""
         result = self.result
         rows = list[dict[str, Any]]()
         for name, text, there, here, each in beside_rows(result):

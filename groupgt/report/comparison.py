@@ -123,7 +123,7 @@ class ComparisonTeller(Teller[Comparison]):
         return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python, with None for undefined values."""
+        """Return everything as plain Python objects, with None for undefined values."""
         comparison = self.result
         return {
             "decision": decide(comparison.by()).to_dict(),
@@ -223,7 +223,7 @@ def _untested(comparison: Systems) -> Iterator[str]:
 
 
 def _other_families(comparison: Systems) -> Iterator[str]:
-    """Describe how p-values of slices and of all pairs are corrected, and any reason why none can be significant."""
+    """Describe how p-values for slices and for all pairs are corrected, and any reason why none can be significant."""
     settings, primary = comparison.settings, comparison.primary
     families: list[tuple[str, str, tuple[int, int], dict[Any, Contrast]]] = []
     for by, rows in grouped((part.by, (part.value, row)) for part in comparison.slices for row in part.rows).items():

@@ -76,7 +76,7 @@ def of_pairs(systems: Systems) -> str:
 
 
 def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: str = "") -> str:
-    """Explain why no comparison in a family can be significant. If any can, the text is empty."""
+    """Explain why no comparison in a family can be significant, or return an empty text if any can."""
     tested = {name: each for name, each in contrasts.items() if each.differ and not math.isnan(each.raw_p_value)}
     least = out_of_reach(tested, settings, correction)
     if not tested or len(least) < len(tested):

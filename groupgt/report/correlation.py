@@ -112,7 +112,7 @@ def _title(label: str, text: str) -> str:
 
 
 def _ranks(higher_is_better: bool, means: np.ndarray[Any, Any]) -> list[int]:
-    """Return the rank of each system, the same for tied ones."""
+    """Return the rank of each system. Tied systems have the same rank."""
     values = means if higher_is_better else -means
     return [1 + int((values > value).sum()) for value in values]
 

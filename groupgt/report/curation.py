@@ -95,12 +95,12 @@ class CheckTeller(Teller[Check]):
         return ["file", *FINDING], [[name, *_finding_row(each)] for name, findings in files for each in findings]
 
     def to_dict(self) -> Any:
-        """Return the verdict and the findings by file name as plain Python."""
+        """Return the verdict and the findings by file name as plain Python objects."""
         return {"verdict": self.verdict(), "fails": self.result.fails, "findings": self.result.findings}
 
 
 class DataChecksTeller(Teller[Any]):
-    """Report problems in the files of every data set of an experiment."""
+    """Report problems in the files of an experiment's data sets."""
 
     def blocks(self) -> list[Item]:
         """Return the blocks of each data set below its name."""
@@ -183,7 +183,7 @@ class RechunkedTeller(Teller[Rechunked]):
         return self.result.carried_rows()
 
     def to_dict(self) -> Any:
-        """Return counts, lost alternatives and dropped queries as plain Python."""
+        """Return counts, lost alternatives and dropped queries as plain Python objects."""
         carried = self.result
         counts = {"method": carried.method, "counts": carried.counts()}
         return {**counts, "weak": carried.weak, "lost": carried.lost, "left_out": carried.dropped}

@@ -340,7 +340,7 @@ def _of_gate(case: Case, gate: GateResult) -> tuple[list[str], str]:
 
 
 def _tested_by(case: Case, gate: GateResult) -> Tested | None:
-    """Return the contrast behind a gate: the one that decides the gate, or else the one in the comparison."""
+    """Return the contrast behind a gate: the contrast that decides the gate, or else the one in the comparison."""
     if gate.drop is None:
         return None
     drop = gate.drop

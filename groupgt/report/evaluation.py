@@ -97,7 +97,7 @@ class EvaluatedTeller(Teller[Evaluated]):
         return measured.as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything except per-query values as plain Python."""
+        """Return everything except per-query values as plain Python objects."""
         evaluation = self.result
         plain: dict[str, Any] = {
             "run": evaluation.name,
@@ -152,7 +152,7 @@ class EvaluatedTeller(Teller[Evaluated]):
         return explanation(self.result, qid, metrics, corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
-        """Return the explanation of one query as plain Python."""
+        """Return the explanation of one query as plain Python objects."""
         return explanation_dict(self.result, qid, list(self.result.metrics.values()))
 
     def shortfalls(self, least: Mapping[str, float]) -> str:

@@ -82,7 +82,7 @@ class OutcomeTeller(Teller[Outcome]):
         return means_grid(self.result)
 
     def to_dict(self) -> Any:
-        """Return everything except times as plain Python, as in results.json."""
+        """Return everything except times as plain Python objects, as in results.json."""
         return results_of(self.result)
 
     def figures(self, dataset: str | None = None) -> Drawable:

@@ -159,7 +159,7 @@ class GateResultTeller(Teller[GateResult]):
         return ["gate", "system", "dataset", "passed", "reason"], [row]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gate result as plain Python."""
+        """Return the gate result as plain Python objects."""
         headers, [row] = self.csv_rows()
         return dict(zip(headers, row, strict=True))
 

@@ -112,7 +112,7 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 
 
 def call_tables(evaluations: Sequence[Evaluated]) -> Iterator[Table]:
-    """Yield a table for each run with calls. It has one row per call, with the groups that searches covered."""
+    """Yield a table for each run with calls. Each table has one row per call, with the groups that searches covered."""
     of_runs = [(evaluation.name, call) for evaluation in evaluations for call in calls_of_run(evaluation)[:SHOWN_CALLS]]
     if not of_runs:
         return
@@ -188,7 +188,7 @@ def notes_below(evaluations: Sequence[Evaluated], conventions: Sequence[str], le
 def below_means(
     evaluations: Sequence[Evaluated], conventions: Sequence[str], primary: str | None = None
 ) -> Iterator[Item]:
-    """Yield the notes of `notes_below` under a decision. The population is a detail, but limits of means are not."""
+    """Yield the notes of `notes_below` under a decision, with the population as a detail."""
     yield Detail("\n".join(_population_notes(evaluations, conventions, primary)))
     if notes := list(_notes(evaluations)):
         yield "\n".join(notes)
@@ -307,7 +307,7 @@ def _counts(evaluation: Evaluated, *, is_named: bool = True, in_columns: bool = 
 
 
 def _rules(evaluation: Evaluated) -> list[str]:
-    """Return the settings that differ from the default or between metrics, and the origin of results and judgments."""
+    """Return the settings that differ from defaults or between metrics, and the origin of results and judgments."""
     return [
         *_differing_parameters(evaluation.metrics.values()),
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),

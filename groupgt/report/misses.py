@@ -102,7 +102,7 @@ class MissesTeller(Teller[Misses]):
             yield Detail(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}")
 
     def _hardest_groups(self) -> Iterator[Item]:
-        """Yield the groups that the fewest runs cover, with the best rank of a first hit and the run that has it."""
+        """Yield the groups that the fewest runs cover, with the best rank of a first hit, and the run with that hit."""
         misses, unit = self.result, unit_of(self.result.evaluations.values())
         runs, unmet = list(misses.evaluations), int(misses.failures.unmet.sum())
         if not unmet:
@@ -318,7 +318,7 @@ def _why_never_covered(alternatives: Sequence[Sequence[str]], absent: Collection
 
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
-    """Yield details of the given queries in order. Only the first few have worked examples."""
+    """Yield details of the given queries in order. Only the first few queries have worked examples."""
     question_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
     every_ranking = [_rankings(systems, name, queries) for name in systems.evaluations]
     every_mark = [Marks(each) for each in systems.every]

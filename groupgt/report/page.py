@@ -1,4 +1,4 @@
-"""The page of a data set: every section, from its systems and from what an experiment or result folders add."""
+"""The page of a data set: every section, from its systems and from data that an experiment or result folders add."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def step_of(value: float | None, metric: Metric) -> int | None:
 
 
 def why_out(evaluations: Sequence[Evaluated], query: int) -> str:
-    """Explain why a system is not evaluated on a query. The text is empty if all are evaluated."""
+    """Explain why a system is not evaluated on a query. If all are evaluated, the text is empty."""
     populations = evaluations[0].populations
     if populations.unanswerable[query]:
         return "This query is declared unanswerable, so it counts only in metrics for unanswerable queries."

@@ -122,7 +122,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         return with_slices(self.result.powers, ["run", *names[1:-2], "power", "queries_needed"], rows)
 
     def to_dict(self) -> Any:
-        """Return everything as plain Python, with None for undefined values."""
+        """Return everything as plain Python objects, with None for undefined values."""
         rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
         return {"power": self.result.power, "rows": rows}
 

@@ -69,7 +69,7 @@ def first_queries(
 
 
 def _best_rank(failures: Failures, query: int) -> float:
-    """Return the deepest of the best ranks of a query's groups, or infinity if a group is never retrieved."""
+    """Return the best rank of a query's deepest group, or infinity if a group is never retrieved."""
     ranks = failures.anywhere[views.part_of(failures.truth.judgments.group_query, query)]
     best = np.where(ranks > 0, ranks, math.inf).min(axis=1, initial=math.inf)
     return float(best.max(initial=0.0))

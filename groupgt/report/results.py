@@ -108,7 +108,7 @@ def means_grid(outcome: Outcome) -> Grid:
 
 
 def files_of(outcome: Outcome, parent: Path) -> dict[str, Writer]:
-    """Return writers for the files that present an outcome, by name. Its result folder will be in `parent`."""
+    """Return writers for the files that present an outcome, by name. `parent` will contain the result folder."""
     formats = outcome.experiment.config.output.formats
     files: dict[str, Writer] = {}
     for ending, style in (STYLES[kind] for kind in formats if kind in STYLES):

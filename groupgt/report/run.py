@@ -47,7 +47,7 @@ def run_experiment(
         refresh: Ignore the cache and retrieve, judge and build again.
         reuse: Reuse answers that services, models and custom code gave in earlier runs instead of querying again.
         resume: Continue the newest run that was killed or failed, using the answers it already has. groupgt does not
-            check whether code or services have changed. Raises `ConfigError` if none has the same options, changes,
+            check whether code or services have changed. Raises `ConfigError` if no run has the same options, changes,
             queries and corpora.
         allow_code: Allow the file to run custom code.
         against: Result folder of an earlier run, or a folder with several runs (the newest is used). Every system is

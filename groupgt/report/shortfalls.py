@@ -34,7 +34,7 @@ def shortfalls(evaluation: Evaluated, least: Mapping[str, float]) -> str:
 
 
 def _checked(evaluation: Evaluated, least: Mapping[str, float]) -> dict[str, float]:
-    """Return the required minimums by metric text. Raise an error if any is invalid."""
+    """Return the required minimums by metric text. Raise an error if any minimum is invalid."""
     if not isinstance(least, Mapping):
         raise ConfigError(f"expected {{metric: number}}, such as {{'recall@10': 0.9}}, found {display(least)}")
     metrics, numbers = Faults(), Faults()

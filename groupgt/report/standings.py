@@ -32,7 +32,7 @@ AXIS_CHARS = 22
 
 @dataclass(frozen=True)
 class Standing:
-    """One row. `contrast` is None for or without a baseline, and `complete` is None if only values exist."""
+    """One row. Without a comparison, `contrast` is None. If only values exist, `complete` is None."""
 
     name: str
     mean: float | None

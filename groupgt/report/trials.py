@@ -28,7 +28,7 @@ SHOWN = 30
 
 
 def noises(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, Noise]:
-    """Return the noise of every metric that has any, keyed by metric text. `mean` is the mean that decides.
+    """Return the noise of every metric that has any, keyed by metric text. `mean` contains the mean that decides.
 
     A count over trials, such as `pass_at`, has the noise of the metric that it counts.
     """
@@ -44,7 +44,7 @@ def noises(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, Noise]:
 
 
 def noise_dicts(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, dict[str, Any]]:
-    """Return the noise of every metric as plain Python. `mean` is the mean that decides."""
+    """Return the noise of every metric as plain Python objects. `mean` contains the mean that decides."""
     plain = {name: jsonable(noise) for name, noise in noises(evaluation, confidence).items()}
     if evaluation.audit is not None or evaluation.annotators:
         labels = noises(replace(evaluation, audit=None, annotators=()), confidence)
@@ -61,7 +61,7 @@ def of_systems(systems: Systems) -> dict[str, Evaluated]:
 def blocks(
     evaluations: Mapping[str, Evaluated], metrics: Sequence[str], settings: Settings | None = None
 ) -> Iterator[Block]:
-    """Yield a table of the noise of every system with trials, and a sentence on the noise in the first metric."""
+    """Yield a table of the noise in systems with trials, and a sentence on the noise in the first metric."""
     settings = settings or Settings()
     rows: list[list[Any]] = []
     lines: list[str] = []

@@ -127,7 +127,7 @@ class ResultFolder:
         return None if self.across else self.compare.get("baseline")
 
     def baseline_among(self, systems: Sequence[str]) -> str | None:
-        """Return the run's baseline, or None if it is not among `systems`. Raise `ConfigError` if it failed."""
+        """Return the run's baseline, or None if it is not among `systems`. Raise `ConfigError` if it has failed."""
         name, there = self.baseline, list(self.manifest.counts[self.dataset])
         if name is None or name in (systems or there):
             return name
@@ -219,7 +219,7 @@ class ResultFolder:
 
     @cached_property
     def paths(self) -> list[Path]:
-        """The paths of the results of all chosen systems. Raises `DataError` if any were not saved."""
+        """The paths of all chosen systems' results. Raises `DataError` if any results were not saved."""
         faults = Faults()
         paths = []
         for name in self.chosen:
@@ -230,12 +230,12 @@ class ResultFolder:
 
     @property
     def runs(self) -> list[tuple[str, Any]]:
-        """The (name, run) pairs of all chosen systems. Raises `DataError` if any of their results were not saved."""
+        """The (name, run) pairs of all chosen systems. Raises `DataError` if any results were not saved."""
         _ = self.paths
         return [(name, self.run_of(name)) for name in self.chosen]
 
     def path_of(self, system: str) -> Path:
-        """Return the path of a system's results, or raise `DataError` if they were not saved."""
+        """Return the path of a system's results, or raise `DataError` if the results were not saved."""
         path = self.kept_run(system) or self.original_run(system)
         if path is None:
             raise DataError(f"{self.path}: does not contain the run of {system!r}; {AGAIN}")

@@ -200,7 +200,7 @@ def _apart(policy: str, other: str) -> tuple[str, str]:
 
 
 def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str, tuple[str, str]]]:
-    """Return a description of a folder's labeller without its files, and each file's name and digest by option."""
+    """Describe a folder's labeller without its files, and return each file's name and digest by option."""
     spec = folder.labeller_spec
     options, files = dict(spec.get("with") or {}), {}
     with suppress(GroupgtError):  # of a plug-in that is not installed
@@ -229,7 +229,7 @@ def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> di
 
 
 def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> list[Scored]:
-    """Return the versions of all systems, with one version per distinct set of values."""
+    """Return the versions of all systems: one version for each distinct set of values."""
     qids = next(iter(holders[0].systems[dataset].values())).qids
     names = [folder.stamp for folder in holders]
     versions: dict[str, list[Scored]] = {}

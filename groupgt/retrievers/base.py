@@ -195,7 +195,7 @@ class OneByOne:
 
 
 def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[Answers, list[float]]:
-    """Call a retriever. Return its results and the milliseconds that each call took. Errors name the queries."""
+    """Call a retriever, and return its results and the milliseconds that each call took. Errors list the queries."""
     which, qids, start = queries.shown, [*queries.ids], time.perf_counter()  # the retriever may change its own
     try:
         with users_code():

@@ -24,7 +24,7 @@ NOTE = "# Cached runs, written by groupgt. You can delete this folder at any tim
 
 
 def key_of(determining: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the canonical form of the inputs that determine an entry."""
+    """Return the SHA-256 of an entry's inputs in canonical form."""
     text = json.dumps(determining, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

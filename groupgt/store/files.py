@@ -144,7 +144,7 @@ def umask() -> int:
 
 
 def file_name(system: str) -> str:
-    """Return a valid file name for a system, which is its name if possible."""
+    """Return a valid file name for a system (if possible, the system's name)."""
     return system if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,=+\[\]-]{0,98}[A-Za-z0-9_+\]-]", system) else slug(system)
 
 

@@ -46,7 +46,7 @@ class Keys:
         self.taken[self.slots(query) + (hashes >> self.shift).view(np.int64)] = True
 
     def code(self, doc: pl.Expr) -> pl.Expr:
-        """Return the hash codes of a column of ids."""
+        """Return the hash codes for a column of ids."""
         return doc.hash(SEED)
 
     def slots(self, query: Ints) -> Ints:

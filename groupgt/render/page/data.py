@@ -85,8 +85,8 @@ class Detail(NamedTuple):
     A group is its name, weight, graded alternatives and, if no result can cover it, the reason. A ranking contains the
     number of results, the top results with their scores, the marks of hits (rank, kind, groups), the marked results
     below the top by rank and, with several trials, the number of trials that cover each group. The ranking is None if
-    the system has no results. `important` contains the ids of alternatives and of results that are hits or were judged.
-    `worked[system][metric]` shows how a value was computed (None if omitted).
+    the system has no results. `important` contains the ids of alternatives, and the ids of results that are hits or
+    were judged. `worked[system][metric]` shows how a value was computed (None if omitted).
     """
 
     question: int
@@ -98,7 +98,7 @@ class Detail(NamedTuple):
 
 
 class Metric(TypedDict):
-    """A metric. `order` puts the best values first, and `best` are all systems with the best mean."""
+    """A metric. `order` puts the best values first, and `best` lists all systems with the best mean."""
 
     name: str
     label: str
@@ -191,8 +191,8 @@ class OutcomeCell(TypedDict):
 class OutcomesOfSystem(TypedDict):
     """The answers of a system together with its results.
 
-    `cells` are complete and correct, complete and wrong, incomplete and correct, incomplete and wrong. A bar has
-    a label, value, low and high in percent, and the value as text.
+    The `cells` are, in order: complete and correct, complete and wrong, incomplete and correct, incomplete and wrong. A
+    bar has a label, value, low and high in percent, and the value as text.
     """
 
     system: str
@@ -231,9 +231,9 @@ class Decided(TypedDict):
 class StandingRow(TypedDict):
     """A system in the table of systems: its `base` name and options, and how it compares with the baseline (`kind`).
 
-    `cells`, `marks` and `sort` contain a text, a sign and a value by column. `bar` is a position on the axis, followed
-    by the ends of the interval if there is one. `limit` is the position of a gate's limit, and whether the gate failed.
-    `label` describes the bar in words, and `details` contains terms with their texts.
+    `cells`, `marks` and `sort` contain a text, a sign and a value for each column. `bar` is a position on the axis,
+    followed by the ends of the interval if there is one. `limit` is the position of a gate's limit, and whether the
+    gate failed. `label` describes the bar in words, and `details` contains terms with their texts.
     """
 
     name: str
