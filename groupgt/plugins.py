@@ -1,6 +1,6 @@
 """Finds plug-ins by name (metrics, labellers, retrievers, formats, tokenizers and engines), built in or installed.
 
-Built-in plug-ins are imported only when they are used. Entry points are slow, so only other names require them.
+Built-in plug-ins are imported only when they are used. Entry points are slow and read only for other names.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 @lru_cache(maxsize=4)
 def _kept_counts(n: int, count: int, seed: int) -> Floats:
-    """Return all rows of counts at once, for few queries, cached for other metrics and for slices of the same size."""
+    """Return all rows of counts for few queries, cached for use with all metrics and with slices of the same size."""
     rows = np.concatenate(list(_counts(n, count, seed)))
     rows.setflags(write=False)
     return rows

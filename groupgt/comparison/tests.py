@@ -303,7 +303,8 @@ def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> 
     """Return the alpha for each raw p in a family, so that intervals agree with the decisions.
 
     For m comparisons with R rejections, return alpha for `none`, alpha ÷ m for `bonferroni`, alpha ÷ (m − R) for `holm`
-    (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A difference is significant if its raw p is at most that.
+    (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A difference is significant if its raw p is at most this
+    alpha.
     """
     if correction == "none" or comparisons < 1:
         return alpha

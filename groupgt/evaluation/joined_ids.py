@@ -43,7 +43,7 @@ def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
 
 
 def ids_of(truth: GroundTruth) -> set[str]:
-    """Return all ids in the ground truth: judged, excluded and harmful."""
+    """Return all ids in the ground truth, whether judged, excluded or harmful."""
     return {*truth.ids, *chain.from_iterable(chain(truth.excluded or (), truth.harmful or ()))}
 
 

@@ -204,7 +204,7 @@ def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _created(queries: Queries, nugget: Record) -> Record:
-    """Represent a nugget without documents by its text, for labellers that compare texts."""
+    """Represent a nugget without documents by its text, for labellers that compare text."""
     text = nugget.get("text")
     return {"alternatives": [{"text": text}], "name": text, "importance": nugget.get("importance")}
 

@@ -117,7 +117,7 @@ class RunBuilder:
 
 
 def streamed(rows: Callable[[Faults], Iterator[Any]], schema: Mapping[str, type[pl.DataType]], title: str) -> Run:
-    """Stream results as columns. Each call of `rows` parses them from the beginning and collects all invalid rows."""
+    """Stream results as columns. Each call of `rows` starts from the beginning and collects all invalid rows."""
     from polars.io.plugins import register_io_source
 
     faults = Faults()

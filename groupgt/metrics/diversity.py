@@ -1,4 +1,4 @@
-"""Diversity metrics from ndeval. Groups are subtopics. Each hit of a group earns (1 − α) times the previous hit."""
+"""Diversity metrics from ndeval. Groups are subtopics. Each hit of a group earns (1 − α) times the previous gain."""
 
 from __future__ import annotations
 

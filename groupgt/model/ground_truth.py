@@ -39,7 +39,7 @@ class GroundTruth(Written):
     set; otherwise, it is None. `comments` counts lines of the file that begin with `#` and are not rows. If the policy
     selects groups by importance, `judged` marks the queries that have alternatives in any group. `highest` is the
     highest grade of the ground truth that these queries were selected from, and `selected_from` has the ids of all its
-    queries. `unsplit` has the texts that were read as one id where a list of ids belongs, with their places.
+    queries. `unsplit` has any text that was read as one id where a list of ids belongs, with its place.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]

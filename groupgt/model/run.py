@@ -160,7 +160,7 @@ class Run:
     (distances), the contents hold their negation, so that the best result still has the highest number. If the system
     was queried several times, `trials` has a run for each time, and the contents are those of the first run. A run
     `is_build` if the system was rebuilt for it. `costs` holds the cost of each query that has one, in any unit, and
-    `unsplit` the texts that were read as one id where a list of ids belongs, with their places.
+    `unsplit` any text that was read as one id where a list of ids belongs, with its place.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']

@@ -63,7 +63,7 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
 
 
 def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
-    """Describe slices that contradict the overall direction. List significant slices, and count the other ones."""
+    """Describe slices that contradict the overall direction. List significant slices, and count all others."""
     reversals = [reversal for reversal in systems.reversals() if reversal[0].metric in metrics]
     # Significant ones first, then those with the most queries.
     reversals.sort(key=lambda each: (not each[2].significant, -(each[2].pairs or 0), -abs(each[2].delta or 0.0)))

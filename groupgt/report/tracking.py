@@ -2,7 +2,7 @@
 
 A name consists of data set, system and metric, separated by slashes: `handbook/bm25/recall/at_5`. Within each part, `@`
 becomes `/at_`, brackets and commas become `/`, `=` becomes an underscore, and any other character except letters,
-digits, `_`, `.` and `-` becomes a hyphen. It is an error if two texts result in the same name.
+digits, `_`, `.` and `-` becomes a hyphen. Two texts with the same name are an error.
 
 | text | name |
 |---|---|

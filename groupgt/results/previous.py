@@ -18,7 +18,7 @@ from groupgt.store.stamped import LATEST
 
 
 def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = False) -> Previous:
-    """Read the newest run of an experiment in a folder. Raise `ConfigError` if there is none, unless allowed."""
+    """Read the newest run of an experiment in a folder. Raise `ConfigError` without a run, unless that is allowed."""
     if not path.exists():
         siblings = path.absolute().parent
         names = [each.name for each in siblings.iterdir() if each.is_dir()] if siblings.is_dir() else []

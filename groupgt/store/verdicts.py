@@ -59,7 +59,7 @@ class Verdicts:
 class VerdictStore:
     """The verdicts of one run by labeller, stored in a folder, or only in memory if the folder is None.
 
-    By default, only verdicts of `vouched` labellers are reused. With `reuse`, all of them are; with `refresh`, none.
+    By default, only `vouched` labellers' verdicts are reused, with `reuse` all verdicts, and with `refresh` none.
     """
 
     folder: Path | None

@@ -76,7 +76,7 @@ class Batches:
                 raise InvalidRowError
 
     def begin_in_order(self) -> bool:
-        """Return whether the first rows could be from a sorted run. This detects a shuffled run without a full read."""
+        """Return whether the first rows could be from a sorted run, to detect a shuffled run without a full read."""
         for batch in self.of(self.columns.frame.head(LOOKED_AT))("qid", "score"):
             starts = (batch["qid"] != batch["qid"].shift(1)).fill_null(True)
             rises = (batch["score"] > batch["score"].shift(1)).fill_null(False) & ~starts

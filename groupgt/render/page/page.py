@@ -66,7 +66,7 @@ def single_page(dataset: Dataset) -> bytes:
 
 
 def untimed_page(title: str, datasets: list[Dataset]) -> Page:
-    """Return the data of a page without an experiment. It contains no time except when the page was generated."""
+    """Return the data of a page without an experiment. The page shows no time except when it was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
     return Page(title=title, datasets=datasets, facts=[], across=[], overall=None, gates_title="", times=times)
