@@ -275,5 +275,5 @@ def correlated(inputs: Inputs, **settings: Any) -> Correlation:
             table = Systems.of(one.evaluations_by_name(one.request))
             sides.append(side_of(table, table.primary, name))
     if len(sides) != 2:
-        raise ConfigError(f"expected two sets of means to correlate, found {len(sides)}; choose one cutoff with -k")
+        raise ConfigError(f"expected exactly two sets of means, found {len(sides)}; choose one cutoff with -k")
     return correlation_of(sides[0], sides[1], Settings(pairs=True, **settings))

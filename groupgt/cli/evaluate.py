@@ -154,7 +154,7 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
 
 
 @command("stages")
-@out.table_option("--groups", help="Write one row per group with its stages (.csv, .jsonl or .parquet).")
+@out.table_option("--groups", help="Write one row per group, with its stages (.csv, .jsonl or .parquet).")
 @out.format_option
 @input_options(TRUTH, BY, LABELLER, SCORES, TOOLS)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)

@@ -147,9 +147,7 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
     previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
     out.show_rows(made.headers, made.rows, style)
     if style not in ("json", "csv") and any(row[made.headers.index("calls")] for row in made.rows):
-        out.show(
-            "calls counts batches of queries (for a labeller, of pairs), and queries run one by one to measure latency"
-        )
+        out.show("calls: batches of queries (of pairs for a labeller), plus queries run one by one to measure latency")
     for text in made.unchecked:
         out.say(f"not checked without --allow-code: {text}")
     if made.left is not None:
@@ -182,7 +180,10 @@ def _show_outcome(outcome: Any, style: str) -> None:
     "--history", "as_history", is_flag=True, help="Show how the best system changed over time, with one row per run."
 )
 @click.option(
-    "--metric", "-m", metavar="METRIC", help="Show only this metric (default: all or, with --history, the primary one)."
+    "--metric",
+    "-m",
+    metavar="METRIC",
+    help="Show only this metric (default: all metrics or, with --history, the primary metric).",
 )
 @click.option("--baseline", metavar="NAME", help="Compare with this system.")
 @out.written_option("--html", "page", help="Write an HTML report of the comparison as one self-contained page.")
@@ -223,12 +224,12 @@ def report_command(
             names = ", ".join(dict.fromkeys(result.name for result in results))
             raise ConfigError(f"--history: expected result folders of one experiment, found {names}")
         if baseline is not None:
-            what = "--baseline: cannot be combined with --history, which compares every run with the one before"
+            what = "--baseline: cannot be combined with --history, which compares each run with the previous run"
             raise ConfigError(what)
         policy = results[-1].manifest.policy
         audited = dict.fromkeys(result.is_audited for result in results)
         how = " or ".join(described(chosen, "audit" if each else "") for each in audited)
-        footer = f"change and p ({how}; not corrected) compare each run with the one before; policy {policy}"
+        footer = f"change and p ({how}; not corrected) compare each run with the previous run; policy {policy}"
         _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else (), compared_metrics(results))
@@ -322,7 +323,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
         if used.others and cache is not None:
             more = counted(used.others, "more cached run", "more cached runs")
             verb = "does" if used.others == 1 else "do"
-            where = f"list all with: groupgt cache {cache.folder}"
+            where = f"list all runs with: groupgt cache {cache.folder}"
             out.say(hide(f"{more} of this experiment {verb} not match its current configuration; {where}"))
         headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
         keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")

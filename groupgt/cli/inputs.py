@@ -146,7 +146,7 @@ class Inputs:
         faults.stop()
         self.require_columns([self.truth_path], self.runs, others)
         if not self.runs:
-            refuse(OF_RUNS, "applies to runs, but there are none; remove this option")
+            refuse(OF_RUNS, "applies to runs, but no runs were given; remove this option")
         check_outputs(click.get_current_context(), [*self.runs, *others])
 
     @cached_property
@@ -169,7 +169,7 @@ class Inputs:
         require_columns(self._columns[""], [*truths, *runs, *others], *kinds)
         require_columns(self._columns["truth"], [*truths, *others], "truth")
         if self._columns["run"] and not runs:
-            raise ConfigError(f"--columns run.{next(iter(self._columns['run']))}: there are no runs; remove it")
+            raise ConfigError(f"--columns run.{next(iter(self._columns['run']))}: no runs were given; remove this role")
         require_columns(self._columns["run"], runs, "run")
 
     def columns_of(self, kind: Kind, *paths: Any) -> dict[str, str]:
@@ -212,7 +212,7 @@ class Inputs:
                 pairs += [(name, file) for file in files]
                 continue
             if name and (len(files) > 1 or str(files[0]) != str(path)):
-                what = f"expected one file as the run {name!r}, found a folder or a pattern"
+                what = f"expected one file for the run {name!r}, found a folder or a pattern"
                 raise ConfigError(f"{path}: {what}; name one file, or add --parts if the files are parts of one run")
             if name:
                 pairs.append((name, files[0]))
@@ -363,7 +363,7 @@ class Inputs:
     def check_budgets(self, request: Request) -> None:
         """Raise `ConfigError` if a tokenizer was typed, but no metric counts tokens."""
         if "tokens" not in {budget.unit for budget in request.budgets}:
-            refuse(["tokenizer"], "applies to budgets such as recall@2000tokens, but no metric has one; remove it")
+            refuse(["tokenizer"], "applies to budgets such as recall@2000tokens, but no metric has a budget; remove it")
 
     def evaluations(self, request: Request) -> list[Evaluated]:
         """Evaluate every run according to a request."""
@@ -377,7 +377,7 @@ class Inputs:
 
 
 # Where runs are optional because a result folder has them.
-NO_RUNS = "RUNS: expected the runs to measure, or a result folder in place of TRUTH; found none"
+NO_RUNS = "RUNS: expected the runs to measure, or a result folder in place of TRUTH, found neither"
 
 
 def refuse_reading(*accepted: str) -> None:

@@ -246,7 +246,7 @@ def _opinions(
                 raise DataError(f"{path}: expected judgments by an annotator other than {by!r}")
             acts[by] = annotator_acts
     if len(acts) != len(paths):
-        raise DataError(f"--adjudicate: expected the journals of two annotators, found {len(acts)}")
+        raise DataError(f"--adjudicate: expected journals from two annotators, found {len(acts)}")
     states = {}
     for by, annotator_acts in acts.items():
         states[by] = {qid: state for qid, state in replayed(annotator_acts).items() if state.status != OPEN}
@@ -290,7 +290,7 @@ def _export(out: Path, folder: Path, base: GroundTruth | None, path: Path | None
     for by, settings in ((by, settings_of(mine)) for by, mine in acts.items()):
         if settings.get("kind") == "audit" and (base is None or base.digest != settings.get("truth")):
             found = "" if base is None else f", found {path}, which differs"
-            raise ConfigError(f"--export: expected the ground truth that {by} audited, with --audit{found}")
+            raise ConfigError(f"--export: expected --audit with the ground truth that {by} audited{found}")
     _write(out, acts, base, path, spans=spans)
 
 

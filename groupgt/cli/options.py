@@ -61,7 +61,7 @@ NAMES = default_option(
     "--names",
     type=click.Choice(["file", "tag"]),
     default="file",
-    help="For runs without NAME=, use the file's name, or the tag in a TREC run's sixth column.",
+    help="Name runs that have no NAME= after their file, or after the tag in a TREC run's sixth column.",
 )
 TRIALS = click.option(
     "--trials", "in_trials", is_flag=True, help="Treat runs with the same NAME as trials of one system."

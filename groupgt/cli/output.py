@@ -227,7 +227,7 @@ class _File(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
-            self.fail(f"expected the path of a file, found the empty string {value!r}", param, ctx)
+            self.fail(f"expected a file path, found the empty string {value!r}", param, ctx)
         # Keeps the slashes of the URL in `NAME=URL` too.
         return value if is_url(value) or is_url(str(value).partition("=")[2]) else super().convert(value, param, ctx)
 

@@ -85,7 +85,7 @@ def plot_command(
     try:
         figure.save(output)
     except OSError as error:
-        raise DataError(f"{output}: cannot be written: {error.strerror or error}") from None
+        raise DataError(f"cannot write {output}: {error.strerror or error}") from None
     show(figure.text)
     say_wrote(output)
 
@@ -106,7 +106,7 @@ def _of_runs(inputs: Inputs, what: str, baseline: str | None, shown: Sequence[st
     table = table.only(shown) if shown else table
     figure = _against_depth(inputs, what, table) or table.plot(what)
     if not table.has_tested:
-        refuse(("test", "correction", "alpha"), f"the {what} figure shows no test; remove this option")
+        refuse(("test", "correction", "alpha"), f"the {what} figure does not include a test; remove this option")
     return figure
 
 

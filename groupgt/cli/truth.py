@@ -98,7 +98,7 @@ def check_command(
         raise ConfigError("--near-duplicates: needs passage text; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
     if not runs and inputs.value("corpus") is None:
-        refuse(["labeller", "labeller_options"], "applies to runs and corpora, but there are none; remove this option")
+        refuse(["labeller", "labeller_options"], "applies to runs and corpora; add one, or remove this option")
     minimum = threshold if near_duplicates else None
     path = inputs.truth_path
     truth = inputs.reading.but(policy=inputs.policy.of_checks).truth(path)
@@ -120,12 +120,12 @@ def _show_check(result: Result, checks: Mapping[str, Check], name: str, junit: P
 
 @command("rechunk")
 @out.file_option("--from", "old", help="Table or corpus of the chunks that TRUTH refers to.")
-@out.file_option("--to", "new", help="New chunks. Without them, groupgt maps to spans in documents.")
+@out.file_option("--to", "new", help="New chunks. If omitted, groupgt maps alternatives to spans in documents.")
 @out.output_option("Write to this .jsonl, .parquet, .csv or .tsv file. Omit it for a dry run.")
 @click.option(
     "--method",
     type=click.Choice(WAYS),
-    help="Match by spans or by text (default: spans if both tables have them, otherwise contained).",
+    help="Match by spans or by text (default: spans if both tables have spans, otherwise contained).",
 )
 @out.default_option(
     "--min-overlap", type=float, default=0.5, help="Minimum fraction of an alternative that a chunk must cover (spans)."
@@ -213,7 +213,7 @@ def agree_command(
 )
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
-@out.file_option("--truth", help="Take query ids from this ground truth, for traces and results without qid.")
+@out.file_option("--truth", help="Take query ids from this ground truth, for traces and results that have no qid.")
 @out.file_option("--accept", help="Add the near-duplicates marked yes in this file from `check --write`.")
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."

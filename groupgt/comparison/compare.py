@@ -148,7 +148,7 @@ class Comparison(Systems, Result):
         """Return the minimum detectable difference and the queries needed to detect a difference. Needs SciPy.
 
         Args:
-            difference: The difference to detect (default: the observed one).
+            difference: The difference to detect (default: the observed difference).
             power: Target power.
         """
         if self.basis == "audit":
@@ -269,7 +269,7 @@ def power(
     *,
     baseline: Annotated[str | None, Doc("The run to compare with (default: the first).")] = None,
     primary: Annotated[str | None, Doc("The metric that decides the verdict (default: the first).")] = None,
-    difference: Annotated[float | None, Doc("The difference to detect (default: the observed one).")] = None,
+    difference: Annotated[float | None, Doc("The difference to detect (default: the observed difference).")] = None,
     power: Annotated[float, Doc("Target power.")] = 0.8,
     test: TestName = "randomization",
     correction: CorrectionName | None = None,

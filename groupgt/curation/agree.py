@@ -177,7 +177,7 @@ def agreement_of(
     if run is None:
         names = {request.labeller.name, other_request.labeller.name}
         if grouped.forms or other.forms or names != {"id"}:
-            raise ConfigError("agree: without a run, only judgments of ids can be compared; give a run")
+            raise ConfigError("agree: without a run, only judgments of ids can be compared; pass a run")
         joined = (fault_of_joined(one.unsplit, ids_of(two)) for one, two in (judged, judged[::-1]))
         _check_lists(*joined)
         run = _judged_by(*judged)
@@ -199,7 +199,7 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
     ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
-    lower = "which lowers kappa; give a run"
+    lower = "which lowers kappa; pass a run"
     warn(f"agree: without a run, groupgt counts only documents that either annotator judged, {lower}")
     return {qid: list(dict.fromkeys(one + other)) for qid, (one, other) in ids.items()}
 

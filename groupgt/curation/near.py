@@ -72,7 +72,7 @@ def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dic
         form, name = truth.forms[alternative] if truth.forms else None, truth.ids[alternative]
         where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
         if isinstance(form, Span):
-            faults.add(where, f"expected a text or the id of a corpus passage, found the span {display(name)}")
+            faults.add(where, f"expected passage text or the id of a corpus passage, found the span {display(name)}")
         elif form == TEXT:
             texts[alternative] = name
         elif name in corpus:

@@ -146,7 +146,7 @@ def rechunk(
         Literal["spans", "contained", "partial_ratio", "token_recall"] | None,
         Doc(
             "With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of that "
-            "alternative. If groupgt compares texts, the chunk must contain the alternative (`contained`) or reach a "
+            "alternative. If groupgt compares text, the chunk must contain the alternative (`contained`) or reach a "
             "similarity of `threshold` (`partial_ratio`, `token_recall`). The default is `spans` if both tables have "
             "spans, otherwise `contained`."
         ),
@@ -185,7 +185,7 @@ def rechunk(
     if method not in WAYS:
         raise ConfigError(f"method: expected {listed(WAYS)}, found {display(method)}")
     if new is None and method != "spans":
-        raise ConfigError(f"method {method}: compares texts with new chunks, but none were given; name them (--to)")
+        raise ConfigError(f"method {method} compares passage text with new chunks; pass the new chunks with --to")
     if new is None:
         places = options_from(spans.Options, {"reference": old_places or "", "unit": unit})
         placed = _as_places(spans.Spans(places, Sources()), grouped)
@@ -224,7 +224,7 @@ def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
         return labeller.truth(truth)
     except DataError as error:
         texts = [text.replace("the reference", "the old chunks (--from)") for text in error.faults]
-        texts = [text.replace("choose the text labeller", "name a method that compares texts") for text in texts]
+        texts = [text.replace("choose the text labeller", "choose a method that compares text") for text in texts]
         raise DataError(*texts, total=error.total) from None
 
 
@@ -241,7 +241,7 @@ def _through_places(
     if new_places is None or (old_places is None and truth.forms is None):
         lacking = "new chunks (--to)" if new_places is None else "old chunks (--from)"
         what = "have no spans (doc, start, end) or were not given"
-        raise ConfigError(f"method spans: the {lacking} {what}; name a table that has them, or choose another method")
+        raise ConfigError(f"method spans: the {lacking} {what}; pass a table with spans, or choose another method")
     options = {"min_overlap": min_overlap, "joint": True, "chunks": new_places, "reference": old_places or ""}
     labeller = spans.Spans(options_from(spans.Options, {**options, "unit": unit}), Sources())
     placed = _as_places(labeller, truth)
@@ -262,7 +262,7 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
     corpus = sources.texts(new, "new")
     normalized = likeness.Normalization()
     chunks, names = list(map(normalized, corpus.values())), list(corpus)
-    alternatives = likeness.alternative_texts(truth, reference, "name the chunks that it comes from (--from)")
+    alternatives = likeness.alternative_texts(truth, reference, "pass the chunks it comes from with --from")
     texts, text_of = likeness.distinct(list(map(normalized, alternatives)))
     pairs = likeness.TextPairs(chunks, texts, *_candidates(chunks, texts, method, threshold), pair_of=text_of)
     score = METHODS[method](pairs, 0.0)

@@ -105,7 +105,7 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
 def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
     """Raise `ConfigError` if values belong to original ids but repeats are dropped based on new names."""
     if run.original is not None and policy.duplicates == "drop":
-        what = f"{values} belong to original ids, but duplicates=drop removes results by ids from the labeller"
+        what = f"{values} belong to original ids, but duplicates=drop removes results by the labeller's ids"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the id labeller")
 
 
@@ -115,7 +115,7 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
         return carrier.flat(truth, policy, CALLS)
     flat = carrier.flat(truth, policy)
     if len(flat.query):
-        what = "a cutoff in calls needs the call number of every result, but these results have none"
+        what = "a cutoff in calls needs the call number of every result, but these results have no call numbers"
         way = 'add a call column to rows, retrieved_calls to lists of ids, or {"id": …, "call": 1} in Python'
         raise DataError(f"{run.title}: {what}; {way}")
     return Flat(flat.query, flat.docs, {CALLS: np.zeros(0, dtype=np.int64)})
@@ -130,7 +130,7 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
     if carrier.carries(unit):
         return unit
     way = "a corpus" if unit == "chars" else f"a corpus with a {unit} column, or a corpus and a tokenizer"
-    what = f"a budget in {unit} needs the length of every result, but these results have none"
+    what = f"a budget in {unit} needs the length of every result, but these results have no lengths"
     raise DataError(f"{run.title}: {what}; specify {way} (--corpus, --tokenizer; lengths= in Python)")
 
 

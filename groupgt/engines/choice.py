@@ -44,7 +44,7 @@ def _are_settings(value: Any) -> bool:
 
 SIZE = "a size such as 2GB or 512MiB"
 Ceiling = Annotated[Any, Rule(SIZE, lambda value: value == "" or is_size(value), {"type": ["integer", "string"]})]
-Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"type": "object"})]
+Settings = Annotated[Any, Rule("Spark settings by name", _are_settings, {"type": "object"})]
 
 
 # As many queries with 1,000 results each are about 50 MB of ids and scores.
@@ -77,8 +77,8 @@ class Spark:
     config: Annotated[Settings, Doc("Settings for a new Spark session, by name.")] = field(default_factory=dict)
 
 
-AUTO = Plugin(Auto, summary="Labels lists in memory, files and frames as a stream, and results on a cluster in place.")
-STREAMING = Plugin(Streaming, summary="Streams all files by column within a memory limit.")
+AUTO = Plugin(Auto, summary="Labels lists in memory, streams files and frames, and labels cluster results in place.")
+STREAMING = Plugin(Streaming, summary="Reads all files as a stream of columns, within a memory limit.")
 SPARK = Plugin(
     Spark,
     summary="Reads parquet and JSON Lines with Spark, and labels the results there.",

@@ -16,7 +16,7 @@ from groupgt.model.hits import Contents
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-CORPUS = "name a corpus that has it (--corpus; corpus= in Python), or write {text: …}"
+CORPUS = "pass a corpus that contains it (--corpus; corpus= in Python), or write {text: …}"
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 

@@ -220,7 +220,7 @@ def run_of_files(session: SparkSession, path: Any, format: str | None = None) ->
     """Return a run that Spark reads from parquet or JSON Lines, or raise `ConfigError` for other formats."""
     paths, chosen, title = detect.located(path, format)
     if chosen not in ("parquet", "jsonl"):
-        what = f"the spark engine reads parquet and JSON Lines, but this is {chosen}"
+        what = f"the spark engine reads parquet and JSON Lines, but this file is {chosen}"
         raise ConfigError(f"{title}: {what}; write it as parquet, or use another engine")
     frame = session.read.parquet(*paths) if chosen == "parquet" else session.read.json(paths)
     return Run(Remote(frame), name=name_of(title), source=title)

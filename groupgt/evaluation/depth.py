@@ -83,7 +83,7 @@ def depth(
     by: Sequence[str] | str = (),
     confidence: Annotated[float, Doc("Confidence level.")] = 0.95,
     lengths: Annotated[
-        Any, Doc('Lengths of results for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.')
+        Any, Doc('Result lengths for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.')
     ] = None,
     **options: Unpack[OneRunOptions],
 ) -> Depths:

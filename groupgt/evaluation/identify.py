@@ -272,8 +272,8 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
     hits, requested = evaluation.labelled.hits, names or {"map", "recall", "ndcg", "rbp"}
     relevant = Metric("num_rel").values(hits)
     if "map" in requested:
-        share = relevant / np.maximum(Metric("hits").values(hits), 1)
-        columns["AP divided by the relevant results"] = _Column(Metric("map", "trec").values(hits) * share, 0.6)
+        values = Metric("map", "trec").values(hits) * (relevant / np.maximum(Metric("hits").values(hits), 1))
+        columns["AP divided by the number of relevant results"] = _Column(values, 0.6)
     for k, more in CUTOFFS.items():
         share = relevant / np.maximum(np.minimum(relevant, k), 1)
         for name, title in (("map", "AP"), ("recall", "recall")):

@@ -27,7 +27,7 @@ def fault_of_joined(unsplit: Unsplit, known: Collection[str]) -> str:
     where, column = unsplit[text]
     count = len({text for text, *_ in several})
     what = f"{where}: expected a list of ids, found {display(text)}, which is not a known id, although {display(part)}"
-    more = f" ({count:,} such texts)" if count > 1 else ""
+    more = f" ({count:,} such values)" if count > 1 else ""
     return f"{what} is{more}; {_way(column, mark)}"
 
 
@@ -37,7 +37,7 @@ def warn_of_joined(unsplit: Unsplit, known: Collection[str]) -> None:
     if single:
         where, column = unsplit[single[0]]
         mark = next(mark for mark in SEPARATORS if mark in single[0])
-        count = f"{len(single):,} {'text is' if len(single) == 1 else 'texts are'} read as one id"
+        count = f"{len(single):,} {'value is' if len(single) == 1 else 'values are each'} read as one id"
         what = f"{where}: {count} where a list of ids is expected, such as {display(single[0])}"
         warn(f"{what}; {_way(column, mark)}", "unknown ids")
 

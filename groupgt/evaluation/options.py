@@ -114,10 +114,10 @@ class TruthOptions(QueryOptions, total=False):
     truth_columns: Annotated[
         Declared,
         Default(NO_COLUMNS),
-        Doc('Column names of the ground truth by role, such as `{"retrieval_gt": "expected"}`.'),
+        Doc('Column name for each role in the ground truth, such as `{"retrieval_gt": "expected"}`.'),
         Shell(
-            "Name the column for a role (doc_id=chunk), or its path (doc_id=hits[].id), in every file that has it, or "
-            "in one side only (truth.doc_id=chunk, run.doc_id=id); repeatable.",
+            "Name the column for a role (doc_id=chunk), or the path to its values (doc_id=hits[].id). The name applies "
+            "to all files that have it or, with a prefix, to one side (truth.doc_id=chunk, run.doc_id=id); repeatable.",
             flag="--columns",
             metavar="ROLE=NAME",
             form="texts",
@@ -140,7 +140,7 @@ class RunOptions(TypedDict, total=False):
         Shell("Format of the runs (default: auto-detect)."),
     ]
     run_columns: Annotated[
-        Declared, Default(NO_COLUMNS), Doc('Column names of the results by role, such as `{"doc_id": "chunk"}`.')
+        Declared, Default(NO_COLUMNS), Doc('Column name for each role in the results, such as `{"doc_id": "chunk"}`.')
     ]
     scores: Annotated[
         Scores,
@@ -228,9 +228,9 @@ class CutoffOptions(TypedDict, total=False):
     k: Annotated[
         int | Sequence[int],
         Default(()),
-        Doc("Cutoffs for metrics written without one."),
+        Doc("Cutoffs for metrics written without @k."),
         Shell(
-            "Cutoffs for metrics written without one, such as 1,5,10.",
+            "Cutoffs for metrics written without @k, such as 1,5,10.",
             flag="-k",
             metavar="K",
             form="texts",
@@ -262,7 +262,7 @@ class BudgetOptions(TypedDict, total=False):
         Any,
         Default(None),
         Doc(
-            'Lengths of results, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or '
+            'Result lengths, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or '
             "`{id: text}` for characters (default: the lengths in the results)."
         ),
     ]

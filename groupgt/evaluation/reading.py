@@ -153,7 +153,7 @@ class Reading:
             return Run.of_trials([self.run(each, truth, name) for each in value])
         if are_several(value, truth):
             what = f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))})"
-            way = "pass only one, or pass all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
+            way = "pass one run, or pass all runs to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
             raise ConfigError(f"{what}; {way}")
         run = self.results(value, truth.file_order)
         name = name or self.options["name"] or run.name
@@ -187,7 +187,7 @@ def read_ground_truth(
     *,
     columns: Annotated[
         Declared,
-        Doc('Column names by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: the usual names).'),
+        Doc('Column name for each role, such as `{"qid": "id"}` (default: the usual names).'),
     ] = NO_COLUMNS,
     ceiling: Annotated[int, Doc("Memory limit in bytes; 0 for none.")] = 0,
     **options: Unpack[QueryOptions],

@@ -28,7 +28,7 @@ from groupgt.runtime import urls
 LOOKED_AT = 200_000
 # Maximum number of queries whose unmatched ids are compared with their results, and of these results.
 MOST_QUERIES, FEW_RESULTS = 1000, 10_000
-TEXTS_WAY = "; give their ids, or compare texts: --labeller text (labeller=)"
+TEXTS_WAY = "; use ids, or compare text with --labeller text (labeller=)"
 # Fewer queries than this may all fail by chance; this many are unlikely to.
 SEVERAL = 10
 
@@ -118,7 +118,7 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
         if relevant:
             place = relevant[0]
             example = f"{display(truth.ids[place])} of query {truth.qids[int(truth.query_of[place])]!r}"
-            what = f"no result can hit {len(relevant):,} of {int(truth.is_relevant.sum()):,} alternatives"
+            what = f"{len(relevant):,} of {int(truth.is_relevant.sum()):,} alternatives cannot be hit by any result"
             warn(f"labeller {labeller}: {what}, such as {example}; {way}", "absent ids")
         return len(relevant)
 
@@ -155,7 +155,7 @@ def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, seen: Seen, near
             return f"{finding}, but {near}"
         for whose, names in (("ground truth", truth.ids[:LOOKED_AT]), ("results", _documents(run))):
             if are_texts(names):
-                what = f"the {whose} may contain texts instead of ids, such as {display(names[0])}"
+                what = f"the {whose} may contain text instead of ids, such as {display(names[0])}"
                 return f"{finding}: {what}{TEXTS_WAY}"
     else:
         finding, question = f"the labeller {labeller} finds no hits", "is the run from the same documents?"
@@ -289,7 +289,7 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
     """Warn once about judged passages that are blank or not in the corpus; absent=error raises `DataError`."""
     absent, passages = absent_ids(truth, request), request.passages
     if request.policy.absent == "error" and request.labeller.name == "id" and not passages:
-        what = f"{title}the absent=error policy compares ids with a corpus, but there is none"
+        what = f"{title}the absent=error policy compares ids with a corpus, but no corpus was given"
         raise DataError(f"{what}; add a corpus (--corpus, or `corpus` in Python and experiments), or use absent=warn")
     some = first_of(list(map(display, absent)), 3)
     if absent and request.policy.absent != "ignore":

@@ -105,7 +105,7 @@ class Checks:
                     break
                 file, is_system = self.document.resolved(stage.source), stage.is_system
                 if not (is_system or self.families.may_be(stage.source) or exists(file)):
-                    what = f"file not found: {file}; no system has this name{near_names(stage.source, systems)}"
+                    what = f"file not found: {file}; and no system has this name{near_names(stage.source, systems)}"
                     self.fault((*path, name), what)
                     break
                 if is_system and not systems[stage.source].config.serves(dataset):
@@ -199,7 +199,7 @@ class Checks:
         if len(set(shapes.values())) > 1:
             listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
             what = f"data sets have ground truth of different shapes, whose default conventions differ: {listing}"
-            self.fault(("convention",), f"{what}; choose one, such as `convention: coverage`")
+            self.fault(("convention",), f"{what}; choose one convention, such as `convention: coverage`")
         elif shapes:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
 
@@ -294,7 +294,7 @@ class Checks:
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
         if gate.slice or gate.is_relative:
-            self.fault(path, f"{gate.metric} takes min or max, but no slice")
+            self.fault(path, f"{gate.metric} takes min or max, but not a slice")
         if gate.metric not in COSTS and matched and not any(self._is_timed(name) for name in matched):
             self.fault((*path, "system"), "results read from files have no latency")
         names = [below for name in matched for below in combined(self.families.systems, name)]

@@ -68,7 +68,7 @@ class Dataset:
 
     ground_truth: Annotated[str, Doc("Queries with their grouped ground truth.")]
     queries: Annotated[
-        str | None, Doc("Query texts (TREC topics, TSV, JSONL or BEIR), if the ground truth has none.")
+        str | None, Doc("Queries with their text (TREC topics, TSV, JSONL or BEIR), if the ground truth has no text.")
     ] = None
     corpus: Annotated[str | None, Doc("The passages that retrievers search.")] = None
     fetch: Annotated[str | None, Doc("Advice on how to get missing files, shown in the error message.")] = None
@@ -87,7 +87,7 @@ class AnswersConfig:
         str, Doc("JSONL, CSV or parquet file with one row per answer: qid, and correct (0, 1 or a score in between).")
     ]
     oracle: Annotated[str | None, Doc("Judged answers to the same queries, generated from gold context.")] = None
-    columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {correct: score}.")] = field(
+    columns: Annotated[dict[str, str], Doc("Column name for each role, such as {correct: score}.")] = field(
         default_factory=dict
     )
 
@@ -190,7 +190,7 @@ class Best:
 
     strategy: Annotated[
         Literal["primary", "mean", "rank", "normalized_mean"],
-        Doc("primary uses one metric. The others are AutoRAG's strategies for several metrics."),
+        Doc("primary uses one metric. The other strategies are AutoRAG's, for several metrics."),
     ] = "primary"
     metrics: Annotated[Texts, Doc("The metrics that the strategy uses (default: all).")] = field(default_factory=list)
     max_latency_ms: Annotated[
@@ -205,7 +205,7 @@ class Evaluate:
     """Metrics, and how they are computed."""
 
     depth: Annotated[Positive, Doc("Number of results to retrieve per query.")] = 100
-    k: Annotated[list[Positive], LISTED, Doc("Cutoffs for metrics written without one.")] = field(default_factory=list)
+    k: Annotated[list[Positive], LISTED, Doc("Cutoffs for metrics written without @k.")] = field(default_factory=list)
     metrics: Annotated[list[str], LISTED, MinLen(1), Doc("The metrics, such as [recall, ndcg@10].")]
     primary: Annotated[
         str | None,
@@ -346,7 +346,7 @@ class Report:
         Rule("a size such as 25MB, or a number of bytes", is_size, {"type": ["integer", "string"]}, size_of),
         Doc(
             "Maximum size of the file, such as 5MB. To fit, groupgt omits the text of results without a hit, then "
-            "the ends of long texts, then the least informative queries. The page says what is missing."
+            "the ends of long passages, then the least informative queries. The page says what is missing."
         ),
     ] = MAX_SIZE
 
@@ -365,8 +365,8 @@ class Config:
     plugins: Annotated[
         Texts,
         Doc(
-            "Modules next to the file, which register metrics, labellers or retrievers. groupgt imports them first "
-            "and requires --allow-code."
+            "Modules that register metrics, labellers or retrievers, either next to the file or installed. groupgt "
+            "imports them first and requires --allow-code."
         ),
     ] = field(default_factory=list)
     seed: Annotated[int, Ge(0), Lt(2**32), Doc("Random seed; the same seed gives identical results.")] = 0

@@ -198,7 +198,7 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
     if others:
         count = counted(len(others), "query has", "queries have")
         example = shown(others[0])
-        warn(f"{path}: {count} a different text in the ground truth, such as {example}; groupgt uses this file")
+        warn(f"{path}: {count} different text in the ground truth, such as {example}; groupgt uses this file")
     return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
 
 

@@ -100,7 +100,7 @@ def _row(
         kept = {task: cache.kept(task) for task in tasks}
         waiting = [task for task, done in kept.items() if done is None]
         if by_score and any(done is not None and done.answers.scores is None for done in kept.values()):
-            what = "a score threshold needs a score for every result, but its cached results have none"
+            what = "a score threshold needs a score for every result, but this system's cached results have no scores"
             faults.add(f"dataset {dataset!r}", f"system {name!r}: {what}")
         singly = system.options.asks_singly()
         setting = Setting(Corpus([], []), folder=experiment.path.parent.resolve())

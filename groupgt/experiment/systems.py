@@ -222,7 +222,7 @@ class Families:
         if kind is None:
             return
         if config.inputs and kind.fuse is None:
-            self.fault((*path, "inputs"), f"{config.use} combines no other systems; remove this key", key=True)
+            self.fault((*path, "inputs"), f"{config.use} does not combine other systems; remove this key", key=True)
         if config.version and not (kind.is_foreign and kind.build is not None):
             what = f"{config.use} needs no version, because files are identified by their content; remove this key"
             self.fault((*path, "version"), what, key=True)

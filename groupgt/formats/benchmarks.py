@@ -215,8 +215,8 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
     if "docid" in keys:
         return _assigned(source, policy)
     if keys & {"answer_text", "run_id"}:
-        what = "these assignments judge answers, not documents"
-        raise DataError(f"{source.path}: {what}; assign retrieved passages: nuggetizer assign --input-kind retrieval")
+        what = "these assignments judge answers, not documents; assign nuggets to the retrieved passages"
+        raise DataError(f"{source.path}: {what} with `nuggetizer assign --input-kind retrieval`")
     return _read(source, policy, _each("nuggets", _created), qid="qid")
 
 

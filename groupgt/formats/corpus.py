@@ -50,8 +50,8 @@ def _source_of(path: AnyPath) -> Source:
     folder = Source.at(path).path
     file = corpus_file(folder)
     if folder.is_dir() and not file.exists():
-        what = "expected a corpus file, or a BEIR folder (with corpus.jsonl), found another folder"
-        raise DataError(f"{folder}: {what}; write its texts to one file, such as JSON {{id: text}}")
+        what = "expected a corpus file or a BEIR folder, found a folder without corpus.jsonl"
+        raise DataError(f"{folder}: {what}; write its passages to one file, such as JSON {{id: text}}")
     return Source.at(file)
 
 
@@ -300,7 +300,7 @@ def _query(qid: Any, text: Any) -> tuple[str, str] | str:
     if fault := id_fault(name):
         return f"the query id {fault}"
     if not isinstance(text, str) or not text.strip():
-        return f"query {display(name)}: expected a text ({', '.join(QUERY_TEXTS)}), found {display(text)}"
+        return f"query {display(name)}: expected text ({', '.join(QUERY_TEXTS)}), found {display(text)}"
     return name, text
 
 
@@ -323,7 +323,7 @@ def _query_rows(source: Source, faults: Faults) -> Iterator[tuple[str, tuple[Any
             if tab:
                 yield where, (qid.strip(), text.strip())
             else:
-                faults.add(where, f"expected a query id, a tab and a text, found {display(line)}")
+                faults.add(where, f"expected a query id, a tab and text, found {display(line)}")
 
 
 def _topics(source: Source) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -302,7 +302,7 @@ def _format_of(source: Source, name: str | None, *, is_truth: bool) -> Format:
         return recipes.DECLARED
     chosen = _detect(source, is_truth=is_truth) if name is None else _named(name, is_truth=is_truth)
     if source.path.is_dir() and not (chosen.folder is not None and chosen.folder(source.path)):
-        what = "expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
+        what = "expected a file or a BEIR folder (with queries.jsonl and qrels/), found a different kind of folder"
         raise DataError(f"{source.path}: {what}")
     return chosen
 

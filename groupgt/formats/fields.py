@@ -168,7 +168,7 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {count:,}"
     for rank, (before, after) in enumerate(pairwise(calls), 2):
         if in_order and before is not None and after is not None and after < before:
-            what = f"the result at rank {rank} is from call {after}, but the one before it is from call {before}"
+            what = f"the result at rank {rank} is from call {after}, but the previous result is from call {before}"
             return f"{what}; list results in the order of their calls"
     return None
 

@@ -169,7 +169,7 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
     if isinstance(value, pl.DataFrame):
         return value.lazy()
     if not hasattr(value, "__arrow_c_stream__"):
-        raise DataError(f"expected a frame of polars, pandas, Arrow or a cluster, found {type(value).__name__}")
+        raise DataError(f"expected a frame from polars, pandas, Arrow or a cluster, found {type(value).__name__}")
     _reject_duplicates(getattr(value, "column_names", []), title)
     return pl.DataFrame(value).lazy()
 
@@ -319,7 +319,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     elif texts and None not in texts:
         row_qids = list(map(normal_text, texts))
     if row_qids is None:
-        raise DataError(f"{title}: there is no qid column, and no ground truth with query ids")
+        raise DataError(f"{title}: there is no qid column, and no ground truth to take query ids from")
     if len(row_qids) != len(rows):
         what = "without a qid column, rows are matched to the ground truth in order"
         raise DataError(f"{title}: {what}: expected {len(row_qids):,} rows, found {len(rows):,}")

@@ -80,8 +80,8 @@ def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
     if rows and not any(isinstance(row, dict) for row in rows.values()):
         cells = [cell for row in rows.values() if isinstance(row, list) for cell in row if isinstance(cell, str)]
         if cells and are_texts(cells[:20]):
-            what = f"its lists contain texts, such as {display(cells[0])}, not document ids"
-            way = 'write texts as {"text": …} and match them with the text labeller'
+            what = f"its lists contain text, such as {display(cells[0])}, not document ids"
+            way = 'write passage text as {"text": …} and match it with the text labeller'
             raise DataError(f"{source.path}: {what}; {way}")
         return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
     faults = Faults()

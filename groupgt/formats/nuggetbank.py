@@ -115,7 +115,7 @@ class _Banks(Queries):
             any_of = [alternative for part in parts for alternative in _alternatives(part)]
             return [_group(text, _distinct(any_of + support), importance)]
         if aggregator in ANY:
-            what = f"any of its parts is enough, but one can be covered in {max(sets):,} ways (at most {MAX_SETS})"
+            what = f"any of its parts is enough, but one part can be covered in {max(sets):,} ways (limit: {MAX_SETS})"
         elif aggregator == "NOT":
             what = "it requires that something not be retrieved, which groups cannot express"
         else:

@@ -83,7 +83,7 @@ _FIRST = {"text": "contents"}
 # Beside these, `score` is the grade of a judgment (BEIR).
 _JUDGED = {"corpus-id", "corpus_id"}
 # What a name that is no role probably holds.
-_ANSWERS, _TEXTS = "an answer", "retrieved texts"
+_ANSWERS, _TEXTS = "an answer", "retrieved text"
 MEANINGS = {
     **dict.fromkeys(("answer", "answers", "expected_output", "expected_answer", "expected_answers"), _ANSWERS),
     **dict.fromkeys(("reference", "references", "ground_truth", "ground_truths", "generation_gt"), _ANSWERS),

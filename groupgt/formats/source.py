@@ -67,7 +67,7 @@ class Source:
             return path
         text = os.fspath(path)
         if not text.strip():
-            raise DataError(f"expected the path of a file, found the empty string {text!r}")
+            raise DataError(f"expected a file path, found the empty string {text!r}")
         location = Path(text)
         if text == STANDARD_INPUT:
             return cls(location, piped=_content_of(sys.stdin))

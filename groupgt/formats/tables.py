@@ -127,7 +127,7 @@ def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
         if numbers is not None and bool((numbers <= 0).any() and (numbers > 0).any()):
             what = f"{table.title}: no column has grades, so every row counts as relevant"
             way = declaring("truth", grade=name)
-            warn(f"{what}; if the numbers in {name} (some 0 or less) are grades, add {way}")
+            warn(f"{what}; {name} contains numbers of 0 or less: if they are grades, add {way}")
 
 
 def _missing(table: Table, roles: dict[str, str]) -> str:
@@ -206,8 +206,8 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     lists, column = _lists(table)
     groups = column("retrieval_gt", roles["retrieval_gt"])
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
-        what = f"the {roles['retrieval_gt']} column contains texts, such as {display(text)}, not ids"
-        raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
+        what = f"the {roles['retrieval_gt']} column contains text, such as {display(text)}, not ids"
+        raise DataError(f'{table.title}: {what}; write it as {{"text": …}} and match it with the text labeller')
     first = next((cell[0] for cell in groups if isinstance(cell, list) and cell), None)
     is_group = not isinstance(first, dict) or not first.keys().isdisjoint(OF_GROUPS)
     if not is_group and (way := path_to_ids({roles["retrieval_gt"]: [first]}, "truth")):

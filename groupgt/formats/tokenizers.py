@@ -56,14 +56,14 @@ def forms() -> list[str]:
 class Encoding:
     """A tiktoken encoding."""
 
-    encoding: Annotated[str, Doc("An encoding of tiktoken, such as cl100k_base.")]
+    encoding: Annotated[str, Doc("A tiktoken encoding, such as cl100k_base.")]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
     """A tokenizer from the tokenizers library."""
 
-    file_or_name: Annotated[str, Doc("A tokenizer.json, or the name of a model on the hub.")]
+    file_or_name: Annotated[str, Doc("A tokenizer.json, or the name of a model on the Hugging Face Hub.")]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Function:
     """A custom function."""
 
     function: Annotated[
-        str, Doc("The function, as module:function. It takes a list of texts and returns a count for each.")
+        str, Doc("The function, as module:function. It takes a list of strings and returns a token count for each.")
     ] = field(metadata={"written": "module:function"})
 
 
@@ -102,7 +102,7 @@ def _tokenizers(options: Vocabulary, folder: Path) -> Count:
     try:
         loaded: Any = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(name)
     except Exception as error:  # the library raises plain exceptions, for files and for the network
-        raise ConfigError(f"tokenizer: tokenizers cannot load {name!r}: {error}") from None
+        raise ConfigError(f"tokenizer: the tokenizers library cannot load {name!r}: {error}") from None
     # A file may specify that every text is padded or truncated to one length.
     loaded.no_padding()
     loaded.no_truncation()
@@ -125,7 +125,7 @@ def _python(options: Function, folder: Path) -> Count:
 
 
 WHITESPACE = Plugin(None, _whitespace, summary="Whitespace-separated tokens.")
-TIKTOKEN = Plugin(Encoding, _tiktoken, summary="An encoding of tiktoken.", modules={"tiktoken": "tokens"})
-_VOCABULARY = "A vocabulary of the tokenizers library, from a file or by name."
+TIKTOKEN = Plugin(Encoding, _tiktoken, summary="A tiktoken encoding.", modules={"tiktoken": "tokens"})
+_VOCABULARY = "A tokenizer from the tokenizers library, loaded from a file or by name."
 TOKENIZERS = Plugin(Vocabulary, _tokenizers, summary=_VOCABULARY, modules={"tokenizers": "tokens"})
 PYTHON = Plugin(Function, _python, summary="A custom Python function.", runs_code=True)

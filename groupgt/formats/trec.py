@@ -222,7 +222,7 @@ def _read_ranks(source: Source) -> Run:
     lines = [(number, line) for number, line in enumerate(source.lines(), 1) if line.strip()]
     rows = [(number, line) for number, line in lines if not line.startswith(b"#") or are_ranked([line])]
     if not are_ranked(line for _, line in rows):
-        what = f"groupgt reads 3 columns as {MARCO} only if each query's ranks start at 0 or 1 and none is repeated"
+        what = f"groupgt reads 3 columns as {MARCO} only if each query's ranks start at 0 or 1 and do not repeat"
         way = "Add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
         raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3. {what}. {way}")
     builder = RunBuilder()

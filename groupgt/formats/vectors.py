@@ -58,7 +58,7 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
 def table_of(path: Path) -> dict[str, Vectors]:
     """Read `{id: vector}` from a parquet file, or raise `DataError`."""
     if path.suffix != ".parquet":
-        raise DataError(f"{path}: expected a .parquet file with an id and a vector in each row, found another ending")
+        raise DataError(f"{path}: expected a .parquet file of ids and vectors, found {path.suffix or 'no extension'}")
     frame = _table(path)
     key = first_in(("doc_id", "id", "_id"), frame.columns)
     ids = [name for cell in frame[key].to_list() if (name := id_text(cell)) is not None] if key else []

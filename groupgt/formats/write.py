@@ -108,7 +108,7 @@ RUN_WRITERS: dict[str, Any] = {"trec": trec, "jsonl": jsonl, "csv": csv, "parque
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
     """Write ground truth and list what the format cannot represent. A loss that would change scores is an error."""
     if truth.forms and not (format in TRUTH_WRITERS and "forms" in TRUTH_WRITERS[format].keeps):
-        raise DataError(f"{format} can only store ids, but this ground truth has spans or texts; write jsonl")
+        raise DataError(f"{format} can only store ids, but this ground truth has spans or text; write jsonl")
     if format == FLAT:
         if fault := flat_fault(truth):
             raise DataError(fault)
@@ -158,7 +158,7 @@ def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
     losses = {
         "the importance of groups": truth.importance and "importance" not in writer.keeps,
         f"the columns {', '.join(columns)}": columns and "columns" not in writer.keeps,
-        "the texts of the queries": truth.texts and "texts" not in writer.keeps,
+        "query texts": truth.texts and "texts" not in writer.keeps,
         _names_lost(truth, writer): True,
     }
     return [*(text for text, lost in losses.items() if text and lost), *_queries_lost(truth, writer.keeps)]

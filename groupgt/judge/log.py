@@ -75,7 +75,7 @@ class ActLog:
         os.fsync(self._file)
 
     def _fault(self, error: OSError) -> DataError:
-        return DataError(f"{self.path}: cannot be written: {error.strerror or error}")
+        return DataError(f"cannot write {self.path}: {error.strerror or error}")
 
     def append(self, fields: Mapping[str, Any]) -> Act:
         """Write one act and sync it to disk. Raise `DataError` for an act that is invalid or cannot be written."""

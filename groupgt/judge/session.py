@@ -466,7 +466,7 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, Any]], list[s
         cells = [{"id": cell} if isinstance(cell, str) else cell for cell in fields["alternatives"]]
         pairs = [(cell.get("id"), float(cell.get("grade", 1))) for cell in cells]
         if any(name is None for name, _ in pairs):
-            what = "found spans, texts or sets, which cannot be judged; give the queries in a file without ground truth"
+            what = "found spans, text or sets, which cannot be judged; put the queries in a file without ground truth"
             raise ConfigError(f"query {qid!r}: expected ids of passages in existing ground truth, {what}")
         relevant = {str(name): grade for name, grade in pairs if grade > 0}
         nonrelevant += [str(name) for name, grade in pairs if grade <= 0]

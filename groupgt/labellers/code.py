@@ -69,7 +69,7 @@ class Options:
             "change the prompt, the model or the code."
         ),
     ] = ""
-    corpus: Annotated[Table, Doc("Passage text for results that have none.")] = ""
+    corpus: Annotated[Table, Doc("Passage text for results that have no text.")] = ""
     reference: Annotated[Table, Doc("Passage text for alternatives that are ids.")] = ""
 
     def clashes(self) -> Iterator[Clash]:

@@ -29,9 +29,9 @@ class Options:
     threshold: Annotated[float, Called("a cosine"), Gt(0), Le(1), Doc("Minimum cosine similarity for a hit.")] = 0.8
     documents: Annotated[Table, Doc("Vectors of results.")] = ""
     alternatives: Annotated[Table, Doc("Vectors of alternatives, by their id or text.")] = ""
-    model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
-    corpus: Annotated[Table, Doc("Passage texts for the model to embed when results have no text of their own.")] = ""
-    reference: Annotated[Table, Doc("Passage texts for the model to embed when alternatives are ids.")] = ""
+    model: Annotated[Folder, Doc("Sentence-transformers model (folder or name) to embed text without vectors.")] = ""
+    corpus: Annotated[Table, Doc("Passage text for the model to embed when results have no text of their own.")] = ""
+    reference: Annotated[Table, Doc("Passage text for the model to embed when alternatives are ids.")] = ""
     document_prefix: Annotated[str, Doc("Prefix added to each result before the model embeds it.")] = ""
     alternative_prefix: Annotated[str, Doc("Prefix added to each alternative before the model embeds it.")] = ""
 

@@ -211,7 +211,7 @@ def alternative_texts(
         text = name if form == TEXT else reference.get(name) if form is None else None
         where = query_of(truth, alternative)
         if kind_of(form) == "span":
-            what = "expected a text or the id of one, found the span"
+            what = "expected passage text or the id of a passage, found the span"
             faults.add(where, f"{what} {display(name)}; use the spans labeller for spans")
         elif text is None:
             unknown.append(alternative)

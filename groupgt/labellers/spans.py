@@ -45,7 +45,8 @@ class Options:
         ),
     ] = "alternative"
     joint: Annotated[
-        bool, Doc("Let results cover an alternative together. The result that reaches the minimum is the hit.")
+        bool,
+        Doc("Let results jointly cover an alternative. The hit is the result that brings coverage to the minimum."),
     ] = False
     chunks: Annotated[
         Table,
@@ -54,7 +55,7 @@ class Options:
             "corpus."
         ),
     ] = ""
-    reference: Annotated[Table, Doc("Table of spans, as for `chunks`, for alternatives that are chunk ids.")] = ""
+    reference: Annotated[Table, Doc("Spans of alternatives that are chunk ids, as a table like `chunks`.")] = ""
     unit: Annotated[
         Unit, Doc("Unit of the start and end positions. The end is exclusive in chars, inclusive in pages and lines.")
     ] = "chars"
@@ -135,7 +136,7 @@ class Spans(Labeller):
         if self.options.of != "alternative":
             way += " or divide by the length of the alternative (of: alternative)"
         elif not self.options.joint:
-            way += " or let chunks cover an alternative together (joint: true)"
+            way += " or let several chunks jointly cover an alternative (joint: true)"
         # Documents without any chunks get a separate warning.
         there = set(self.chunks.docs)
         places = [at for at, span in enumerate(_places_of(truth)) if span.doc in there]

@@ -30,7 +30,7 @@ class Options:
     method: Annotated[
         Literal["contained", "partial_ratio", "token_recall"],
         Doc(
-            "contained: the result contains the words of the alternative in sequence; partial_ratio: similarity of "
+            "contained: the result contains the alternative's words in sequence; partial_ratio: similarity of "
             "the best matching part of the result (RapidFuzz), or of the entire result if it is shorter; "
             "token_recall: fraction of the alternative's words that the result contains, counting repeats."
         ),
@@ -38,7 +38,7 @@ class Options:
     threshold: Annotated[
         float, Gt(0), Le(1), Doc("Minimum similarity for a hit, with partial_ratio and token_recall.")
     ] = 0.9
-    corpus: Annotated[Table, Doc("Passage text for results that have none.")] = ""
+    corpus: Annotated[Table, Doc("Passage text for results that have no text.")] = ""
     reference: Annotated[Table, Doc("Passage text for alternatives that are ids.")] = ""
     case_sensitive: Annotated[bool, Doc("Distinguish upper and lower case.")] = False
     punctuation: Annotated[bool, Doc("Keep punctuation.")] = False

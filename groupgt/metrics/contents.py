@@ -17,7 +17,7 @@ def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
     def values(hits: Hits, cut: Cut) -> Floats:
         if hits.contents is None:
             raise MetricError(
-                f"token_{measure} compares texts: evaluate with a corpus (--corpus; corpus= in Python), or with "
+                f"token_{measure} compares text: evaluate with a corpus (--corpus; corpus= in Python), or with "
                 "results and alternatives that contain text"
             )
         query, rank, score = hits.contents.query, hits.contents.rank, hits.contents.scores[measure]

@@ -339,8 +339,8 @@ def _explain_p_ia(sheet: Sheet) -> str:
 
 
 _GREEDY = (
-    "If groups share documents, or a result hits several groups at once, a ranking can beat the greedy ideal of the "
-    "literature, and the value may exceed 1."
+    "If groups share documents, or a result hits several groups at once, a ranking can beat the greedy ideal used in "
+    "the literature, and the value may exceed 1."
 )
 
 DEFINITIONS = (

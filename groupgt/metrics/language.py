@@ -384,7 +384,7 @@ class _Parser:
     def read_convention(self, definition: Definition, written: str | None, parameters: Mapping[str, str]) -> str | None:
         if None in definition.formulas:
             if written is not None:
-                what = f"{definition.name} is the same under all conventions, so it takes none; write {definition.name}"
+                what = f"{definition.name} is the same under all conventions; write only {definition.name}"
                 raise self.fail(what)
             return None
         chosen = written or self.convention

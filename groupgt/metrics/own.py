@@ -108,7 +108,7 @@ def _check_name(name: str) -> None:
     if name in ALIASES or IN_TREC_EVAL.fullmatch(name) or name.startswith("retrieval_"):
         raise MetricError(f"metric {name!r}: this is an alias of a built-in metric; choose another name")
     if name in TAKEN or name.startswith("latency"):
-        raise MetricError(f"metric {name!r}: tables and gates use this name for something else; choose another")
+        raise MetricError(f"metric {name!r}: tables and gates use this name for something else; choose another name")
 
 
 def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:

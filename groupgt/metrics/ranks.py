@@ -219,6 +219,6 @@ OF_TREC_EVAL = (
         "trec_eval gm_map",
         takes_cutoff=False,
         aggregate=math.exp,
-        warning="gm_map is one number per run. Without values per query, it has no tests, slices or gates.",
+        warning="gm_map has one value per run and none per query, so it cannot be tested, sliced or used in a gate.",
     ),
 )

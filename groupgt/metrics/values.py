@@ -31,15 +31,15 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
     """Raise `MetricError` for metrics without the per-query values that the caller needs."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
-        why = f"{what} needs values per query, but this metric has only one per run"
-        raise MetricError(f"{', '.join(texts)}: {why}; omit it (`groupgt evaluate` shows it)")
+        why = f"{what} needs values per query, but this metric has only one value per run"
+        raise MetricError(f"{', '.join(texts)}: {why}; omit this metric (`groupgt evaluate` shows it)")
 
 
 def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     """Raise `ConfigError` if the policy is incompatible with a metric."""
     if policy.unjudged == "drop":
         if texts := [text for text, metric in metrics.items() if metric.definition.reads_texts]:
-            raise ConfigError(f"unjudged=drop works on ids, but these metrics compare texts: omit {', '.join(texts)}")
+            raise ConfigError(f"unjudged=drop works on ids, but these metrics compare text: omit {', '.join(texts)}")
     elif only := [text for text, metric in metrics.items() if metric.judged_only]:
         others = [text for text in metrics if text not in only]
         beside = f", but not for {', '.join(others)}" if others else ""

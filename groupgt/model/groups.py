@@ -356,7 +356,7 @@ class _Reader:
         others = [key for key, value in cell.items() if key not in ("all", "grade") and value is not None]
         members = plain(cell["all"])
         if others or not isinstance(members, SEQUENCES) or not members:
-            expected = 'a set {"all": [...]} of one alternative or more, with or without a "grade"'
+            expected = 'a set {"all": [...]} of one or more alternatives, with or without a "grade"'
             raise _GroupError(f"expected {expected}, found {display(cell)}")
         grade = _grade(cell)
         distinct: dict[tuple[str, str], _Alternative] = {}
@@ -404,7 +404,7 @@ class _Reader:
             return _of_id(cells["id"], grade, cell)
         if kind == "text":
             if not isinstance(cells["text"], str):
-                raise _GroupError(f"expected a text, found {display(cells['text'])}")
+                raise _GroupError(f"expected text, found {display(cells['text'])}")
             return _Alternative(cells["text"], grade, TEXT)
         span = span_of(cells)
         if isinstance(span, str):

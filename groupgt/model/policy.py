@@ -47,7 +47,7 @@ class Policy:
     empty_groups: Annotated[
         Literal["error", "drop", "unmeetable"],
         Doc(
-            "Refuse blank ids and empty groups in a query with other groups, or drop them. With unmeetable, a "
+            "Refuse or drop blank ids, and empty groups in queries that have other groups. With unmeetable, a "
             "declared group without a relevant alternative counts as one that cannot be covered."
         ),
     ] = "error"
@@ -82,8 +82,8 @@ class Policy:
     undefined: Annotated[
         Literal["skip", "zero"],
         Doc(
-            "Leave a judged query out of means (skip), or score it 0 as in trec_eval (zero), if it has no relevant "
-            "document, or none of a selected importance."
+            "If a judged query has no relevant document, or none of a selected importance, leave it out of means "
+            "(skip) or score it 0 as in trec_eval (zero)."
         ),
     ] = "skip"
     absent: Annotated[

@@ -43,9 +43,9 @@ class CorrelationTeller(Teller[Correlation]):
         first, second = result.labels
         significant = sum(swap.first.significant or swap.second.significant for swap in result.swaps)
         swaps = f"{part_of(len(result.swaps), result.pairs, 'pair', 'swaps', 'swap')}"
-        which = f", {significant or 'none'} of them significantly on either side" if result.swaps else ""
-        rest = f" order {len(result.systems)} systems with Kendall's tau-b {fixed(result.tau)} and tau_AP "
-        rest += f"{fixed(result.tau_ap)} ({first} as the reference). {swaps}{which}."
+        which = f", {significant or 'none'} significantly on either side" if result.swaps else ""
+        rest = f" rank {len(result.systems)} systems with a Kendall's tau-b of {fixed(result.tau)} and a tau_AP of "
+        rest += f"{fixed(result.tau_ap)} (reference: {first}). {swaps}{which}."
         return sentence_of("same", "", first, " and ", second, rest)
 
     def _notes(self) -> list[str]:

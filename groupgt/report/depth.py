@@ -76,13 +76,13 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     ordered = [depth for depth in depths if depth.queries]
     ordered.sort(key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached, depth.run))
     if not ordered:
-        return warning("There are no queries to evaluate, so there is no depth")
+        return warning("There are no queries to evaluate, so there is no depth to report")
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]
     share = f"{100 * first.share:g}% of {counted(first.queries, 'query')}"
     if first.depth is None:
-        all_of_it = f"All of its results together complete {100 * first.reached:.3g}%"
+        all_of_it = f"All its results together complete only {100 * first.reached:.3g}%"
         parts = [*subject(first.run), f" never completes {share}. {all_of_it}"]
     else:
         one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1

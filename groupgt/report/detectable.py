@@ -65,7 +65,7 @@ class _Known:
                     try:
                         yield f"{start}: {self._text(gate, dataset, self.baseline if is_shared else name)}"
                     except GroupgtError as error:
-                        yield f"{start}: what it can detect is unknown, because {error}"
+                        yield f"{start}: its sensitivity is unknown, because {error}"
 
     def _text(self, gate: Gate, dataset: str, name: str | None) -> str:
         if name is None:

@@ -41,7 +41,7 @@ def explanation(
     if harmful := truth.harmful and truth.harmful[query]:
         parts.append(f"harmful: {first_of(sorted(harmful), ALTERNATIVES)}")
     if evaluation.labeller.name != "id":
-        repeat = "a repeat hits what an earlier result already hit, and scores nothing"
+        repeat = "a repeat hits an alternative that an earlier result already hit, and scores nothing"
         parts.append(f"labeller {evaluation.labeller}; {repeat}")
     if evaluation.repeats:
         times = round(complete_within(evaluation, None)[query] * len(evaluation.repeats))

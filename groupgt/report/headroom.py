@@ -40,7 +40,7 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
     line += f", {count_text(failures.none_count)} in none{among}"
     which = "; in no trial: " if max(failures.trials) > 1 else ": "
     yield Detail(f"{line}{which}{shortlist(nobody, LISTED, ' …')}" if nobody else line)
-    yield from map(Detail, _headroom(systems, metrics, within))
+    yield from map(Detail, _headroom(systems, metrics, within.replace("@", "in the top ")))
 
 
 def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator[Block]:
@@ -54,10 +54,10 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
     if not math.isnan(union.union_size):
         size = f" ({fixed(union.union_size, 1)} distinct results per query)"
         depth = max(math.ceil(union.union_size), 1)
-        alone = f". The best single run has recall.coverage@{depth} {fixed(union.single_recall)}"
+        alone = f". The best single run has a recall.coverage@{depth} of {fixed(union.single_recall)}"
     yield (
-        f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)} "
-        f"and complete.coverage {fixed(union.union_complete)}{alone}\n"
+        f"the union of all results {within}{size} reaches a recall.coverage of {fixed(union.union_recall)} "
+        f"and a complete.coverage of {fixed(union.union_complete)}{alone}\n"
         "headroom is an upper bound that grows by chance with the number of runs"
     )
 

@@ -38,7 +38,7 @@ class IdentifiedTeller(Teller[Identified]):
     def _sentences(self) -> Iterator[Sentence]:
         result = self.result
         tried = f"{counted(result.tried, 'setting')} with distinct values"
-        chance = f"About {result.chance:.1f} would match by chance"
+        chance = f"Chance alone gives about {result.chance:.1f} matches"
         if not result.matches:
             yield warning(f"No setting gives {result.number} ({tried} tried)")
             return

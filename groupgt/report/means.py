@@ -342,7 +342,7 @@ def _traced(traces: Traces | None) -> Iterator[str]:
         yield f"{counted(traces.count, 'trace')}: {how}{rest}; {what} took {ms} ms per query (median)"
         if traces.reranked:
             count = counted(traces.reranked, "trace contains", "traces contain")
-            yield f"{count} results of a reranker; the otlp-searches format reads the results before reranking"
+            yield f"{count} reranker results; the otlp-searches format reads the results from before reranking"
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:

@@ -199,8 +199,8 @@ def _of_systems(results: Mapping[str, Outcomes]) -> Iterator[data.Sentence]:
     parts = [""]
     for name, share in wrong[:NAMED]:
         one = parts == [""]
-        before, had = ("Of {:,.0f} wrong answers of ", " had incomplete retrieval") if one else ("; of {:,.0f} of ", "")
-        parts = appended(parts, before.format(share.whole), name, f", {share.part:,.0f}{had}")
+        lead, kind, had = ("Of", " wrong answers", " had incomplete retrieval") if one else ("; of", "", "")
+        parts = appended(parts, f"{lead} {share.whole:,.0f}{kind} from ", name, f", {share.part:,.0f}{had}")
     yield sentence_of("note", *parts[:-1], f"{parts[-1]}.")
 
 
@@ -262,7 +262,7 @@ def _sentence(result: Outcomes) -> str:
         if wrong is None:
             lacking = f"{shares[False].whole:,.0f} had incomplete retrieval{at}"
             return f"All {len(result.queries):,} answers are correct, and {lacking}."
-        of = f" of {name}" if (name := subject(result.run)[1]) else ""
+        of = f" from {name}" if (name := subject(result.run)[1]) else ""
         return f"Of {wrong.whole:,.0f} wrong answers{of}, {wrong.part:,.0f} had incomplete retrieval{at}."
     means = {side: f"{each.value:.3f} ({counted(each.whole or 0, 'query')})" for side, each in shares.items()}
     if alone:

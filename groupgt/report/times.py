@@ -147,7 +147,7 @@ def reused(outcome: Outcome, dataset: str | None = None) -> str:
 
 def could_resume(left: Left) -> str:
     """List in one line the results of an interrupted run that the current run does not use."""
-    parts = [f"{counted(count, 'answer')} of {system}" for (_, system), count in left.answers.items()]
+    parts = [f"{counted(count, 'answer')} from {system}" for (_, system), count in left.answers.items()]
     parts += [counted(left.verdicts, "verdict")] if left.verdicts else []
     what = shortlist(parts, 3, " and {:,} more")
     return f"the run that was killed or failed at {_utc(left.at)} left {what}. To continue with them, add --resume"

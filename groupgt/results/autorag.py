@@ -103,7 +103,7 @@ def stored_means(contents: Project) -> dict[str, dict[str, float]]:
         for name, mean in table.computed.items():
             if not math.isclose(reported := means[system][name], mean, rel_tol=1e-9, abs_tol=1e-12):
                 what = f"expected a mean of {reported}, as in summary.csv, found {mean} in this table"
-                faults.add(str(table.path), f"{name}: {what}. They come from different runs; rerun the trial")
+                faults.add(str(table.path), f"{name}: {what}. The files come from different runs; rerun the trial")
     faults.stop(DataError)
     return means
 
@@ -150,7 +150,7 @@ def _tables(folder: Path, qids: list[str], left: list[str], faults: Faults) -> l
         where, rows = path.relative_to(folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
         with faults.merging(DataError):
             if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
-                left.append(f"{where}: a copy of the best table of another node")
+                left.append(f"{where}: a copy of another node's best table")
             elif set(NESTED) & set(parquet.names_of(Source.at(path))):
                 tables.append(_table(path, rows.get(path.name, {}), qids))
             else:
@@ -166,7 +166,7 @@ def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
-        faults.add(str(path), f"expected a node's summary with a `filename` column, found another file: {error}")
+        faults.add(str(path), f"cannot be read as an AutoRAG node summary with a `filename` column: {error}")
         return {}
 
 

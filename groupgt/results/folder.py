@@ -204,7 +204,7 @@ class ResultFolder:
     def truth(self, policy: Policy) -> GroundTruth:
         """Read the ground truth of the run."""
         if not self.truth_path.is_file():
-            raise DataError(f"{self.path}: expected {self.truth_path.name} in truth, found none; {AGAIN}")
+            raise DataError(f"{self.path}: truth/{self.truth_path.name} not found; {AGAIN}")
         return Reading.of(policy=policy, truth_format="jsonl").truth(self.truth_path)
 
     @property

@@ -374,8 +374,8 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
     """Return one table per data set, with each run's best system and its tested change, oldest run first."""
     for folder in folders:
         if not has_stamp(folder.path):
-            what = "expected the original folder name, which begins with its time"
-            raise ConfigError(f"{folder.path}: {what}; its position in the history is unknown")
+            what = "expected the original folder name, which begins with the run's time"
+            raise ConfigError(f"{folder.path}: {what}; the run's position in the history is unknown")
     by_age = sorted(folders, key=lambda folder: age_of(folder.path))
     tables = {folder.path: merged([folder], settings) for folder in folders if folder.is_audited}
     return {dataset: _history(by_age, dataset, settings, metric, tables) for dataset in _datasets(folders)}

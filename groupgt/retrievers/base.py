@@ -31,8 +31,8 @@ BATCH = 32
 # Maximum characters of a response that a message shows.
 SHOWN_CHARS = 200
 # Options of several retrievers.
-IdField = Annotated[str, Doc("Field with the id of a result, or the path to it, such as document.id.")]
-ScoreField = Annotated[str, Doc("Field with the score of a result, or the path to it.")]
+IdField = Annotated[str, Doc("Field that holds the result's id, or a path to that field, such as document.id.")]
+ScoreField = Annotated[str, Doc("Field that holds the result's score, or a path to that field.")]
 Send = Annotated[list[str], Doc("Columns of the ground truth to send with each query, such as qid or tenant.")]
 Count = Annotated[int, Ge(1)]
 Seconds = Annotated[float, Called("seconds"), Gt(0), Le(86_400)]
@@ -281,7 +281,7 @@ def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
         if isinstance(result, dict):
             doc_id, score = value_at(result, id_field), value_at(result, score_field)
             if doc_id is ABSENT:
-                what = f"expected a result with {id_field!r} (id_field), found {display(result, SHOWN_CHARS)}"
+                what = f"expected a result with the field {id_field!r} (id_field), found {display(result, SHOWN_CHARS)}"
                 raise RetrieverError(what)
             result = doc_id if score is ABSENT else (doc_id, score)
         results.append(result)

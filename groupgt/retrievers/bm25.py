@@ -28,9 +28,9 @@ class Options(base.Options):
     k1: Annotated[float, Ge(0), Le(1000), Doc("Term-frequency saturation.")] = 1.2
     b: Annotated[float, Ge(0), Le(1), Doc("Length normalization.")] = 0.75
     variant: Annotated[Literal["lucene", "robertson", "atire", "bm25l", "bm25+"], Doc("The BM25 formula.")] = "lucene"
-    stemmer: Annotated[str, Doc("Snowball language such as english, or none (stemming needs groupgt[retrieval]).")] = (
-        "none"
-    )
+    stemmer: Annotated[
+        str, Doc("Snowball stemmer language, such as english, or none (stemming needs groupgt[retrieval]).")
+    ] = "none"
     stopwords: Annotated[Stopwords, Doc("Language of the stop words to remove, or none.")] = "none"
 
     def least_score(self) -> float | None:

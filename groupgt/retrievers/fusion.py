@@ -26,14 +26,14 @@ Normalization = Literal["min_max", "z_score", "theoretical"]
 class ResultsOptions(base.Options):
     """Options for `use: results`."""
 
-    path: Annotated[File, Doc("File with the results. groupgt replaces {dataset} with the name of the data set.")]
+    path: Annotated[File, Doc("File with the results. groupgt replaces {dataset} with the data set's name.")]
     format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
-    columns: Annotated[dict[str, str], Doc("Column names by role, such as {doc_id: chunk}.")] = field(
+    columns: Annotated[dict[str, str], Doc("Column name for each role, such as {doc_id: chunk}.")] = field(
         default_factory=dict
     )
     traces: Annotated[
         dict[str, str],
-        Doc("Search tools in traces, with the path to the ids in their results, such as {search: hits.id}."),
+        Doc("Search tools in traces, each with the path to the ids in its result, such as {search: hits.id}."),
     ] = field(default_factory=dict)
 
     @property
@@ -185,10 +185,10 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
     weights /= weights.sum()
     flat = _Flat.of(inputs, options.depth or k)
     if flat.scores is None:
-        raise RetrieverError("convex fusion needs the scores of its inputs, but one has none; use rrf")
+        raise RetrieverError("convex fusion needs a score for every result, but one input has no scores; use rrf")
     floor = np.array(options.least or least, dtype=np.float64)  # None becomes NaN
     if options.normalization == "theoretical" and (len(floor) != len(inputs) or np.isnan(floor).any()):
-        what = "theoretical normalization needs the minimum score of each input; set them all with `least`"
+        what = "theoretical normalization needs a minimum score for each input; list the minimums in `least`"
         raise RetrieverError(what)
     missing = np.zeros((len(inputs), len(flat.qids)))
     if not len(flat.rank):

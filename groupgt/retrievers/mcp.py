@@ -33,7 +33,7 @@ class Options(base.Options):
     answers.
     """
 
-    tool: Annotated[str, Doc("The tool that searches.")]
+    tool: Annotated[str, Doc("Name of the search tool.")]
     command: Annotated[list[str], Doc("The command that starts the server, with its arguments.")] = field(
         default_factory=list
     )
@@ -48,7 +48,7 @@ class Options(base.Options):
     id_field: IdField = "id"
     score_field: ScoreField = "score"
     text_field: Annotated[
-        str, Doc("Field with the text of results without ids. Only the text labeller can match them.")
+        str, Doc("Field that holds the text of a result that has no id. Only the text labeller can match such results.")
     ] = ""
     env: Annotated[
         dict[str, str], Doc("Environment variables to set for the program, which inherits only a few, such as PATH.")
@@ -69,7 +69,7 @@ class Options(base.Options):
         if self.url and not is_url(self.url):
             yield Clash("url", "expected http://host/… or https://host/…, with special characters percent-encoded")
         if "{query}" not in json.dumps(self.arguments):
-            yield Clash("arguments", "expected {query} in one of them")
+            yield Clash("arguments", "expected {query} in one of the arguments")
 
 
 class Mcp(base.OneByOne):
@@ -200,7 +200,7 @@ class Mcp(base.OneByOne):
             found = lists[0] if len(lists) == 1 else found
         if not isinstance(found, list):
             at = f" at {self.options.items!r}" if self.options.items else ""
-            raise RetrieverError(f"expected a list of results{at} (items), found {display(value, SHOWN_CHARS)}")
+            raise RetrieverError(f"items: expected a list of results{at}, found {display(value, SHOWN_CHARS)}")
         return found
 
     def _text(self, item: Any) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class Mcp(base.OneByOne):
         text = item if isinstance(item, str) else value_at(item, self.options.text_field)
         if not isinstance(text, str):
             where = f"{self.options.text_field!r} (text_field)"
-            raise RetrieverError(f"expected a result with a text as {where}, found {display(item, SHOWN_CHARS)}")
+            raise RetrieverError(f"expected a result with its text in {where}, found {display(item, SHOWN_CHARS)}")
         score = value_at(item, self.options.score_field)
         return {"text": text} | ({} if score is base.ABSENT else {"score": score})
 

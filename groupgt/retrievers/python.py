@@ -71,9 +71,9 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
         return metadata[id_field]
     if not id_field and document_id is not None:
         return document_id
-    lacking = f"no {id_field!r} in its metadata" if id_field else "no id; set id_field to the field that has the id"
+    lacking = f"no {id_field!r} in its metadata" if id_field else "no id; set id_field to the field with the id"
     names = ", ".join(map(str, metadata)) or "nothing"
-    raise RetrieverError(f"id_field: a {framework} document has {lacking}; it has {names}")
+    raise RetrieverError(f"id_field: a {framework} document has {lacking}; its metadata contains {names}")
 
 
 @dataclass(frozen=True)
@@ -298,8 +298,8 @@ class Called:
             names = qids if set(rankings) == set(qids) else texts
             if set(rankings) != set(names):
                 raise RetrieverError(
-                    f"{signature_of(self.function)}: expected a list of rankings, or a dict of rankings by the text or "
-                    f"id of each query, found a dict with the key {next(iter(rankings), None)!r}; {ONE_EACH}"
+                    f"{signature_of(self.function)}: expected a list of rankings, or a dict that maps each query's "
+                    f"text or id to a ranking, found a dict with the key {next(iter(rankings), None)!r}; {ONE_EACH}"
                 )
             rankings = [rankings[name] for name in names]
         # Rows of an array keep its type, which describes their contents.

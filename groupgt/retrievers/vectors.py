@@ -70,7 +70,7 @@ class QueryOptions(base.Options):
             "and vector."
         ),
     ] = ""
-    model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
+    model: Annotated[Folder, Doc("Sentence-transformers model (folder or name) to embed text without vectors.")] = ""
     query_prefix: Annotated[str, Doc("Prefix added to each query before the model embeds it.")] = ""
 
     def searches_texts(self) -> bool:

@@ -71,7 +71,7 @@ class Cache:
             if os.name != "nt" or self.read(key) is None:
                 raise
         except OSError as error:
-            raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
+            raise DataError(f"cannot write {path}: {error.strerror or error}") from None
 
     def settle(self) -> None:
         """Make version control ignore a new folder, unless the folder contains other files."""

@@ -37,11 +37,11 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         temporary.chmod(0o666 & ~umask())
         temporary.replace(path)
     except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from None
     except Exception as error:
         if type(error).__module__.split(".")[0] != "polars":
             raise
-        raise DataError(f"{path}: cannot be written: {str(error).splitlines()[0]}") from None
+        raise DataError(f"cannot write {path}: {str(error).splitlines()[0]}") from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -80,7 +80,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
         temporary.chmod(0o777 & ~umask())
         yield temporary
     except OSError as error:
-        raise DataError(f"{parent}: cannot be written: {error.strerror or error}") from None
+        raise DataError(f"cannot write {parent}: {error.strerror or error}") from None
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)

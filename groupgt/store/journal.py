@@ -61,7 +61,7 @@ class Journal:
                 # Ends a truncated line; a concurrent process appends complete lines of its own.
                 file.write(b"\n" + lines if lines and file.tell() else lines)
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            raise DataError(f"cannot write {self.path}: {error.strerror or error}") from None
 
     def remove(self) -> None:
         """Remove the file if it exists."""

@@ -87,8 +87,14 @@ def test_what_is_for_the_other_side_alone(
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (["plot", "depth", "t.jsonl", "a.jsonl", "-o", "f.json", "--alpha", "0.1"], "the depth figure shows no test"),
-        (["plot", "ecdf", "t.jsonl", "a.jsonl", "-o", "f.json", "--test", "t"], "the ecdf figure shows no test"),
+        (
+            ["plot", "depth", "t.jsonl", "a.jsonl", "-o", "f.json", "--alpha", "0.1"],
+            "the depth figure does not include a test",
+        ),
+        (
+            ["plot", "ecdf", "t.jsonl", "a.jsonl", "-o", "f.json", "--test", "t"],
+            "the ecdf figure does not include a test",
+        ),
         (
             ["rechunk", "t.jsonl", "--from", "o.csv", "--to", "n.csv", "--threshold", "0.3"],
             "the spans method does not use this option",

@@ -89,7 +89,7 @@ def test_a_run_without_results_needs_no_calls() -> None:
     [
         (
             [{"id": "a", "call": 2}, {"id": "b", "call": 1}],
-            "rank 2 is from call 1, but the one before it is from call 2",
+            "rank 2 is from call 1, but the previous result is from call 2",
         ),
         ([{"id": "a", "call": 1}, {"id": "b"}], "for each of 2 results, found 1"),
         ([{"id": "a"}, {"id": "b", "call": 1}], "for each of 2 results, found 1"),
@@ -128,10 +128,11 @@ def test_numbers_of_numpy_are_calls() -> None:
 
 def test_results_without_calls_cannot_be_cut_by_them() -> None:
     with pytest.raises(
-        groupgt.DataError, match=r"the call number of every result, but these results have none; add a call column"
+        groupgt.DataError,
+        match=r"the call number of every result, but these results have no call numbers; add a call column",
     ):
         groupgt.evaluate(TRUTH, {"q": ["a"]}, ["recall@2calls"])
-    with pytest.raises(groupgt.DataError, match="but these results have none"):
+    with pytest.raises(groupgt.DataError, match="but these results have no call numbers"):
         groupgt.depth(TRUTH, {"q": ["a"]}, unit="calls")
 
 
@@ -577,7 +578,7 @@ def test_explain_leaves_calls_out_where_results_were_dropped_by_other_names() ->
     options: dict[str, Any] = {"labeller": "parents", "policy": {"duplicates": "drop"}}
     found = groupgt.evaluate(TRUTH, run, ["mrr"], **options)
     assert [sorted(row) for row in found.explain_dict("q")["results"]] == [["hits", "id", "rank"]]
-    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes results by ids from the labeller"):
+    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes results by the labeller's ids"):
         groupgt.evaluate(TRUTH, run, ["recall@2calls"], **options)
 
 

@@ -91,7 +91,9 @@ def test_commands_tell_what_the_corpus_lacks_once(command: str, capsys: pytest.C
     if corpus:
         status, error = said(*policy)
         assert status == 2
-        assert "absent=error policy compares ids with a corpus, but there is none; add a corpus (--corpus" in error
+        assert (
+            "absent=error policy compares ids with a corpus, but no corpus was given; add a corpus (--corpus" in error
+        )
     status, error = said(*corpus, *policy)
     assert status == 2
     assert f"{ABSENT} (absent=error)" in error

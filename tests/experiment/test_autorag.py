@@ -118,7 +118,7 @@ def test_the_file_says_where_everything_came_from(tmp_path: Path) -> None:
     text = experiment_text(survey(PROJECT), tmp_path / "experiment.yaml")
     assert "BM25, top_k 5, bm25_tokenizer porter_stemmer; AutoRAG's choice for this node" in text
     assert "# Left out: 1/pre_retrieve_node_line/query_expansion/0.parquet: it contains no retrieved ids" in text
-    assert "# Left out: 1/retrieve_node_line/retrieval/0.parquet: a copy of the best table of another node" in text
+    assert "# Left out: 1/retrieve_node_line/retrieval/0.parquet: a copy of another node's best table" in text
     assert "  policy: autorag\n" in text
     assert f"metrics: [{', '.join(METRICS)}]" in text
 

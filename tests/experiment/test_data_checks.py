@@ -84,7 +84,7 @@ def test_two_texts_of_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     Path("e.yaml").write_text(
         f"version: 1\nname: e\ndatasets: {{d: {{ground_truth: t.jsonl, queries: q.jsonl}}}}\n{systems}"
     )
-    with pytest.warns(groupgt.GroupgtWarning, match="1 query has a different text in the ground truth, such as 'q1'"):
+    with pytest.warns(groupgt.GroupgtWarning, match="1 query has different text in the ground truth, such as 'q1'"):
         groupgt.run_experiment("e.yaml")
 
 

@@ -158,9 +158,7 @@ def test_a_dry_run_says_what_gates_can_detect(tmp_path: Path, capsys: pytest.Cap
     )
     assert lines[0].endswith(" or more. Most smaller drops pass, even those beyond 0.01")
     assert lines[1].startswith("gate 2 (recall@2, kind odd, max_drop 0.01, unless not_significant), * on d: with 30 ")
-    assert (
-        lines[2] == "gate 3 (dcg@2, min_gain 0.1), b on d: what it can detect is unknown, because dcg has no best value"
-    )
+    assert lines[2] == "gate 3 (dcg@2, min_gain 0.1), b on d: its sensitivity is unknown, because dcg has no best value"
     assert (
         lines[3] == "gate 4 (recall@2, min 0.75), b on d: fails if the mean drops by more than 0.0500 (it was 0.8000)"
     )
@@ -190,7 +188,7 @@ def test_without_values_it_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixt
     text = FILE.replace("truth.jsonl}", "truth.jsonl, corpus: corpus.jsonl}")
     file.write_text(text.replace("b: {use: results, with: {path: b.jsonl}}", "b: bm25"), encoding="utf-8")
     first, second, *_ = said(capsys, str(file))
-    assert first.endswith("b on d: what it can detect is unknown, because this system has no earlier run")
+    assert first.endswith("b on d: its sensitivity is unknown, because this system has no earlier run")
     assert "* on d: with 30 queries, this gate catches a drop of" in second
     # Results that are elsewhere are not fetched before a run.
     file.write_text(FILE.replace("path: b.jsonl", "path: s3://bucket/b.jsonl"), encoding="utf-8")

@@ -327,7 +327,7 @@ FAULTS: list[Fault] = [
         "gate.3.metric",
         "Set evaluate.timed",
     ),
-    ("gate: latency drops", [("_ms, max:", "_ms, max_drop:")], "56:5", "gate.3", "takes min or max, but no slice"),
+    ("gate: latency drops", [("_ms, max:", "_ms, max_drop:")], "56:5", "gate.3", "takes min or max, but not a slice"),
     ("gate: no such column", [("{type: multi}", "{tpe: multi}")], "55:", "gate.2.slice", "did you mean 'type'"),
     (
         "gate: no such value",

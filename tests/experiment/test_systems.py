@@ -122,7 +122,7 @@ FAULTS: list[Fault] = [
         [("    only: [mine]", "    inputs: [plain]")],
         "25:5",
         "systems.stored.inputs",
-        "results combines no other systems; remove this key",
+        "results does not combine other systems; remove this key",
     ),
     # Of systems.
     ("an unknown use", [("plain: bm25", "plain: bm52")], "15:10", "systems.plain.use", "did you mean 'bm25'"),

@@ -141,7 +141,7 @@ def test_a_file_where_the_results_should_be(
     stray.parent.mkdir(exist_ok=True)
     stray.write_text("mine", encoding="utf-8")
     _, err = run(capsys, file, status=2)
-    assert "cannot be written" in err
+    assert "cannot write" in err
     assert err.count("\n") == 1
     assert stray.read_text(encoding="utf-8") == "mine"
     stray.unlink()
@@ -189,7 +189,7 @@ def test_no_room_for_results(
     with monkeypatch.context() as patch:
         fault(patch)
         _, err = run(capsys, file, status=2)
-    assert "cannot be written: No space left on device" in err
+    assert "No space left on device" in err
     assert err.count("\n") == 1
     assert result_folders(file) == []
     assert parts(file) == []
@@ -205,7 +205,7 @@ def test_no_room_for_the_name_of_the_newest(
     assert first is not None
     with monkeypatch.context() as patch:
         patch.setattr(files, "write_bytes", half_written)
-        with pytest.raises(groupgt.DataError, match="latest: cannot be written: No space left"):
+        with pytest.raises(groupgt.DataError, match=r"cannot write .*latest: No space left"):
             run_experiment(file)
     assert (first.parent / "latest").read_text(encoding="utf-8").strip() == first.name
     check_whole(file, expected)
@@ -221,7 +221,8 @@ def test_files_that_may_not_grow(tmp_path: Path, expected: dict[str, bytes]) -> 
     lines = err.splitlines()
     assert len(lines) == RETRIEVALS + 1
     assert all(line.startswith("groupgt: warning: retrieved results cannot be cached: ") for line in lines[:-1])
-    assert "cannot be written: File too large" in lines[-1]
+    assert "cannot write " in lines[-1]
+    assert ": File too large" in lines[-1]
     assert entries(file) == {}
     assert result_folders(file) == []
     assert parts(file) == []

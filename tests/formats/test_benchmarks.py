@@ -680,7 +680,7 @@ BAD_BANKS = [
     (question(aggregator_type="XOR", answers=[{"answer": "x"}]), "expected AND, OR, SUM or NOT as its aggregator_type"),
     (
         question(sub_nuggets=[MANY]),
-        "the nugget 'Q': any of its parts is enough, but one can be covered in 110 ways",
+        "the nugget 'Q': any of its parts is enough, but one part can be covered in 110 ways",
     ),
     (question(sub_nuggets=[part([], [])]), "1 of its 2 groups is empty"),
     (question(references=[{"doc": "d"}]), "expected a reference with a doc_id, found {'doc': 'd'}"),

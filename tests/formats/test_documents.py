@@ -78,7 +78,7 @@ def test_pairs_of_a_document_and_a_score(make: Make) -> None:
 @pytest.mark.parametrize("make", [_langchain, LIKE["langchain"]])
 def test_documents_without_ids_are_only_matched_by_text(make: Make) -> None:
     run = {"q1": [make(None, "30 days of leave")]}
-    with pytest.raises(groupgt.DataError, match="texts but no ids, which the id labeller needs"):
+    with pytest.raises(groupgt.DataError, match="text but no ids, and the id labeller needs ids"):
         groupgt.evaluate({"q1": [["a"]]}, run, ["recall"])
     truth = {"q1": [[{"text": "days of leave"}]]}
     assert groupgt.evaluate(truth, run, ["recall"], labeller="text")["recall"] == 1

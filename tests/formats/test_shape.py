@@ -178,7 +178,8 @@ def test_experiments(tmp_path: Path) -> None:
     file = tmp_path / "e.yaml"
     file.write_text(EXPERIMENT.format("qrels", "t.jsonl"))
     with pytest.raises(
-        groupgt.ConfigError, match=r"one \(flat\), two \(groups\); choose one, such as `convention: coverage`"
+        groupgt.ConfigError,
+        match=r"one \(flat\), two \(groups\); choose one convention, such as `convention: coverage`",
     ):
         groupgt.run_experiment(file)
     file.write_text(EXPERIMENT.format("qrels", "qrels"))

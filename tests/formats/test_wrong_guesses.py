@@ -88,7 +88,7 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
     (
         "truth",
         json.dumps(QUESTIONS).encode(),
-        ("its lists contain texts, such as 'What is the capital of France?', not document ids",),
+        ("its lists contain text, such as 'What is the capital of France?', not document ids",),
     ),
     (
         "truth",
@@ -158,18 +158,18 @@ def test_texts_in_place_of_ids(cli: Cli, tmp_path: Path) -> None:
     """They are called so where nothing matches, however few queries there are."""
     text = "The capital of France is Paris."
     with pytest.warns(
-        groupgt.GroupgtWarning, match=f"the results may contain texts instead of ids, such as '{text}'; give"
+        groupgt.GroupgtWarning, match=f"the results may contain text instead of ids, such as '{text}'; use"
     ):
         groupgt.evaluate({"q": [["a"]]}, {"q": [text]}, ["recall"])
     with pytest.warns(
-        groupgt.GroupgtWarning, match="the ground truth may contain texts instead of ids, such as 'The cap"
+        groupgt.GroupgtWarning, match="the ground truth may contain text instead of ids, such as 'The cap"
     ):
         groupgt.evaluate({"q": [[text]]}, {"q": ["a"]}, ["recall"])
     asked = cli(
         "evaluate", put(tmp_path / "t.jsonl", TRUTH), put(tmp_path / "r.json", json.dumps(QUESTIONS)), "-m", "mrr"
     )
     assert asked.status == 0
-    assert "texts instead of ids, such as 'What is the capital of France?'" in asked.err
+    assert "text instead of ids, such as 'What is the capital of France?'" in asked.err
     # Titles are ids where they match.
     assert groupgt.evaluate({"q": [[text]]}, {"q": [text]}, ["recall"])["recall"] == 1
 
@@ -204,7 +204,10 @@ def test_a_folder_of_documents_is_no_corpus(cli: Cli, tmp_path: Path) -> None:
     truth = put(tmp_path / "truth.jsonl", TRUTH)
     (tmp_path / "kb").mkdir()
     put(tmp_path / "kb" / "a.md", "A")
-    fails(cli("check", truth, "--corpus", tmp_path / "kb"), "found another folder; write its texts to one file")
+    fails(
+        cli("check", truth, "--corpus", tmp_path / "kb"),
+        "found a folder without corpus.jsonl; write its passages to one file",
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])

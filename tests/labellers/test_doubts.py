@@ -72,7 +72,7 @@ def test_documents_that_never_meet() -> None:
     ("options", "way"),
     [
         # Two of its four characters lie in each chunk: .5 of the alternative, .2 of a chunk, 2/12 of their union.
-        ({"min_overlap": 0.6}, r"lower min_overlap or let chunks cover an alternative together \(joint: true\)"),
+        ({"min_overlap": 0.6}, r"lower min_overlap or let several chunks jointly cover an alternative \(joint: true\)"),
         ({"of": "result"}, r"lower min_overlap or divide by the length of the alternative \(of: alternative\)"),
         ({"of": "union"}, r"lower min_overlap or divide by the length of the alternative \(of: alternative\)"),
     ],

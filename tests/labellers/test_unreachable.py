@@ -66,5 +66,5 @@ def test_places_that_chunks_do_not_cover(options: dict[str, Any], expected: list
     with pytest.warns(groupgt.GroupgtWarning, match="the chunk table has no chunks for 1 of 2 ground truth documents"):
         places, way = unreachable(alternatives, "spans", chunks=chunks, **options)
     assert places == expected
-    others = "" if "joint" in options else " or let chunks cover an alternative together (joint: true)"
+    others = "" if "joint" in options else " or let several chunks jointly cover an alternative (joint: true)"
     assert way == f"lower min_overlap{others}"

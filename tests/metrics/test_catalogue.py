@@ -81,6 +81,6 @@ def test_a_policy_that_does_not_go_with_a_metric() -> None:
 def test_condensed_lists_are_of_ids() -> None:
     drop = Policy(unjudged="drop")
     with pytest.raises(
-        groupgt.ConfigError, match="unjudged=drop works on ids, but these metrics compare texts: omit token_f1"
+        groupgt.ConfigError, match="unjudged=drop works on ids, but these metrics compare text: omit token_f1"
     ):
         check_policy(drop, parse_metrics(["token_f1@5", "recall"], "autorag"))

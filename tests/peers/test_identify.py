@@ -128,7 +128,7 @@ def scikit_learn(flat: dict[str, dict[str, int]], run: Run) -> Iterator[Case]:
             scores, found = list(run[qid].values()), [max(own.get(name, 0), 0) for name in run[qid]]
             ndcg.append(tool.ndcg_score([found], [scores], k=10) if any(found) else 0.0)
             average.append(tool.average_precision_score(list(map(bool, found)), scores) if any(found) else 0.0)
-    yield "scikit-learn average_precision_score", mean(average), ("AP divided by the relevant results",)
+    yield "scikit-learn average_precision_score", mean(average), ("AP divided by the number of relevant results",)
     yield "scikit-learn ndcg_score", mean(ndcg), ("ndcg@10 with an ideal of all retrieved documents",)
 
 

@@ -280,13 +280,13 @@ def test_nothing_found_is_nothing_fused() -> None:
 
 
 def test_convex_needs_scores() -> None:
-    with pytest.raises(groupgt.RetrieverError, match="one has none; use rrf"):
+    with pytest.raises(groupgt.RetrieverError, match="one input has no scores; use rrf"):
         convex(Convex(), [answers(LEFT), Answers({"q": ["a"]})], [None, None], 10)
 
 
 def test_theoretical_needs_the_least_of_each() -> None:
     inputs = [answers(LEFT), answers(RIGHT)]
-    with pytest.raises(groupgt.RetrieverError, match="minimum score of each input"):
+    with pytest.raises(groupgt.RetrieverError, match="minimum score for each input"):
         convex(Convex(normalization="theoretical"), inputs, [0.0, None], 10)
     assert convex(Convex(normalization="theoretical", least=[0, 0]), inputs, [0.0, None], 10).ids["q"]
 

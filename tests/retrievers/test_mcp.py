@@ -160,7 +160,7 @@ def test_results_without_ids_are_matched_by_the_text_labeller_or_refused(url: st
         outcome = run_experiment(path, changes=[by_text], only=["mine"])
         assert outcome.evaluations["set"]["mine"]["recall@1"] == 1
     with pytest.raises(
-        groupgt.DataError, match=r"mine: these results have texts but no ids, which the id labeller needs"
+        groupgt.DataError, match=r"mine: these results have text but no ids, and the id labeller needs ids"
     ):
         run_experiment(path, only=["mine"])
     with pytest.raises(groupgt.RetrieverError, match="its results have text but no ids, so they cannot be combined"):
@@ -208,7 +208,7 @@ def test_a_tool_that_is_slow_or_fails(url: str, query: str, words: str) -> None:
         ),
         (
             {"tool": "objects", "text_field": "body"},
-            "expected a result with a text as 'body' (text_field), found {'doc",
+            "expected a result with its text in 'body' (text_field), found {'doc",
         ),
     ],
 )

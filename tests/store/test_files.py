@@ -21,7 +21,7 @@ def test_a_failed_write_keeps_what_was_there(tmp_path: Path) -> None:
         path.write_text("ha")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(groupgt.DataError, match=r"a\.txt: cannot be written: No space"):
+    with pytest.raises(groupgt.DataError, match=r"cannot write .*a\.txt: No space"):
         files.write_atomically(target, half)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]

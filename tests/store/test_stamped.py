@@ -27,7 +27,7 @@ def test_folders_stand_beside_earlier_ones(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(groupgt.DataError, match="cannot be written"):
+    with pytest.raises(groupgt.DataError, match="cannot write"):
         write_stamped(tmp_path / "file", "abc", {})
 
 

@@ -132,7 +132,7 @@ class ColumnCarrier(LocalCarrier):
         sound = (start >= 0) & (end >= start) & (end <= FARTHEST) & (start == start.floor()) & (end == end.floor())
         if "document" in schema:
             sound &= pl.col("document").str.strip_chars() != ""
-        what = f"expected a document and whole numbers from 0 to {FARTHEST} as start and end, end not before start"
+        what = f"expected a document and whole numbers from 0 to {FARTHEST} as start and end, with end not before start"
         self._refuse(~sound.fill_null(False), ["start", "end"], what)
 
     def _check_names(self, column: str, schema: pl.Schema) -> None:
@@ -218,7 +218,7 @@ class ColumnCarrier(LocalCarrier):
         if len(wrong):
             faults = Faults(grouped=False)
             for query, document, length in wrong.select("query", "doc", unit).head(NAMED).iter_rows():
-                what = f"expected a whole number from 0 as the {unit} of {document!r}, found {length}"
+                what = f"expected a whole number from 0 as the length of {document!r} in {unit}, found {length}"
                 faults.add(f"{self.run.title}: query {truth.qids[query]!r}", what)
             faults.total += max(len(wrong) - NAMED, 0)
             faults.fail(DataError)
