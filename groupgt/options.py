@@ -290,7 +290,7 @@ class Reader:
         for key in values:
             if key not in options:
                 name = f" {str(key)!r}" if noun == "option" else ""
-                names = f"known {noun}s: {', '.join(options)}" if options else "there are none"
+                names = f"known {noun}s: {', '.join(options)}" if options else f"there are no {noun}s"
                 what = f"unknown {noun}{name}; {names}{near_names(str(key), list(options))}"
                 what = way_out("key", str(key)) or what
                 self.faults.append(Fault((*path, str(key)), what, "unknown"))

@@ -185,7 +185,7 @@ def test_options_that_check_themselves_as_plugins_of_others_do() -> None:
 def test_no_options_at_all() -> None:
     assert options_from(None, {}) is None
     _, found = read_options(None, {"a": 1})
-    assert found[0].what == "unknown option 'a'; there are none"
+    assert found[0].what == "unknown option 'a'; there are no options"
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_an_installed_retriever_runs(tmp_path: Path) -> None:
 def test_an_installed_labeller_judges() -> None:
     found = groupgt.evaluate({"q": [["a"]]}, {"q": ["x", "a"]}, ["mrr"], labeller="same")
     assert found["mrr"] == 0.5
-    with pytest.raises(groupgt.ConfigError, match=r"labeller same: x: unknown option 'x'; there are none"):
+    with pytest.raises(groupgt.ConfigError, match=r"labeller same: x: unknown option 'x'; there are no options"):
         groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["mrr"], labeller={"use": "same", "with": {"x": 1}})
 
 

@@ -216,7 +216,7 @@ def report_command(
 
     for option, value in (("--html", page), ("--sort", sort)):
         if as_history and value is not None:
-            raise ConfigError(f"{option}: not available with --history; remove one of the two")
+            raise ConfigError(f"{option}: cannot be combined with --history")
     results = read_folders(folders_of(folders))
     chosen = replace(settings_of(results), **{name: value for name, value in settings.items() if value is not None})
     if as_history:

@@ -189,8 +189,8 @@ class Inputs:
             return list(self.reopened.paths)
         for _, path in self._typed_runs:
             if is_result_folder(path):
-                what = f"expected a run, found a result folder; name a run in it, such as {files_in(path)[1]}"
-                raise ConfigError(f"{path}: {what}{', or give the folder alone' if self.takes_folder else ''}")
+                what = f"expected a run, found a result folder; choose a run in it, such as {files_in(path)[1]}"
+                raise ConfigError(f"{path}: {what}{', or pass the folder alone' if self.takes_folder else ''}")
         paths = [path for _, path in self._typed_runs]
         return list(require_paths(self.truth_path, paths, in_parts=self.value("parts")))
 

@@ -25,7 +25,7 @@ def carrier_of(run: Run) -> Carrier:
 def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
     """Return a carrier for results that are needed locally, or raise `ConfigError` if they stay on a cluster."""
     if run.is_remote:
-        what = f"{purpose} is not supported for results on a cluster; write them to parquet and name the files"
+        what = f"{purpose} is not supported for results on a cluster; write the results to parquet and pass the files"
         raise ConfigError(f"{run.name or run.source or 'results'}: {what}")
     return _local_carrier_of(run)
 

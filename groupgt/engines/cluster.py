@@ -256,7 +256,7 @@ def _refuse_ties(truth: GroundTruth, run: Run, policy: Policy, *, all_matter: bo
 
 def _fail(run: Run, qid: Any, policy: Policy) -> None:
     where, way = ("(ties=input)", "choose ties=id, or ") if policy.ties == "input" else ("and ids", "")
-    raise ConfigError(f"{run.title}: {WITHOUT_ORDER} {where} of query {qid!r}; {way}give a rank column")
+    raise ConfigError(f"{run.title}: {WITHOUT_ORDER} {where} of query {qid!r}; {way}add a rank column")
 
 
 def _split(bucket: Ints, count: int) -> list[Ints]:

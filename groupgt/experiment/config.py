@@ -346,7 +346,7 @@ class Report:
         Rule("a size such as 25MB, or a number of bytes", is_size, {"type": ["integer", "string"]}, size_of),
         Doc(
             "Maximum size of the file, such as 5MB. To fit, groupgt omits the text of results without a hit, then "
-            "the ends of long passages, then the least informative queries. The page says what is missing."
+            "the ends of long passages, then the least informative queries. The page lists what it omits."
         ),
     ] = MAX_SIZE
 

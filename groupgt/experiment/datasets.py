@@ -260,7 +260,7 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
             what = f"{counted(len(absent), 'query has', 'queries have')} no text (query): {', '.join(absent[:3])}"
-            hint = "" if experiment.config.datasets[name].queries else "; under `queries`, name a file with query texts"
+            hint = "" if experiment.config.datasets[name].queries else "; add a file with query text under `queries`"
             faults.add(document.place(("datasets", name, "ground_truth")), f"{title}{what}{hint}")
     for system in systems.values():
         for position, column in enumerate(system.options.sends() if system.config.serves(name) else ()):

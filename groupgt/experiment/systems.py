@@ -236,7 +236,7 @@ class Families:
         for dataset in self._served(config):
             lacks_corpus = kind.corpus and self.config.datasets[dataset].corpus is None
             if lacks_corpus and self.document.is_sound("datasets", dataset):
-                self.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
+                self.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has no corpus")
         for name, values, paths in variants(family, config) if self._matrix(path, config) else ():
             options, faults = read_options(kind.options, values, show=as_yaml)
             for fault in faults:
@@ -254,7 +254,7 @@ class Families:
         faults_before = self.document.faults.total
         for key, values in config.matrix.items():
             if key in config.with_:
-                self.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one of the two", key=True)
+                self.fault((*path, "matrix", key), f"{key} is also set under `with`; keep only one", key=True)
             if any(filled[:4] == (*path, "matrix", key) for filled in self.document.written):
                 what = "system names show sweep values"
                 self.fault((*path, "matrix", key), f"{what}, so use environment variables only under `with`", key=True)

@@ -128,7 +128,7 @@ def _with_index(value: Any, title: str, kind: Kind, columns: Declared) -> Any:
     if not (levels or has_key) and len(value) and isinstance(value.index[0], (str, tuple)):
         found = f"an unnamed index, which begins with {display(value.index[0])}"
         axis = key if value.index.nlevels == 1 else ["qid", "doc_id"]
-        way = f"if it contains the ids, name it: .rename_axis({axis!r})"
+        way = f"if the index contains the ids, name it: .rename_axis({axis!r})"
         raise DataError(f"{title}: the {key!r} column is missing: found {roles.shown_names(names)} and {found}; {way}")
     return value.reset_index(level=levels) if levels else value
 

@@ -414,7 +414,7 @@ def run_fault(
         if ids:
             with_scores.setdefault(scores is not None, qid)
         if len(with_scores) > 1:
-            return f"query {with_scores[True]!r} has scores, but query {with_scores[False]!r} has none; write jsonl"
+            return f"query {with_scores[True]!r} has scores, but {with_scores[False]!r} has no scores; write jsonl"
         if scores is not None and (fault := order_fault(qid, ids, scores)):
             return fault
         if scores is not None and in_single:

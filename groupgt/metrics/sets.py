@@ -315,7 +315,7 @@ DEFINITIONS = (
     ),
     one_meaning(
         "infap",
-        "Average precision estimated from judgments of a sample of the pool.",
+        "Average precision estimated from a judged sample of the pool.",
         infap,
         "(1/R) Σ over relevant results of 1/r + (c/r) · (relevant above it + ε) ÷ (judged above it + 2ε), where c "
         "counts the pooled results above it, and ε = 0.00001",

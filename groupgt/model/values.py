@@ -270,7 +270,7 @@ class Lengths:
             raise ConfigError(f"the tokenizer failed: {type(error).__name__}: {error}") from None
         counts = [int(count) if isinstance(count, (int, np.integer)) else -1 for count in returned]
         if len(counts) != len(texts) or any(not 0 <= count <= LONGEST for count in counts):
-            what = f"expected a count from 0 for each of {len(texts):,} texts"
+            what = f"expected a count from 0 for each of {len(texts):,} strings"
             raise ConfigError(f"the tokenizer: {what}, found {display(returned)}")
         return counts
 

@@ -56,7 +56,7 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
     curves = {curve: parse_metric(curve, convention) for curve in names}
     if metrics:
         if fixed := [str(metric) for metric in metrics if not metric.definition.takes_cutoff]:
-            raise ConfigError(f"{', '.join(fixed)}: metrics without a cutoff cannot be drawn against depth")
+            raise ConfigError(f"{', '.join(fixed)}: metrics without a cutoff cannot be plotted against depth")
         uncut_metrics = [replace(metric, cutoff=None) for metric in metrics]
         curves = {metric.short(systems.convention): metric for metric in uncut_metrics}
     rows = []

@@ -432,7 +432,7 @@ def corrected_notes(evaluation: Evaluated, *, compared: bool = False) -> Iterato
         return
     entries = audit.truth.columns.get(SAMPLE, ())
     is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
-    of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
+    of = f"an audit of {len(audit.truth):,} of {counted(len(evaluation.truth), 'query')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
     yield from _assisted(audit.truth.columns, "audited query")
     yield (

@@ -114,7 +114,7 @@ def survey(project: Path) -> Project:
     file = Path("data", "qa.parquet")
     if not (folder / file).is_file():
         near = next((parent for parent in folder.parents if (parent / file).is_file()), None)
-        way = f"its project is {near}" if near else "name the folder that was AutoRAG's --project_dir"
+        way = f"its project is {near}" if near else "pass the folder that was AutoRAG's --project_dir"
         raise ConfigError(f"{project}: expected an AutoRAG project, found no {file.as_posix()} in it; {way}")
     truth, rules = GroundTruth.of({}), dict[str, str]()
     with faults.merging(DataError):

@@ -297,7 +297,7 @@ class ResultFolder:
         for name in paths_of(find("labeller", spec["use"]).options, options):
             if self._unchanged(options[name]) is None:
                 what = f"the {spec['use']} labeller read {options[name]}, which is missing or has changed"
-                way = "name it and its files with --labeller and --with, or run the experiment again"
+                way = "set the labeller and its files with --labeller and --with, or run the experiment again"
                 faults.add(str(self.path), f"{what}; {way}")
         faults.stop()
         if spec.get("version"):

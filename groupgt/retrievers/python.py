@@ -173,7 +173,7 @@ def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
     keywords: dict[str, Any] = {"options": values} if "options" in parameters else values
     if "corpus" in parameters:
         if not len(setting.corpus):
-            raise RetrieverError(f"{options.target} takes a corpus, but the data set has none")
+            raise RetrieverError(f"{options.target} takes a corpus, but the data set has no corpus")
         keywords["corpus"] = setting.corpus
     if mismatch := _mismatch(factory, **keywords):
         call = f"{options.target}({', '.join(keywords)})"

@@ -286,4 +286,4 @@ def test_a_judged_sample_corrects_figures(monkeypatch: pytest.MonkeyPatch, capsy
     # The annotator finds pets relevant in 7 of 11 queries, the model in all 14.
     row = next(line for line in shown.splitlines() if line.startswith("recall@2 ") and " to " in line)
     assert row.split()[1:4] == ["1.0000", "0.6364", "0.6364"]
-    assert "corrected by 11 audited of 14 queries, a recorded random sample" in shown
+    assert "corrected by an audit of 11 of 14 queries, a recorded random sample" in shown

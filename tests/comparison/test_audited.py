@@ -135,7 +135,7 @@ def test_stars_intervals_and_sentences_agree(tmp_path: Path, snapshot: Snapshot)
     assert (
         "t test of differences corrected by the audit, p-values corrected (holm) for 2 comparisons per metric" in shown
     )
-    assert "corrected by 40 audited of 120 queries, a recorded random sample" in shown
+    assert "corrected by an audit of 40 of 120 queries, a recorded random sample" in shown
     assert "each difference is corrected on its own" in shown
 
 
@@ -270,9 +270,9 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert first.startswith("weak,recall@3,mean,0.")
     comparison = compared(tmp_path)
     for shown in (comparison.summary(), "\n".join(comparison.footer), "\n".join(comparison.to_dict()["population"])):
-        assert "corrected by 40 audited of 120 queries, a recorded random sample" in shown
+        assert "corrected by an audit of 40 of 120 queries, a recorded random sample" in shown
     page = dataset_of(comparison, "judged")
-    assert "corrected by 40 audited of 120 queries, a recorded random sample" in page["tests"]
+    assert "corrected by an audit of 40 of 120 queries, a recorded random sample" in page["tests"]
     assert page["systems"][2]["means"][0] == comparison["strong"]["recall@3"].mean
 
 

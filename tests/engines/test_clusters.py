@@ -229,7 +229,7 @@ def test_the_order_of_rows_decides_nothing() -> None:
     # Results of one document that differ in what is matched.
     places = pl.DataFrame({"qid": ["q"] * 2, "doc_id": ["d"] * 2, "score": [1.0] * 2, "start": [0, 9], "end": [5, 12]})
     truth = {"q": [[{"doc": "d", "start": 0, "end": 5}]]}
-    with pytest.raises(groupgt.ConfigError, match="equal scores and ids of query 'q'; give a rank column"):
+    with pytest.raises(groupgt.ConfigError, match="equal scores and ids of query 'q'; add a rank column"):
         groupgt.evaluate(truth, Rows(places), ["mrr"], labeller="spans")
     ranked = places.drop("score").with_columns(rank=pl.Series([2, 1]))
     assert groupgt.evaluate(truth, Rows(ranked), ["mrr"], labeller="spans")["mrr"] == 0.5

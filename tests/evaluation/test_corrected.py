@@ -125,7 +125,7 @@ def test_an_evaluation_with_an_audit(tmp_path: Path, snapshot: Snapshot) -> None
         assert each.judged == pytest.approx(plain[text])
         assert each.interval[0] < each.mean < each.interval[1]
     shown = str(result)
-    assert "corrected by 15 audited of 40 queries, a recorded random sample" in shown
+    assert "corrected by an audit of 15 of 40 queries, a recorded random sample" in shown
     assert result.to_dict()["corrected"]["recall@4"]["sample"] == 15
     with snapshot.raises(groupgt.ConfigError):
         _ = plain.corrected
@@ -266,7 +266,7 @@ def test_a_sample_that_is_judged_elsewhere(tmp_path: Path) -> None:
     judged, _, run = data()
     path = written(tmp_path, [{**line, "retrieval_gt": [[f"{line['qid']}a"]]} for line in lines[:11]])
     found = groupgt.evaluate(judged, run, ["recall@4"], audit=path)
-    assert "corrected by 11 audited of 40 queries, a recorded random sample" in str(found)
+    assert "corrected by an audit of 11 of 40 queries, a recorded random sample" in str(found)
 
 
 def test_values_per_query_say_that_they_follow_the_labels(tmp_path: Path) -> None:

@@ -300,7 +300,7 @@ def test_a_small_file(small: Path) -> None:
         ("name: trial", "nam: trial", "3:1", "did you mean 'name'"),
         ("coverage", "coverge", "4:13", "did you mean 'coverage'"),
         ("corpus.jsonl", "corpse.jsonl", "6:18", "file not found"),
-        ("{corpus: corpus.jsonl, ground", "{ground", "8:9", "has none"),
+        ("{corpus: corpus.jsonl, ground", "{ground", "8:9", "has no corpus"),
         ("ground_truth: questions.jsonl", "ground_truth: 5", "6:46", "expected text, found 5"),
         ("use: bm25", "use: bm52", "8:15", "did you mean 'bm25'"),
         ("{use: bm25, with: {k1: 0.9}}", "bm25", "", ""),

@@ -29,7 +29,7 @@ FAULTS: list[Fault] = [
         [("{stopwords: english}", "{k1: 3}")],
         "20:7",
         "systems.sweep.matrix.k1",
-        "k1 is also given under `with`; remove one of the two",
+        "k1 is also set under `with`; keep only one",
     ),
     ("matrix as a list", [("\n      k: [10, 60]", " [10]")], "30:13", "systems.fused.matrix", "found a list"),
     ("empty matrix list", [("k: [10, 60]", "k: []")], "31:10", "systems.fused.matrix.k", "at least one, found nothing"),

@@ -194,7 +194,7 @@ def test_an_index_without_a_name_that_may_hold_the_ids_is_refused() -> None:
     begin = "results: the 'qid' column is missing: found retrieved_ids and an unnamed index, which begins with "
     with pytest.raises(groupgt.DataError) as error:
         groupgt.evaluate(TRUTH, lists, ["recall"])
-    assert str(error.value) == f"{begin}'r'; if it contains the ids, name it: .rename_axis('qid')"
+    assert str(error.value) == f"{begin}'r'; if the index contains the ids, name it: .rename_axis('qid')"
     assert groupgt.evaluate(TRUTH, lists.rename_axis("qid"), ["recall"])["recall"] == 1
     pairs = pd.DataFrame(RUN).set_index(["qid", "doc_id"]).rename_axis([None, None])
     with pytest.raises(groupgt.DataError, match=r"begins with \('q', 'a'\); .* \.rename_axis\(\['qid', 'doc_id'\]\)"):

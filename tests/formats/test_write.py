@@ -30,7 +30,7 @@ def test_trec_runs_hold_words_alone(qid: str, document: str, tmp_path: Path) -> 
     [
         ([("q", ["a", "b"], [0.1, 0.7])], "'a' is ranked before 'b'"),
         ([("q", ["a", "b"], [0.5, 0.5])], "'a' is ranked before 'b'"),
-        ([("q", ["a", "b"], [0.5, 0.3]), ("r", ["b"], None)], "query 'q' has scores, but query 'r' has none"),
+        ([("q", ["a", "b"], [0.5, 0.3]), ("r", ["b"], None)], "query 'q' has scores, but 'r' has no scores"),
     ],
 )
 def test_scores_that_would_sort_a_trec_run_differently_are_left_out_and_that_is_told(

@@ -30,7 +30,7 @@ def refused(use: str, given: dict[str, Any], *, texts: bool = False) -> str:
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("id", {"x": 1}, "id: x: unknown option 'x'; there are none"),
+    ("id", {"x": 1}, "id: x: unknown option 'x'; there are no options"),
     ("parents", {"pattern": "a#"}, "parents: pattern: expected a regular expression whose first group is the parent"),
     ("parents", {"pattern": "("}, "parents: pattern: expected a regular expression, found '('"),
     ("parents", {"pattern": "(.*)", "mapping": "a.csv"}, "parents: pattern: conflicts with mapping"),

@@ -326,7 +326,7 @@ def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
     assert asked["facet"]["sort"] == ["map", "mrr"]
     assert (asked["spec"]["width"], asked["spec"]["height"]) == (300, 200)
     assert "title" not in asked
-    with pytest.raises(groupgt.ConfigError, match="bpref: metrics without a cutoff cannot be drawn against depth"):
+    with pytest.raises(groupgt.ConfigError, match="bpref: metrics without a cutoff cannot be plotted against depth"):
         plot("depth", *FILES, "-m", "bpref", "-o", tmp_path / "depth.json")
     with pytest.raises(groupgt.ConfigError, match="--size: expected WIDTHxHEIGHT"):
         plot("depth", *FILES, "-o", tmp_path / "depth.json", "--size", "600")

@@ -217,7 +217,7 @@ def test_what_does_not_fit_is_told_with_the_function(tmp_path: Path, name: str, 
 
 
 def test_a_target_that_takes_a_corpus_needs_one(tmp_path: Path) -> None:
-    with pytest.raises(groupgt.RetrieverError, match="mine:build takes a corpus, but the data set has none"):
+    with pytest.raises(groupgt.RetrieverError, match="mine:build takes a corpus, but the data set has no corpus"):
         retriever(tmp_path, "mine:build", Corpus([], []))
 
 

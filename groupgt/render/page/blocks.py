@@ -126,7 +126,7 @@ def fit(every: Sequence[Sequence[Chunk]], room: int) -> list[str]:
             queries += len(chunk.places)
     left_out = {
         f"the text of {texts:,} results without a hit": texts,
-        f"the ends of {cut:,} passages of more than {SHORT_CHARS:,} characters": cut,
+        f"the ends of {cut:,} passages longer than {SHORT_CHARS:,} characters": cut,
         f"the results of {queries:,} queries on which systems differ least": queries,
     }
     return [text for text, count in left_out.items() if count]
