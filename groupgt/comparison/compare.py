@@ -196,7 +196,7 @@ def comparison_of(
         raise ConfigError("these_queries: needs a system with trials, because a single run does not show how runs vary")
     if settings.these_queries and (first.audit or first.annotators):
         what = "an audit" if first.audit else "several annotators"
-        raise ConfigError(f"these_queries: with {what}, intervals always cover other queries; remove one of the two")
+        raise ConfigError(f"these_queries: cannot be combined with {what}, because intervals then cover other queries")
     texts = tested
     return Comparison(
         first.truth.qids,

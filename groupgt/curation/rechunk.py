@@ -139,7 +139,7 @@ def rechunk(
         ),
     ] = None,
     new: Annotated[
-        Any, Doc("The new chunks, in the same form; if None, alternatives are mapped to their spans.")
+        Any, Doc("The new chunks, in the same form as `old`; if None, alternatives are mapped to spans.")
     ] = None,
     *,
     method: Annotated[

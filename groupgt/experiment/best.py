@@ -76,7 +76,7 @@ def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metr
         rule = BestRule.of(section, metrics, convention)
         lower = [text for text, metric in zip(rule.texts, rule.metrics) if not metric.higher_is_better]
         if lower:
-            what = f"needs metrics where higher is better, but lower is better for {', '.join(lower)}; omit these"
+            what = f"needs metrics where higher is better, but lower is better for {', '.join(lower)}; omit them"
             document.fault((*path, "metrics"), f"{best.strategy} {what}")
 
 

@@ -105,7 +105,7 @@ class Checks:
                     break
                 file, is_system = self.document.resolved(stage.source), stage.is_system
                 if not (is_system or self.families.may_be(stage.source) or exists(file)):
-                    what = f"file not found: {file}; and no system has this name{near_names(stage.source, systems)}"
+                    what = f"file not found: {file}; no system has this name{near_names(stage.source, systems)}"
                     self.fault((*path, name), what)
                     break
                 if is_system and not systems[stage.source].config.serves(dataset):

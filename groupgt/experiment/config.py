@@ -122,7 +122,7 @@ class SystemConfig:
         str,
         Doc(
             "Version of your code or of the service. With a version, groupgt caches answers between runs. Without "
-            "one, it asks again on every run."
+            "a version, it requests them again on every run."
         ),
     ] = ""
     scores: Annotated[
@@ -178,8 +178,8 @@ class LabellerConfig:
     version: Annotated[
         str,
         Doc(
-            "Version of your labeller code. With a version, groupgt caches verdicts between runs. Without one, it "
-            "recomputes them."
+            "Version of your labeller code. With a version, groupgt caches verdicts between runs. Without a "
+            "version, it recomputes them."
         ),
     ] = ""
 

@@ -384,7 +384,7 @@ def change(document: Document, setting: str) -> None:
         part, parts = _next(holder, parts)
         is_place = isinstance(holder, list) and isinstance(part, int) and part < len(holder)
         if not isinstance(holder, dict) and not is_place:
-            what = "expected a key of a mapping, or the position of a value in a list, from 0"
+            what = "expected a key of a mapping, or a position in a list, counting from 0"
             where = f"nothing is set at {'.'.join(map(str, (*path, part)))}"
             document.faults.add(place, where if parts else what)
             return

@@ -22,7 +22,7 @@ class Options:
     """Source of parents: a `mapping`, a `pattern`, or (by default) the `parent` field of results."""
 
     mapping: Annotated[Table, Doc("Table of ids and their parents.")] = ""
-    column: Annotated[str, Doc("Mapping column that contains the parents.")] = "parent"
+    column: Annotated[str, Doc("Column of `mapping` that contains the parents.")] = "parent"
     pattern: Annotated[
         str, Doc("Regular expression that matches a whole id and whose first group is the parent, such as (.*)#[0-9]+.")
     ] = ""

@@ -51,7 +51,7 @@ class Options:
     chunks: Annotated[
         Table,
         Doc(
-            "Table of result spans (chunk_id, doc_id, start, end). Without it, spans come from the results or the "
+            "Table of result spans (chunk_id, doc_id, start, end). Without a table, spans come from the results or the "
             "corpus."
         ),
     ] = ""

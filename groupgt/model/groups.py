@@ -379,7 +379,7 @@ class _Reader:
             expected = '{"alternatives": [...], "weight", "name", "importance"}'
             raise _GroupError(f"expected a group {expected}, found {display(cell)}{key_of_id(cell)}")
         if len(listed) > 1:
-            raise _GroupError("a group has both alternatives and ids, which mean the same thing; keep one")
+            raise _GroupError("a group has both alternatives and ids, which mean the same thing; keep one key")
         weight = finite_number(cell.get("weight", 1))
         if weight is None or weight <= 0:
             raise _GroupError(f"expected a group weight above 0, found {cell['weight']!r}")

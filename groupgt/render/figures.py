@@ -25,7 +25,7 @@ FIGURES: dict[str, str] = {
     "means": "means with confidence intervals",
     "differences": "differences from the baseline with confidence intervals",
     "queries": "per-query differences, sorted, with mean and CI",
-    "scatter": "each query's values in two systems, with names where they differ most",
+    "scatter": "each query's values in two systems, with labels for the largest differences",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "iprec": "interpolated precision at eleven points of recall",
     "ecdf": "fraction of queries with a hit, and fraction of complete queries, by rank",

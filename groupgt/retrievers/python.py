@@ -103,7 +103,8 @@ class Options(base.Options):
         ),
     ] = None
     send: Annotated[
-        list[str], Doc("Columns to pass to parameters with a default. Other parameters always receive their column.")
+        list[str],
+        Doc("Columns to pass to parameters that have a default. Other parameters always receive their column."),
     ] = field(default_factory=list)
     id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
 

@@ -113,14 +113,14 @@ FAULTS: list[Fault] = [
         [("rank\n    metrics: [recall@1,", "mean\n    metrics: [redundancy@1,")],
         "46:14",
         "evaluate.best.metrics",
-        "lower is better for redundancy@1; omit these",
+        "lower is better for redundancy@1; omit them",
     ),
     (
         "best: mean of all",
         [("rank\n    metrics: [recall@1, ndcg@3]", "normalized_mean")],
         "45:5",
         "evaluate.best.metrics",
-        "lower is better for redundancy@1, redundancy@3; omit these",
+        "lower is better for redundancy@1, redundancy@3; omit them",
     ),
     (
         "best: primary and metrics",

@@ -489,7 +489,7 @@ def test_the_noise_of_builds_is_that_of_their_means() -> None:
 
 def test_intervals_for_these_queries_have_one_ground_truth() -> None:
     truth, runs = by_hand()
-    with pytest.raises(ConfigError, match="these_queries: with several annotators, intervals always cover other"):
+    with pytest.raises(ConfigError, match="these_queries: cannot be combined with several annotators, because"):
         groupgt.compare(truth, {"a": runs, "b": runs[0]}, ["complete@1"], these_queries=True, annotators=[truth])
 
 
