@@ -30,7 +30,7 @@ _RULE = Rule("a path or a mapping", lambda value: isinstance(value, _TYPES), {"t
 Table = Annotated[Any, _RULE, FILE]
 NONE = np.zeros(0, dtype=np.int64)
 # The name of each kind of alternative in messages, and the labeller that reads it.
-ONE = {"span": "a span", "text": "a text"}
+ONE = {"span": "a span", "text": "passage text"}
 READER = {"span": "spans", "text": "text"}
 
 
@@ -170,7 +170,7 @@ def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
     faults = Faults()
     for other, alternatives in others.items():
         first = alternatives[0]
-        more = f", as are {len(alternatives) - 1:,} more" if len(alternatives) > 1 else ""
+        more = f" (1 of {len(alternatives):,} such alternatives)" if len(alternatives) > 1 else ""
         what = f"the {labeller} labeller needs alternatives that are ids, but {display(truth.ids[first])}"
         way = f"choose another labeller, such as {READER[other]}"
         faults.add(query_of(truth, first), f"{what} is {ONE[other]}{more}; {way}")

@@ -119,7 +119,7 @@ class Spans(Labeller):
         """Return an error message, with a suggested fix, for an alternative that is not a span."""
         if form is None and self.reference is not None:
             return f"the alternative {display(name)} is not in the reference"
-        kind, way = "a text", "choose the text labeller"
+        kind, way = "passage text", "choose the text labeller"
         if form is None:
             kind, way = "an id", "set `reference` to the table of the judged chunks"
         return f"the spans labeller needs alternatives {{doc, start, end}}, but {display(name)} is {kind}; {way}"

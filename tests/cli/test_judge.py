@@ -186,7 +186,7 @@ def test_an_export_is_never_less_than_what_was_audited(
     Path("other.jsonl").write_text(before.decode().replace("pets", "cars"), encoding="utf-8")
     for call, expected in (
         (export, "--export: expected --audit with the ground truth that anna audited"),
-        ([*export, "--audit", "other.jsonl"], "with --audit, found other.jsonl, which differs"),
+        ([*export, "--audit", "other.jsonl"], "that anna audited, found other.jsonl, which differs"),
     ):
         with pytest.raises(SystemExit) as end:
             main(call)

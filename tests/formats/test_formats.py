@@ -96,7 +96,7 @@ def test_what_is_lost_without_changing_a_score_is_said(tmp_path: Path) -> None:
         '{"qid": "1", "query": "?", "retrieval_gt": [["a"]], "type": "x"}\n{"qid": "2", "retrieval_gt": []}\n'
     )
     lost = write.write_ground_truth(tmp_path / "b.csv", groupgt.read_ground_truth(file), "csv")
-    assert lost == ["the columns type", "the texts of the queries", "1 query without ground truth"]
+    assert lost == ["the columns type", "query texts", "1 query without ground truth"]
 
 
 def rankings(run: groupgt.Run) -> dict[str, list[str]]:

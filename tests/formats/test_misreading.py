@@ -182,7 +182,7 @@ def test_ids_with_separators_and_blanks_are_ids(tmp_path: Path, form: str) -> No
         warnings.simplefilter("error")
         assert groupgt.evaluate(truth, dict(zip(qids, map(list, zip(names)))), ["recall"])["recall"] == 1
     with pytest.warns(
-        groupgt.GroupgtWarning, match="3 texts are read as one id where a list of ids is expected, such as 'a,b'"
+        groupgt.GroupgtWarning, match="3 values are each read as one id where a list of ids is expected, such as 'a,b'"
     ):
         groupgt.evaluate(truth, {qid: ["Terms", "other"] for qid in qids}, ["recall"])
     # A part that the corpus knows counts as well as one in the results.
@@ -201,9 +201,9 @@ def test_checks_ask_about_joined_ids(tmp_path: Path, cli: Cli) -> None:
     fails(cli("agree", truth, run, "--annotator", truth), "although 'p1' is")
     other = lines(tmp_path / "o.jsonl", {"qid": "q1", "retrieval_gt": [["p1"]]})
     fails(cli("agree", other, "--annotator", truth), "although 'p1' is")
-    assert "1 text is read as one id" in cli("convert", truth, tmp_path / "out", "--to", "jsonl").err
+    assert "1 value is read as one id" in cli("convert", truth, tmp_path / "out", "--to", "jsonl").err
     joined = lines(tmp_path / "j.jsonl", {"qid": "q1", "retrieved_ids": "p1;p2"})
-    assert "1 text is read as one id" in cli("convert", joined, tmp_path / "out", "--to", "jsonl").err
+    assert "1 value is read as one id" in cli("convert", joined, tmp_path / "out", "--to", "jsonl").err
     fails(cli("convert", joined, tmp_path / "out", "--to", "jsonl", "--truth", other), "although 'p1' is")
     assert "2 alternatives" not in cli("check", truth).out
     split = ["--columns", "retrieval_gt=retrieval_gt[;]", "--policy", "flat_gt=or"]

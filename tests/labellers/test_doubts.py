@@ -79,7 +79,7 @@ def test_documents_that_never_meet() -> None:
 )
 def test_an_alternative_that_no_chunk_covers_enough(options: dict[str, Any], way: str) -> None:
     truth = {"q": [[{"doc": "d", "start": 8, "end": 12}]]}
-    with pytest.warns(groupgt.GroupgtWarning, match=f"no result can hit 1 of 1 alternatives, .*; {way}"):
+    with pytest.warns(groupgt.GroupgtWarning, match=f"1 of 1 alternatives cannot be hit by any result, .*; {way}"):
         assert labelled(truth, {"q": ["c1"]}, "spans", chunks=CHUNKS, **options) == {"recall": 0}
 
 
@@ -87,10 +87,10 @@ def test_an_alternative_that_no_chunk_covers_enough(options: dict[str, Any], way
     ("truth", "use", "words"),
     [
         (SPANS, "id", "needs alternatives that are ids, but 'd\\[0:10\\]' is a span; .* such as spans"),
-        ({"q": [[{"text": "a"}, {"text": "b"}]]}, "id", "'a' is a text, as are 1 more; .* such as text"),
+        ({"q": [[{"text": "a"}, {"text": "b"}]]}, "id", "'a' is passage text \\(1 of 2 .* such as text"),
         (SPANS, "parents", "is a span"),
         ({"q": [["a"]]}, "spans", "'a' is an id; set `reference` to the table of the judged chunks"),
-        ({"q": [[{"text": "a"}]]}, "spans", "'a' is a text; choose the text labeller"),
+        ({"q": [[{"text": "a"}]]}, "spans", "'a' is passage text; choose the text labeller"),
         (SPANS, "text", "found the span 'd\\[0:10\\]'; use the spans labeller for spans"),
         ({"q": [["a", "b"]]}, "text", "no text for the alternative 'a', nor for 1 more; .*`reference`"),
     ],

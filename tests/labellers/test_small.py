@@ -249,11 +249,11 @@ def test_alternatives_that_are_no_spans() -> None:
     words = refused(empty, {"q": ["c1"]}, "spans", chunks=chunks)
     assert "expected a span that ends after its start, found" in words
     assert "'judged' is an id; set `reference` to the table of the judged chunks" in words
-    assert "'words' is a text; choose the text labeller" in words
+    assert "'words' is passage text; choose the text labeller" in words
     with_reference = refused({"p": [["judged"]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
     assert "the alternative 'judged' is not in the reference" in with_reference
     text = refused({"p": [[{"text": "words"}]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
-    assert "'words' is a text; choose the text labeller" in text
+    assert "'words' is passage text; choose the text labeller" in text
 
 
 def test_a_mapping_says_which_chunks_are_of_a_parent() -> None:
@@ -327,7 +327,10 @@ def test_other_alternatives_than_ids_are_told_by_kind() -> None:
     with pytest.raises(groupgt.DataError) as caught:
         all_ids(truth, "id")
     lines = str(caught.value).splitlines()
-    assert "'one' is a text, as are 1 more; choose another labeller, such as text" in lines[0] + lines[-2]
+    assert (
+        "'one' is passage text (1 of 2 such alternatives); choose another labeller, such as text"
+        in lines[0] + lines[-2]
+    )
     assert "is a span; choose another labeller, such as spans" in str(caught.value)
     plain = GroundTruth.of({"q": [["a"]]})
     assert all_ids(plain, "id") is plain

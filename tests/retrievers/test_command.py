@@ -126,7 +126,7 @@ def test_a_program_that_fails_for_a_query() -> None:
         ("'Loading …'", "expected one line of JSON, found 'Loading …'; write other messages to standard error"),
         ("''", "expected one line of JSON, found ''; write other messages to standard error"),
         ("'{}'", 'expected a list of results, or {"results": […]}, found {}'),
-        ("'[{\"doc\": 1}]'", "expected a result with 'id' (id_field), found {'doc': 1}"),
+        ("'[{\"doc\": 1}]'", "expected a result with the field 'id' (id_field), found {'doc': 1}"),
     ],
 )
 def test_nonsense(answer: str, words: str) -> None:

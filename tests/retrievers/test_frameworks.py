@@ -69,7 +69,8 @@ def test_langchain_vector_store(store: Any) -> None:
     assert ranked(target, 3, "doc") == [[name.upper() for name in each[:3]] for each in expected]
     assert ranked(target, 3, "number") == [[int(name[1:]) for name in each[:3]] for each in expected]
     with pytest.raises(
-        groupgt.RetrieverError, match="a LangChain document has no 'x' in its metadata; it has doc, number"
+        groupgt.RetrieverError,
+        match="a LangChain document has no 'x' in its metadata; its metadata contains doc, number",
     ):
         ranked(target, 3, "x")
 
@@ -96,7 +97,9 @@ def test_langchain_retriever_of_ones_own() -> None:
 
     assert ranked(Own(), 3, "source") == [["d0", "d1", "d10"]] * 2
     assert ranked(Own(reverse=True), 1, "source") == [["d9"]] * 2
-    with pytest.raises(groupgt.RetrieverError, match=r"a LangChain document has no id; .* it has source"):
+    with pytest.raises(
+        groupgt.RetrieverError, match=r"a LangChain document has no id; .* its metadata contains source"
+    ):
         ranked(Own(), 3)
 
 

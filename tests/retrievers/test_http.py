@@ -258,7 +258,7 @@ def test_an_answer_that_breaks_off(server: Server) -> None:
         ("text", "expected {\"results\": [ranking, …]}, found 'text'"),
         ({"results": {"q": "x" * 10_000}}, "expected {\"results\": [ranking, …]}, found {'results'"),
         ([["a"]], "expected 2 rankings, one per query, found 1"),
-        ([[{"name": "a"}], []], "expected a result with 'id' (id_field), found {'name': 'a'}"),
+        ([[{"name": "a"}], []], "expected a result with the field 'id' (id_field), found {'name': 'a'}"),
     ],
 )
 def test_answers_that_are_none(server: Server, answer: Any, words: str) -> None:

@@ -143,7 +143,7 @@ def test_ids_and_scores_at_paths_of_the_structured_content(url: str) -> None:
 def test_json_in_blocks_of_text(url: str) -> None:
     assert ask(["a b", "a", ""], url=url, tool="blocks") == [["a", "b"], ["a"], []]
     tagged = {"url": url, "tool": "blocks", "arguments": {"query": "{query}", "tags": ["x"]}}
-    assert "expected a list of results (items), found {'id': 'a', 'tags': ['x']}" in fault("a", **tagged)
+    assert "items: expected a list of results, found {'id': 'a', 'tags': ['x']}" in fault("a", **tagged)
 
 
 def test_texts_without_ids(url: str) -> None:
@@ -201,10 +201,13 @@ def test_a_tool_that_is_slow_or_fails(url: str, query: str, words: str) -> None:
     ("options", "words"),
     [
         ({"tool": "prose"}, "expected structured content or JSON, found 'No results. one'"),
-        ({"tool": "objects"}, "expected a result with 'id' (id_field), found {'document': {'id': 'a'}, 'rel': 1.0}"),
+        (
+            {"tool": "objects"},
+            "expected a result with the field 'id' (id_field), found {'document': {'id': 'a'}, 'rel': 1.0}",
+        ),
         (
             {"tool": "objects", "items": "hits.rows"},
-            "expected a list of results at 'hits.rows' (items), found {'took': ",
+            "items: expected a list of results at 'hits.rows', found {'took': ",
         ),
         (
             {"tool": "objects", "text_field": "body"},
@@ -265,7 +268,7 @@ def test_a_program_that_is_no_server() -> None:
         ({}, "tool: expected a server, as command or url, found neither"),
         ({"url": "http://a/mcp", "command": ["a"]}, "tool: expected a server, as command or url, found both"),
         ({"url": "ftp://a/mcp"}, "url: expected http://host/… or https://host/…"),
-        ({"url": "http://a/mcp", "arguments": {"q": "query"}}, "arguments: expected {query} in one of them"),
+        ({"url": "http://a/mcp", "arguments": {"q": "query"}}, "arguments: expected {query} in one of the arguments"),
     ],
 )
 def test_options_that_clash(options: dict[str, Any], words: str) -> None:

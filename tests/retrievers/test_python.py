@@ -449,9 +449,9 @@ def test_the_protocol_of_langchain() -> None:
     bare = adapted(target, "")
     assert bare is not None
     assert bare.retrieve(["one"], 1) == [["x"]]
-    with pytest.raises(groupgt.RetrieverError, match=r"a LangChain document has no id; .* it has doc"):
+    with pytest.raises(groupgt.RetrieverError, match=r"a LangChain document has no id; .* its metadata contains doc"):
         bare.retrieve(["one"], 2)
-    with pytest.raises(groupgt.RetrieverError, match="has no 'name' in its metadata; it has doc"):
+    with pytest.raises(groupgt.RetrieverError, match="has no 'name' in its metadata; its metadata contains doc"):
         adapted(target, "name").retrieve(["one"], 2)  # type: ignore[union-attr]
 
 
@@ -464,7 +464,9 @@ def test_the_protocol_of_llama_index() -> None:
     own = adapted(target, "")
     assert own is not None
     assert own.retrieve(["one", "two", "three"], 2) == [[["a", 0.5], ["b", 0.25]], ["a", "b"], []]
-    with pytest.raises(groupgt.RetrieverError, match=r"a LlamaIndex document has no 'doc' .* it has nothing"):
+    with pytest.raises(
+        groupgt.RetrieverError, match=r"a LlamaIndex document has no 'doc' .* its metadata contains nothing"
+    ):
         adapted(target, "doc").retrieve(["one"], 2)  # type: ignore[union-attr]
 
 
