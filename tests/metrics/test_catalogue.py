@@ -53,7 +53,7 @@ def test_the_same_hits_serve_all_metrics() -> None:
 
 def test_texts_that_were_not_read_are_told() -> None:
     hits = groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall"]).labelled.hits
-    with pytest.raises(groupgt.MetricError, match="token_f1 compares texts: evaluate with a corpus"):
+    with pytest.raises(groupgt.MetricError, match="token_f1 compares text: evaluate with a corpus"):
         parse_metric("token_f1").values(hits)
 
 
