@@ -145,7 +145,7 @@ def checked(
     with faults.merging():
         unknown_ids.warn_of_corpus(truth, request, title)
     if file is not None and (weak := weak_in(file, truth)) is not None:
-        findings[name].append(_problem("groups with less than 90% of their passage mapped", weak))
+        findings[name].append(_problem("groups mapped with under 90% of their passage", weak))
     if blank := [passage for passage, text in texts.items() if not text.strip()]:
         findings[name].append(_problem("passages without contents", blank, fails=True))
     if texts and request.labeller.name == "id":
@@ -194,7 +194,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         Finding("queries", len(truth)),
         Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
         Finding("alternatives", int(truth.is_relevant.sum()) - len(in_sets) + sets),
-        *([Finding("alternatives that are sets of passages needed together", sets)] if sets else []),
+        *([Finding("alternatives that are sets needed together", sets)] if sets else []),
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged non-relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
         *([Finding("documents with a negative grade (unjudged)", truth.negative)] if truth.negative else []),
@@ -267,7 +267,7 @@ def _check_trial(truth: GroundTruth, run: Run, labelled: Labelled, request: Requ
 def check_corpus(truth: GroundTruth, request: Request) -> Finding:
     """Count the ids that no search can find because they are missing from the corpus."""
     absent = unknown_ids.absent_ids(truth, request)
-    finding = _problem("ground truth ids that are not in the corpus", absent, fails=True)
+    finding = _problem("ids of the ground truth that are not in the corpus", absent, fails=True)
     if absent and (similar := unknown_ids.similar_id(absent[0], request.passages)) is not None:
         return replace(finding, example=f"{absent[0]!r}, where the corpus has {similar!r}")
     return finding

@@ -97,14 +97,14 @@ def test_a_set_is_one_alternative() -> None:
     }
     found = {finding.what: finding for finding in check_truth(groupgt.GroundTruth.of(groups))}
     assert found["alternatives"].count == 3 + 4 + 3 + 2
-    assert found["alternatives that are sets of passages needed together"].count == 1 + 2 + 3 + 2
+    assert found["alternatives that are sets needed together"].count == 1 + 2 + 3 + 2
     assert found["queries with two identical groups"].example == "equal"
     assert found["queries with a group inside another"].example == "inside"
     assert found["documents in several groups of one query"].example == "a, b, c"
     shared = groupgt.GroundTruth.of({"alone": groups["alone"]})
     assert all(finding.count == 0 for finding in check_truth(shared) if "several groups" in finding.what)
     plain = {finding.what for finding in check_truth(groupgt.GroundTruth.of({"q": [["a"]]}))}
-    assert "alternatives that are sets of passages needed together" not in plain
+    assert "alternatives that are sets needed together" not in plain
 
 
 def test_nested_groups_are_counted_beside_equal_ones() -> None:

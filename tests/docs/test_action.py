@@ -342,10 +342,10 @@ def test_a_repository_from_nothing(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as stopped:
         host.commit("lost", GOOD)
     assert stopped.value.returncode == 1
-    lost = "ground truth ids that are not in the corpus: 1 in questions.jsonl (gift-vouchers)\n"
+    lost = "ids of the ground truth that are not in the corpus: 1 in questions.jsonl (gift-vouchers)\n"
     assert lost in stopped.value.stderr.decode()
     failures = ET.parse(tmp_path / "checks.xml").getroot().findall("testsuite/testcase[failure]")
-    assert [case.get("name") for case in failures] == ["ground truth ids that are not in the corpus"]
+    assert [case.get("name") for case in failures] == ["ids of the ground truth that are not in the corpus"]
     corpus.write_text(text, encoding="utf-8")
 
     # A regression: the comment names the queries to look at, with their text.

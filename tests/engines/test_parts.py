@@ -294,7 +294,7 @@ def test_batches_shrink_with_the_ceiling() -> None:
         ({"use": "streaming", "with": {"master": "x"}}, "unknown option 'master'"),
         ({"use": "auto", "with": {"memory": "1GB"}}, "unknown option 'memory'"),
         ({"use": "auto", "with": {"bucket": 0}}, "bucket: expected"),
-        ({"use": "spark", "with": {"config": {1: 2}}}, "config: expected settings"),
+        ({"use": "spark", "with": {"config": {1: 2}}}, "config: expected Spark settings"),
         ({"name": "spark"}, "expected a name, or"),
         ({"use": "spark", "with": 3}, "expected options by name"),
     ],

@@ -328,7 +328,7 @@ def test_to_look_at_verdicts_takes_none_from_the_next_run(
     for options in ([], ["--refresh"], ["--reuse"]):
         main(["run", str(file), "--dry-run", "--allow-code", *options])
     said = capsys.readouterr()
-    assert "except 2 that are kept" in said.out
+    assert "except 2 that earlier runs judged" in said.out
     snapshot(said.err)
     outcome = run_experiment(file, allow_code=True, resume=True)
     snapshot(from_cache(outcome))

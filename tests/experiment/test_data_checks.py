@@ -120,7 +120,7 @@ def test_each_file_can_fail_the_check(experiment: Path, capsys: pytest.CaptureFi
     main(["check", "experiment.yaml"])
     assert capsys.readouterr().out.count("✓ No problems") == 2
     for file, old, new, dataset, what, where in (
-        ("corpus.jsonl", '"c"', '"C"', "test", "ground truth ids that are not in the corpus", "truth.jsonl"),
+        ("corpus.jsonl", '"c"', '"C"', "test", "ids of the ground truth that are not in the corpus", "truth.jsonl"),
         ("dev.trec", "q1 Q0 d", "q1 Q0 a", "dev", "queries with a repeated result", "far"),
         ("experiment.yaml", "scores: ascending, ", "", "dev", "queries whose ranks contradict their scores", "far"),
         ("first.trec", "q1 Q0 b 2 1", "q1 Q0 a 2 1", "dev", "queries with a repeated result", "tried: first"),
