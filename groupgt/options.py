@@ -307,7 +307,7 @@ class Reader:
 
 
 def _is_of(plain: Any, value: Any) -> bool:
-    """Return whether a value has a type, strictly: true is not 1, 1.0 is not an integer, nan and inf are invalid."""
+    """Check strictly whether a value is of a type: true is not 1, 1.0 is no integer, and nan and inf are invalid."""
     kind = get_origin(plain) or plain
     if plain is Any:
         return True

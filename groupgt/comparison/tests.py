@@ -300,7 +300,7 @@ def _stepped(values: Floats, factors: Floats | Ints, monotonic: Callable[[Floats
 
 
 def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> float:
-    """Return the alpha for each raw p in a family, so that intervals agree with the decisions.
+    """Return the alpha for each raw p-value in a family, so that intervals agree with the corrected tests.
 
     For m comparisons with R rejections, return alpha for `none`, alpha ÷ m for `bonferroni`, alpha ÷ (m − R) for `holm`
     (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A difference is significant if its raw p is at most this

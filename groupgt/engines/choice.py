@@ -95,7 +95,7 @@ class Engine:
 
     @property
     def ceiling(self) -> int:
-        """The memory limit of the process in bytes while rows are read; 0 means no limit."""
+        """The process's memory limit while reading rows, in bytes (0: no limit)."""
         memory = self.options.memory if isinstance(self.options, Streaming) else ""
         return size_of(memory) if memory != "" else 0
 

@@ -245,7 +245,7 @@ class SliceOptions(TypedDict, total=False):
     by: Annotated[
         Sequence[str] | str,
         Default(()),
-        Doc("Columns of the ground truth to slice by, or `n_groups` or `n_alternatives`."),
+        Doc("Ground-truth columns to slice by; `n_groups` and `n_alternatives` also work."),
         Shell(
             "Slice by a column of TRUTH, or by n_groups or n_alternatives; repeatable.",
             metavar="COLUMN",

@@ -153,7 +153,7 @@ class Done:
 
 
 def needed(experiment: Experiment, data: Mapping[str, RetrievalInputs]) -> list[Task]:
-    """Return each retrieval that the reported systems need, with extra results to make up for excluded ids."""
+    """List the retrievals that the reported systems need, each deep enough to make up for excluded ids."""
     tasks: dict[Task, None] = {}
     seen: set[Task] = set()
 

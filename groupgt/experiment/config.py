@@ -212,7 +212,7 @@ class Evaluate:
         Doc("The metric that decides the verdict, sorts tables and selects the best system (default: the first)."),
     ] = None
     best: Annotated[Best, Short("strategy"), Doc("How the best system is selected.")] = field(default_factory=Best)
-    by: Annotated[Texts, Doc("Columns of the ground truth to slice by, or n_groups.")] = field(default_factory=list)
+    by: Annotated[Texts, Doc("Ground-truth columns to slice by, or n_groups.")] = field(default_factory=list)
     labeller: Annotated[LabellerConfig, Short("use"), Doc("How results are matched to alternatives.")] = field(
         default_factory=lambda: LabellerConfig(use="id")
     )

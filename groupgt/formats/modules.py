@@ -126,7 +126,7 @@ def _source(module_name: str) -> bytes | None:
 
 
 def _forget(module_name: str, folder: Path) -> None:
-    """Unload a module from another folder or with a changed file, since one process may read many experiments."""
+    """Unload a module if it came from another folder or its file has changed: a process may read many experiments."""
     top = module_name.partition(".")[0]
     if top not in sys.modules or top in sys.stdlib_module_names:
         return

@@ -139,7 +139,7 @@ def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS
 
 
 def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[str, ...]:
-    """Return the columns of results in the same order. Each column that has a role is named after the role."""
+    """Rename the columns of a results table to their roles, in the same order. Other columns keep their names."""
     columns = roles_in(names, "run", declared).items()
     roles = {name: name if name in AUTORAG_LISTS else _FIRST.get(role, role) for role, name in columns}
     if roles.keys() == set(roles.values()):

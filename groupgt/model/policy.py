@@ -124,7 +124,8 @@ class Policy:
             # An entry without a field name is a preset.
             value = dict((name.strip(), text.strip()) if equals else ("preset", name) for name, equals, text in fields)
         if not isinstance(value, Mapping):
-            raise ConfigError(f"policy: expected the name of a preset, or fields by name, found {display(value)}")
+            expected = "a preset (such as trec) or settings (such as missing=zero)"
+            raise ConfigError(f"policy: expected {expected}, found {display(value)}")
         options = {str(key): choice for key, choice in value.items()}
         preset = options.pop("preset", "default")
         if not isinstance(preset, str) or preset not in PRESETS:

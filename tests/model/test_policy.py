@@ -22,8 +22,8 @@ def test_policies_are_read_from_names_and_mappings() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (5, "policy: expected the name of a preset, or fields by name, found 5"),
-        (["trec", 5], "policy: expected the name of a preset, or fields by name, found ['trec', 5]"),
+        (5, "policy: expected a preset (such as trec) or settings (such as missing=zero), found 5"),
+        (["trec", 5], "policy: expected a preset (such as trec) or settings (such as missing=zero), found ['trec', 5]"),
         (["trec", "mising=zero"], "policy: unknown field 'mising'; known fields: empty_groups, flat_gt, missing"),
         ("trec,", "policy: expected default, autorag or trec, found ''"),
         ({"preset": ["trec"]}, "policy: expected default, autorag or trec, found ['trec']"),
