@@ -88,9 +88,7 @@ __all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        from groupgt.gone import way_out
-
-        raise AttributeError(way_out("python", name) or f"module 'groupgt' has no attribute {name!r}")
+        raise AttributeError(f"module 'groupgt' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"groupgt.{_HOME[name]}"), name)
     globals()[name] = value
     return value

@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, GroupgtError, display, listed, near_names, refuse
-from groupgt.gone import way_out
 from groupgt.plugins import Plugin, plugin_named
 
 KeyPath = tuple[str | int, ...]
@@ -292,7 +291,6 @@ class Reader:
                 name = f" {str(key)!r}" if noun == "option" else ""
                 names = f"known {noun}s: {', '.join(options)}" if options else f"there are no {noun}s"
                 what = f"unknown {noun}{name}; {names}{near_names(str(key), list(options))}"
-                what = way_out("key", str(key)) or what
                 self.faults.append(Fault((*path, str(key)), what, "unknown"))
         valid = {}
         for key, option in options.items():

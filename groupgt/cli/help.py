@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from groupgt.gone import way_out
-
 # Commands with more options than this show them in groups.
 UNGROUPED_OPTIONS = 10
 # Options by topic. Options of a single command come first, under `Options`.
@@ -96,7 +94,7 @@ class Command(click.Command):
     """A command that groups the options in its help text, and never overwrites a file that it reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line. `-h` shows a short help text, and a removed option gets a hint."""
+        """Parse the command line. `-h` shows a short help text."""
         if "-h" in args and "--help" not in args and len(self.params) > UNGROUPED_OPTIONS:
             click.echo(self._short_help(ctx))
             ctx.exit()
@@ -106,8 +104,6 @@ class Command(click.Command):
         except click.MissingParameter as error:
             raise click.MissingParameter(MISSING.get(self.name or ""), error.ctx, error.param) from None
         except click.NoSuchOption as error:
-            if removed := way_out("option", f"{self.name} {error.option_name}", error.option_name):
-                raise click.UsageError(removed, ctx) from None
             ours = OTHER_NAMES.get(error.option_name, "")
             if any(ours in parameter.opts for parameter in self.params):
                 raise click.UsageError(f"No such option {error.option_name!r}. Did you mean {ours}?", ctx) from None

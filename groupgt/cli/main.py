@@ -13,7 +13,6 @@ import click
 
 import groupgt
 from groupgt.errors import GroupgtError, near_names, printable, reason
-from groupgt.gone import way_out
 from groupgt.runtime import discard
 
 # Each command: its module, and its description. A module is imported when one of its commands is called.
@@ -82,8 +81,6 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = str(args[0]) if args else ""
-        if removed := way_out("command", " ".join(map(str, args[:2])), name):
-            ctx.fail(removed)
         if name not in COMMANDS and not name.startswith("-"):
             ctx.fail(f"No such command {name!r}{near_names(name, COMMANDS)}.")
         return super().resolve_command(ctx, args)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from groupgt import gone
 from groupgt.errors import ConfigError, printable
 from groupgt.render import tables
 from groupgt.render.exports import frame_of, nulls
@@ -26,9 +25,6 @@ class Result:
 
     Result classes contain only data; `report` builds the output when it is requested.
     """
-
-    if not TYPE_CHECKING:  # with it, type checkers would accept any attribute
-        __getattr__ = gone.attribute
 
     @property
     def _teller(self) -> Teller[Any]:
