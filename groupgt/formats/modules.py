@@ -96,10 +96,7 @@ def spec_of(name: str, path: list[str]) -> ModuleSpec | None:
         path = list(package.submodule_search_locations or [])
     finders: list[Any] = [PathFinder, *sys.meta_path]
     for finder in finders:
-        try:
-            spec: ModuleSpec | None = finder.find_spec(name, path)
-        except Exception:  # noqa: S112 - a finder of somebody else's
-            continue
+        spec: ModuleSpec | None = finder.find_spec(name, path)
         if spec is not None:
             return spec
     return None
