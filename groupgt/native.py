@@ -67,14 +67,9 @@ def _load() -> ModuleType | None:
 built = _load()
 
 
-def has_plain_keys(rankings: object) -> bool:
-    """Return True if rankings are certainly a dict keyed by query id, or False if they may not be."""
-    return built is not None and bool(built.plain(rankings, False))
-
-
-def has_plain_ends(rankings: object) -> bool:
-    """Return True if rankings are certainly a dict and none begins or ends with a mapping, or False if unsure."""
-    return built is not None and bool(built.plain(rankings, True))
+def is_plain(rankings: object, *, ends: bool) -> bool:
+    """Return what the function `plain` returns, or False without the compiled module."""
+    return built is not None and bool(built.plain(rankings, ends))
 
 
 def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> tuple[bytes, bytes] | None:

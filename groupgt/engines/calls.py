@@ -69,7 +69,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
     """Return calls by query id, from a column or from results that are mappings, or None if calls are missing."""
     if CALLS in lists.lengths:
         return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
-    if native.has_plain_ends(lists.rankings) or not _hold_mappings(lists.rankings.values()):
+    if native.is_plain(lists.rankings, ends=True) or not _hold_mappings(lists.rankings.values()):
         return None
     carried = ((str(key), carried_cells(ranking, CALL_COLUMN)) for key, ranking in lists.rankings.items())
     return {key: list(map(call_of, cells)) for key, cells in carried if cells is not None} or None

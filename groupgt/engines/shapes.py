@@ -19,7 +19,7 @@ PAIRS = {tuple, list}
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
     """Return rankings by query id, as text, or raise `DataError` for keys that are not ids."""
-    if native.has_plain_keys(rankings) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
+    if native.is_plain(rankings, ends=False) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
         return rankings
     faults = Faults()
     out: dict[str, Any] = {}
