@@ -40,12 +40,8 @@ def options_in(kind: Any, *order: str | Decorator) -> Decorator:
     return together(*placed, *map(option_of, options.values()))
 
 
-def _one(_context: click.Context, _parameter: click.Parameter, run: Any) -> tuple[Any, ...]:
-    return () if run is None else (run,)
-
-
 _runs = partial(click.argument, "run_paths", type=FILE)
-_run = partial(_runs, callback=_one)
+_run = partial(_runs, callback=lambda _context, _parameter, run: () if run is None else (run,))
 _convention = options_of(declared.ConventionOptions)["convention"]
 
 

@@ -154,7 +154,8 @@ def rechunk_command(
     query would lose an entire group and thus require less than before. Groups whose chunks contain less than 90% of a
     passage are listed next to the written file, in FILE.weak.jsonl, which `groupgt check` reads.
     """
-    out_format = "" if output is None else _truth_format_of(output)
+    if output is not None:
+        check_ending(output, [f".{name}" for name in TRUTH_ENDINGS], "--output ")
     if output is None and new is None:
         raise ConfigError("expected --to (the new chunks) or --output (a file for the spans)")
     inputs.check(also_read=[old, new])
@@ -167,7 +168,7 @@ def rechunk_command(
         refuse(["min_overlap", "unit"], reason)
     out.write_table(report, carried.carried_rows)
     if output is not None:
-        _write_truth(output, carried.truth, out_format)
+        _write_truth(output, carried.truth, output.suffix.lower().removeprefix("."))
         notes = notes_of(output)
         notes.unlink(missing_ok=True)
         out.write_table(notes if carried.weak else None, carried.weak_rows)
@@ -293,12 +294,6 @@ def import_autorag(project: Path, target: Path) -> None:
         out.say(f"left out: {line}")
     for line in imported.different:
         out.say(f"warning: {line}")
-
-
-def _truth_format_of(path: Path) -> str:
-    """Return the format for the file extension of --output, or raise `ConfigError` if it is unknown."""
-    check_ending(path, [f".{name}" for name in TRUTH_ENDINGS], "--output ")
-    return path.suffix.lower().removeprefix(".")
 
 
 def _write_truth(path: Path, truth: GroundTruth, format: str) -> None:

@@ -248,16 +248,11 @@ class Systems:
         """Return the confidence interval for a system's mean of the primary metric."""
         return self.intervals.get((name, self.primary)) or (None, None)
 
-    def best_mean(self, metric: str) -> float | None:
-        """Return the best mean that any system reaches for a metric."""
-        means = [mean for name in self.names if (mean := self.means[name][metric]) is not None]
-        choose = max if self.metrics[metric].higher_is_better else min
-        return choose(means) if means else None
-
     def is_best(self, name: str, metric: str) -> bool:
         """Return whether a system has the best mean for a metric, alone or tied."""
-        mean, best = self.means[name][metric], self.best_mean(metric)
-        return mean is not None and best is not None and abs(mean - best) <= SLACK
+        mean, choose = self.means[name][metric], max if self.metrics[metric].higher_is_better else min
+        means = [each for other in self.names if (each := self.means[other][metric]) is not None]
+        return mean is not None and abs(mean - choose(means)) <= SLACK
 
     @property
     def best(self) -> str | None:

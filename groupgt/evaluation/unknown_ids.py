@@ -280,11 +280,6 @@ def similar_id(name: str, passages: Mapping[str, str]) -> str | None:
     return {fold(other): other for other in passages}.get(fold(name))
 
 
-def blank_ids(truth: GroundTruth, passages: Mapping[str, str]) -> list[str]:
-    """Return the judged passages without text."""
-    return list(dict.fromkeys(name for name in truth.ids if name in passages and not passages[name].strip()))
-
-
 def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> None:
     """Warn once about judged passages that are blank or not in the corpus; absent=error raises `DataError`."""
     absent, passages = absent_ids(truth, request), request.passages
@@ -301,7 +296,7 @@ def warn_of_corpus(truth: GroundTruth, request: Request, title: str = "") -> Non
         if request.policy.absent == "error":
             raise DataError(f"{what} (absent=error); correct the ids, or allow them with absent=warn")
         truth.judgments.once(("absent", some, len(absent)), lambda: warn(what, "absent ids"))
-    if blank := blank_ids(truth, passages):
+    if blank := dict.fromkeys(name for name in truth.ids if name in passages and not passages[name].strip()):
         some = first_of([display(name) for name in blank], 3)
         count = counted(len(blank), "judged passage has", "judged passages have")
         what = f"{title}{count} no contents: {some}"

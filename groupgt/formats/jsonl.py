@@ -246,7 +246,9 @@ def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_id
     if isinstance(scores, str) and fields.SCORES in columns:
         parts = columns[fields.SCORES].parts(scores)
         scores = [number_of(part) for part in parts] if isinstance(parts, list) else parts
-    if isinstance(cells, list) and all(map(_is_pair, cells)):
+    if isinstance(cells, list) and all(
+        isinstance(cell, list) and len(cell) == 2 and not isinstance(cell[1], str) for cell in cells
+    ):
         cells = [{"id": name, "score": score} for name, score in cells]
     if isinstance(cells, list) and cells and all(isinstance(cell, dict) for cell in cells):
         results = [_result_of(cell) for cell in cells]
@@ -261,11 +263,6 @@ def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_id
                 row = {**row, field.nested: listed}
         cells, scores = [result.get("doc_id", result) for result in results], row.get(fields.SCORES)
     return {**row, key: cells, **({} if scores is None else {fields.SCORES: scores})}
-
-
-def _is_pair(cell: Any) -> bool:
-    """Return whether a cell looks like an id and its score."""
-    return isinstance(cell, list) and len(cell) == 2 and not isinstance(cell[1], str)
 
 
 def _result_of(cell: Record) -> Record:

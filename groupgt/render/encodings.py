@@ -180,12 +180,6 @@ def line_layers(encoding: Layer) -> list[Layer]:
     return [layer({"type": "line", "strokeWidth": 2}, encoding), layer(points(25), of_points)]
 
 
-def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
-    """Draw confidence intervals as vertical lines from column `low` to column `high`."""
-    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    return layer({"type": "rule", "opacity": 0.6}, {"x": x, **ends, **color})
-
-
 def tiles(shared: Layer, color: Layer, ink: Layer, size: int, tooltip: list[Layer]) -> list[Layer]:
     """Draw colored rectangles with the `text` of their rows in a second color."""
     written = {"text": nominal("text"), "color": {**ink, "legend": None}}

@@ -37,9 +37,10 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     color = draw.by_system(families, "family")
     y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
     mean = {"x": place_of, "y": {**y, "field": "value"}}
+    interval = {"x": place_of, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     tooltip = draw.tips(family="", x=parameters[0], value="mean", low="low", high="high")
     layers = [
-        draw.interval_rules(y, place_of, draw.color_only(color)),
+        draw.layer({"type": "rule", "opacity": 0.6}, {**interval, **draw.color_only(color)}),
         # Words have no order, so no line joins them.
         *([draw.layer({"type": "line"}, {**mean, **color})] if is_numeric else []),
         draw.layer(draw.points(60), {**mean, **draw.color_only(color), "tooltip": tooltip}),

@@ -99,10 +99,6 @@ class ComparisonTeller(Teller[Comparison]):
         confidence = self.result.settings.confidence
         return {name: trials.noises(each, confidence) for name, each in trials.of_systems(self.result).items()}
 
-    def _noise_dicts(self) -> dict[str, dict[str, Any]]:
-        confidence = self.result.settings.confidence
-        return {name: trials.noise_dicts(each, confidence) for name, each in trials.of_systems(self.result).items()}
-
     def csv_rows(self) -> Grid:
         """Return headers and one row per system and metric, over all queries (empty `by`) and for each slice."""
         comparison = self.result
@@ -124,7 +120,8 @@ class ComparisonTeller(Teller[Comparison]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, with None for undefined values."""
-        comparison = self.result
+        comparison, confidence = self.result, self.result.settings.confidence
+        noise = {name: trials.noise_dicts(each, confidence) for name, each in trials.of_systems(comparison).items()}
         return {
             "decision": decide(comparison.by()).to_dict(),
             "baseline": comparison.baseline,
@@ -141,7 +138,7 @@ class ComparisonTeller(Teller[Comparison]):
             ],
             "failures": nulls(comparison.failures and comparison.failures.to_dict()),
             "headroom": jsonable(comparison.headroom),
-            **({"trials": noise} if (noise := self._noise_dicts()) else {}),
+            **({"trials": noise} if noise else {}),
             "warnings": self.warnings(),
             **({"run_warnings": list(comparison.warned)} if comparison.warned else {}),
             "population": population_of(comparison),
