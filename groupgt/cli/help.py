@@ -110,12 +110,18 @@ class Command(click.Command):
             raise
 
     def _refuse_repeats(self, ctx: click.Context, given: Sequence[click.Parameter]) -> None:
-        """Refuse an option that takes one value but is given several, instead of silently using the last."""
+        """Refuse an option that reads one file but names several, instead of silently using the last."""
+        from groupgt.cli.output import FILE
+
         for option in given:
-            if isinstance(option, click.Option) and not (option.multiple or option.is_flag) and given.count(option) > 1:
-                way = f"write {option.metavar}" if "," in (option.metavar or "") else "keep one"
-                what = f"expected one value, found {given.count(option)}"
-                raise click.UsageError(f"{option.opts[0]}: {what}; {way}", ctx)
+            if (
+                option.type is FILE
+                and isinstance(option, click.Option)
+                and not option.multiple
+                and given.count(option) > 1
+            ):
+                what = f"expected one file, found {given.count(option)}; keep one, or join the files"
+                raise click.UsageError(f"{option.opts[0]}: {what}", ctx)
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         """Return the same help options for every context."""

@@ -396,7 +396,7 @@ def test_answers_in_an_experiment(tmp_path: Path) -> None:
         {
             "kind": "note",
             "parts": [
-                "Of 30 wrong answers of ",
+                "Of 30 wrong answers from ",
                 "plain",
                 ", 27 had incomplete retrieval; of 30 of ",
                 "golden",

@@ -287,7 +287,7 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     told = str(raised.value)
     for part in (
         "expected numbers in retrieval_recall, found other data",
-        "column filename",
+        "a `filename` column",
         "expected 2 rows, found 1",
         "damaged or cut off",
         "at rank 1 is",

@@ -322,7 +322,7 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
 
 def test_the_queries_behind_an_outcome_are_linked(opened: Tab) -> None:
     opened.view("outcomes")
-    assert re.fullmatch(r"Of \d+ wrong answers of both, \d+ had incomplete retrieval\.", opened.text(".says"))
+    assert re.fullmatch(r"Of \d+ wrong answers from both, \d+ had incomplete retrieval\.", opened.text(".says"))
     assert "better retrieval may not help." in opened.text("main")
     for place, count in enumerate(opened.texts(".cell b")):
         opened.click(f".cells > .cell:nth-of-type({place + 1})")
