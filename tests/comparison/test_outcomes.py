@@ -398,7 +398,7 @@ def test_answers_in_an_experiment(tmp_path: Path) -> None:
             "parts": [
                 "Of 30 wrong answers from ",
                 "plain",
-                ", 27 had incomplete retrieval; of 30 of ",
+                ", 27 had incomplete retrieval; of 30 from ",
                 "golden",
                 ", 27.",
             ],
