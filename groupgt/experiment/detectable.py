@@ -29,7 +29,7 @@ STEPS = 10
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest changes of a `mean` that a gate detects in `CHANCE` of all runs, or None if it detects no change.
+    """The smallest changes in a `mean` that a gate detects with probability `CHANCE`, or None if none is that likely.
 
     `one_way` applies if queries only drop (or only gain), `both_ways` if a `share` of them also changes in both
     directions without net effect.

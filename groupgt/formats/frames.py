@@ -169,7 +169,7 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
     if isinstance(value, pl.DataFrame):
         return value.lazy()
     if not hasattr(value, "__arrow_c_stream__"):
-        raise DataError(f"expected a frame from polars, pandas, Arrow or a cluster, found {type(value).__name__}")
+        raise DataError(f"expected a polars, pandas, Arrow, Spark, Ray or Dask frame, found {type(value).__name__}")
     _reject_duplicates(getattr(value, "column_names", []), title)
     return pl.DataFrame(value).lazy()
 

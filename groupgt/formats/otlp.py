@@ -190,8 +190,8 @@ def read_run(source: Source, *, by_session: bool = False, reranked: bool = True)
         way = f"; if a tool searches ({first_of(named, 5)}), add --tool-span NAME=PATH.TO.IDS" if named else ""
         raise DataError(f"{source.path}: {what}, found none in {len(spans):,} spans{way}")
     if unused := [name for name in tools if name not in named]:
-        has = first_of(named, 5) or "no tools"
-        warn(f"{source.path}: no span for tool {first_of(unused, 5)}; the traces have {has}")
+        has = first_of(named, 5) or "none"
+        warn(f"{source.path}: no span for tool {first_of(unused, 5)}; tools in the traces: {has}")
     has_ids = all(id_text(document.get("id")) for rows in results.values() for _, document in rows)
     traces = Traces(texts, ms, len(queries) - len(results), searches=asked, reranked=changed, origins=origins)
     return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids, costs=costs)

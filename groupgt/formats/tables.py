@@ -271,7 +271,7 @@ class Judged:
     def truth(
         self, policy: Policy, shape: Shape, faults: Faults | None = None, *, sound: bool = False, **others: Any
     ) -> GroundTruth:
-        """Build ground truth, or raise `DataError` with every error. If ids are `sound`, skip their checks."""
+        """Build ground truth, or raise `DataError` with every error. With `sound`, skip checking the ids."""
         faults = Faults() if faults is None else faults
         if not (sound or self._are_texts()) or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
             self.report(faults)

@@ -61,8 +61,8 @@ class Solution:
 def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, cut: Cut) -> Floats:
     """Return the largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
 
-    If `gain` is None, each group counts once with its weight (`mrr`). With `linear` or `exp`, each group counts weight
-    × gain of the grade, with upgrades (`ndcg`).
+    If `gain` is None, each group counts once with its weight (`mrr`). With `linear` or `exp`, each group adds its
+    weight × gain at its first hit, and only the difference in gain at a better alternative below (`ndcg`).
     """
 
     def make() -> Floats:

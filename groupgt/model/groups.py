@@ -459,7 +459,7 @@ def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
 
 
 def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[Any]], relevant: Ints) -> Bools:
-    """Return a mask of queries declared to have no answer. Declaring a `relevant` query unanswerable is an error."""
+    """Return a mask of queries declared to have no answer. Raise `DataError` if one of them is in `relevant`."""
     declared = np.zeros(len(qids), dtype=np.bool_)
     if ANSWERABLE not in columns:
         return declared

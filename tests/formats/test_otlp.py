@@ -357,7 +357,7 @@ def test_mistakes_with_tools(tmp_path: Path) -> None:
     assert "expected ids at hits.id in its result, found 'nothing found'" in fault(tool_span("q1", "nothing found"))
     assert "expected ids at hits.id in its result, found None" in fault(tool_span("q1", '{"hits": [{"id": null}]}'))
     assert "if a tool searches (search), add --tool-span NAME=PATH" in fault(good, path=None)
-    with pytest.warns(groupgt.GroupgtWarning, match="no span for tool find; the traces have search"):
+    with pytest.warns(groupgt.GroupgtWarning, match="no span for tool find; tools in the traces: search"):
         groupgt.read_run(written(tmp_path, good), tool_spans={"search": "hits.id", "find": "id"})
 
 
