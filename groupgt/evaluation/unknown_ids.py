@@ -203,9 +203,11 @@ def fault_of_queries(truth: GroundTruth, run: Run, seen: Seen) -> str:
         return ""
     near = _near_queries(truth, run, seen, range(len(truth)))
     first = next(chain(seen.extra_names, qids))
-    where = "in the ground truth" if first not in truth.left_out else "among the selected queries"
+    what = "no query of the run is in the ground truth"
+    if first in truth.left_out:
+        what = "no query of the run is among the selected queries"
     example = f"the run has {display(first)}, the ground truth has {display(truth.qids[0])}"
-    return f"{_title(run)}no query of the run is {where}{f', but {near}' if near else f': {example}'}"
+    return f"{_title(run)}{what}{f', but {near}' if near else f': {example}'}"
 
 
 def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[int]) -> str:

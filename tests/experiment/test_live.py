@@ -121,7 +121,7 @@ def test_a_run_that_failed_is_not_resumed_unless_that_is_asked_for(
     ASKED.clear()
     assert status("run", str(file), "--dry-run") == 0
     said = capsys.readouterr()
-    assert "left 10 answers of api. To continue with them, add --resume" in said.err
+    assert "left 10 answers from api. To continue with them, add --resume" in said.err
     assert "answers that an interrupted run left" not in said.out
     assert status("run", str(file), "--dry-run", "--resume", "--format", "json") == 0
     said = capsys.readouterr()

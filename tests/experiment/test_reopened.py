@@ -217,7 +217,7 @@ def test_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ((truth,), "RUNS: expected the runs to measure, or a result folder in place of TRUTH"),
         ((truth, truth, "--system", "other"), "--system: requires a result folder"),
         ((truth, truth, "--dataset", "one"), "--dataset: requires a result folder"),
-        ((truth, latest), f"found a result folder; name a run in it, such as {run}, or give the folder alone"),
+        ((truth, latest), f"found a result folder; choose a run in it, such as {run}, or pass the folder alone"),
         ((latest, latest, "--dataset", "one"), f"{saved} before={run} after={run}"),
         ((latest, "--dataset", "one", "--with", "x=1"), "--with: the result folder already sets the labeller"),
     ):

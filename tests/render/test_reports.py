@@ -272,7 +272,7 @@ def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:
         # Ranks, and what each result hits.
         assert [each[3] for each in before[at][4]] == [each[3] for each in after[at][4]]
     for arguments, what in (
-        (["--history", "--html", str(page)], "not available with --history"),
+        (["--history", "--html", str(page)], "--html: cannot be combined with --history"),
         (["--html", str(tmp_path / "none" / "a.html")], "found no folder"),
     ):
         with pytest.raises(groupgt.ConfigError, match=what):
