@@ -77,7 +77,7 @@ class Lists:
         mark = column.separator
         if mark and isinstance(cell, list) and any(isinstance(each, str) and mark in each for each in cell):
             way = declaring("run" if role == "retrieved_ids" else "truth", **{role: f"{column.name}[][{mark}]"})
-            what = f"expected a text to split at {mark!r}, found {display(cell)}"
+            what = f"expected text to split at {mark!r}, found {display(cell)}"
             self.faults.add(where, f"{what}; to split each text in the list, use {way}")
         if not isinstance(cell, str):
             return cell

@@ -282,7 +282,8 @@ def path_to_ids(cells: Mapping[str, Any], kind: Kind) -> str:
                 place = f'"{name}"[]' if is_path(name) else f"{name}[]"
                 columns = {"doc_id": f"{place}.{key}{'[]' * several}"}
                 if kind == "truth":
-                    grade = next((each for each in first if each != key and _GRADES.search(each)), None)
+                    numbers = [each for each in first if isinstance(first[each], (int, float)) and each != key]
+                    grade = next(filter(_GRADES.search, numbers), None)
                     columns |= {"group": place} if several else {"grade": f"{place}.{grade}"} if grade else {}
                 return f"; {name} lists objects: name the ids with {declaring(kind, **columns)}"
     return ""

@@ -196,6 +196,8 @@ def test_the_path_to_grades_is_advised_beside_that_to_ids(cli: Cli, tmp_path: Pa
     run = put(tmp_path / "run.jsonl", '{"qid": "q", "retrieved_ids": ["a"]}\n')
     columns = ["doc_id=retrieval_gt[].document_id", "grade=retrieval_gt[].query_relevance_label"]
     fails(cli("evaluate", truth, run, "-m", "ndcg"), " ".join(f"--columns '{column}'" for column in columns))
+    worded = put(tmp_path / "words.jsonl", '{"qid": "q", "retrieval_gt": [{"document_id": "a", "label": "gold"}]}\n')
+    assert "grade=" not in cli("evaluate", worded, run, "-m", "ndcg").err
     found = cli("evaluate", truth, run, "-m", "ndcg", *(word for column in columns for word in ("--columns", column)))
     assert "0.7602" in found.out
 
