@@ -31,9 +31,9 @@ if TYPE_CHECKING:  # `as` makes a name public for type checkers
     from groupgt.evaluation.evaluate import evaluate as evaluate, label as label
     from groupgt.evaluation.identify import Identified as Identified, identify as identify
     from groupgt.evaluation.reading import read_ground_truth as read_ground_truth, read_run as read_run
-    from groupgt.evaluation.missed import Misses as Misses
+    from groupgt.evaluation.missed import Misses as Misses, misses as misses
     from groupgt.evaluation.result import Evaluation as Evaluation, Repeated as Repeated
-    from groupgt.evaluation.runs import Evaluations as Evaluations, evaluate_runs as evaluate_runs, misses as misses
+    from groupgt.evaluation.runs import Evaluations as Evaluations, evaluate_runs as evaluate_runs
     from groupgt.evaluation.score import score as score
     from groupgt.evaluation.stages import Stages as Stages, stages as stages
     from groupgt.evaluation.thresholds import Thresholds as Thresholds, thresholds as thresholds
@@ -65,9 +65,9 @@ _NAMES = {
     "evaluation.evaluate": "evaluate label",
     "evaluation.identify": "Identified identify",
     "evaluation.reading": "read_ground_truth read_run",
-    "evaluation.missed": "Misses",
+    "evaluation.missed": "Misses misses",
     "evaluation.result": "Evaluation Repeated",
-    "evaluation.runs": "Evaluations evaluate_runs misses",
+    "evaluation.runs": "Evaluations evaluate_runs",
     "evaluation.score": "score",
     "evaluation.stages": "Stages stages",
     "evaluation.thresholds": "Thresholds thresholds",

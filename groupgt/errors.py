@@ -105,7 +105,7 @@ def reason(error: BaseException) -> str | None:
     return None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Fault:
     """A fault in several locations. If grouped faults differ only in values, `faults` maps each text to its fault."""
 

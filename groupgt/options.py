@@ -1,8 +1,8 @@
 """Reads options from a mapping (YAML, `--with` or Python) into a dataclass, and reports every error.
 
 The annotations of the dataclass define the valid values of each option, for example `Annotated[float, Gt(0), Le(1)]`,
-`Literal["chars", "pages"]`, a `File` or a `Rule`. A `Doc` from typing_extensions contains the description. The
-`clashes` method yields errors that annotations cannot express.
+`Literal["chars", "pages"]`, a `File` or a `Rule`. A `Doc` holds the description. The `clashes` method yields errors
+that annotations cannot express.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from typing_extensions import Doc
-
 from groupgt.errors import ConfigError, GroupgtError, display, listed, near_names, refuse
 from groupgt.plugins import Plugin, plugin_named
 
@@ -25,6 +23,8 @@ KeyPath = tuple[str | int, ...]
 N = TypeVar("N")
 # Annotations: the text names a file; the text may name a folder.
 FILE, FOLDER = object(), object()
+# The text that describes an option: an annotation.
+Doc = NamedTuple("Doc", [("documentation", str)])  # noqa: UP014
 # The smallest valid number, for options of every command: `annotated_types` is slow to import.
 Minimum = NamedTuple("Minimum", [("ge", int)])  # noqa: UP014
 # A path that is relative to the experiment file, with `{dataset}` filled in.
@@ -107,7 +107,7 @@ class Called:
     noun: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fault:
     """An invalid value, or a key problem (`unknown`, `missing` or `invalid_key`), with its path."""
 
@@ -335,7 +335,7 @@ def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
     return [name for name in paths if isinstance(values.get(name), str) and values[name]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Option:
     """An option, with its type (`hint`), annotations (`notes`), any default, and the default as `written` in help."""
 

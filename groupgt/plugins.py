@@ -57,7 +57,7 @@ class Plugin:
         return f"needs {listed(absent)}: pip install 'groupgt[{extras}]'"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Kind:
     """A kind of plug-in. Entry points in `group` refer to the class `holds` or, if `holds` is empty, to a module."""
 

@@ -25,7 +25,7 @@ FEWEST_CHARS = 8
 _USER = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?!\$\{env:)[^\s\"'<>/?#@]+@")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hide:
     """Hides `secrets`, a mapping from environment values to the text that replaces them, and `folder`.
 

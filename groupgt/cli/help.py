@@ -99,7 +99,7 @@ class Command(click.Command):
             click.echo(self._short_help(ctx))
             ctx.exit()
         try:
-            self._refuse_repeats(ctx, self.make_parser(ctx).parse_args([*args])[2])
+            self._refuse_repeats(ctx, args)
             return super().parse_args(ctx, args)
         except click.MissingParameter as error:
             raise click.MissingParameter(MISSING.get(self.name or ""), error.ctx, error.param) from None
@@ -109,10 +109,13 @@ class Command(click.Command):
                 raise click.UsageError(f"No such option {error.option_name!r}. Did you mean {ours}?", ctx) from None
             raise
 
-    def _refuse_repeats(self, ctx: click.Context, given: Sequence[click.Parameter]) -> None:
+    def _refuse_repeats(self, ctx: click.Context, args: list[str]) -> None:
         """Refuse an option that reads one file but names several, instead of silently using the last."""
         from groupgt.cli.output import FILE
 
+        named = [text.partition("=")[0] if text.startswith("--") else text[:2] for text in args if text[:1] == "-"]
+        # Most command lines are parsed only once.
+        given = [] if len({*named}) == len(named) else self.make_parser(ctx).parse_args([*args])[2]
         for option in given:
             if (
                 option.type is FILE

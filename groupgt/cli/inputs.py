@@ -39,10 +39,10 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.values import Lengths
 from groupgt.options import options_of
-from groupgt.store.verdicts import VerdictStore
 
 if TYPE_CHECKING:
     from groupgt.results.folder import ResultFolder
+    from groupgt.store.verdicts import VerdictStore
 
 CACHE = Path(".groupgt/cache")
 DECLARED = options_of(EvaluateOptions)
@@ -53,7 +53,7 @@ OF_RUNS = {*options_of(RunOptions), "parts", "names"}
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inputs:
     """Values of the input options on the command line, with defaults for options that a command does not have."""
 
@@ -277,6 +277,8 @@ class Inputs:
     @cached_property
     def judged(self) -> VerdictStore:
         """The labeller verdicts of this command, stored in the experiment cache."""
+        from groupgt.store.verdicts import VerdictStore
+
         return VerdictStore(CACHE / "verdicts")
 
     @cached_property

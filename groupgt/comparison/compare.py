@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
-from typing_extensions import Doc
-
 from groupgt.comparison.contrast import Row
 from groupgt.comparison.power import AuditPower, PowerAnalysis, alpha_of, power_of
 from groupgt.comparison.settings import Settings
@@ -25,6 +23,7 @@ from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
+from groupgt.options import Doc
 from groupgt.render.drawing import Figure
 from groupgt.render.results import Result
 from groupgt.runtime import pl

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.comparison.intervals import delta_intervals
 from groupgt.comparison.tests import infer
@@ -36,6 +35,7 @@ from groupgt.metrics.language import parse_metric
 from groupgt.metrics.values import values_of
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.values import Budget, means_over_trials, summed
+from groupgt.options import Doc
 from groupgt.render.results import Result
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from annotated_types import Ge, Gt, Le, Lt
-from typing_extensions import Doc
 
 from groupgt.comparison.tests import TESTS, CorrectionName, TestName
-from groupgt.options import check_options
+from groupgt.options import Doc, check_options
 
 # Methods that test all pairs together, by test, if no correction is named.
 OF_PAIRS = {"randomization": "step-down maximum", "t": "studentized range"}

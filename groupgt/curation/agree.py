@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.curation.matching import GroupPair, group_pairs, judged_ids
 from groupgt.engines.carriers import renamed
@@ -23,6 +22,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.options import Doc
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
 

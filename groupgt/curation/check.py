@@ -9,7 +9,6 @@ from itertools import chain, repeat
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.curation.near import Candidate
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
@@ -33,6 +32,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
 from groupgt.model.run import Run
 from groupgt.model.values import normal_text
+from groupgt.options import Doc
 from groupgt.render.results import Result
 from groupgt.render.tables import counted
 

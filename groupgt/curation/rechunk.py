@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, DataError, Faults, display, first_of, listed, warn
 from groupgt.evaluation.options import Truth, TruthOptions, takes_options
@@ -26,7 +25,7 @@ from groupgt.labellers.likeness import METHODS, SLACK
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
-from groupgt.options import options_from
+from groupgt.options import Doc, options_from
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, counted
 

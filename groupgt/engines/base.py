@@ -23,7 +23,7 @@ from groupgt.model.validity import plain
 from groupgt.model.values import ORIGINAL_SCORE, SCORE
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Labelled:
     """Hits, with statistics about the labelled queries.
 
@@ -58,7 +58,7 @@ class Labelled:
         return int(tied.sum())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankedHits:
     """Unsorted hits with the first and last rank of equal scores, and result counts per query, shape (Q,).
 
@@ -155,7 +155,7 @@ class LocalCarrier(Carrier, Protocol):
         """Return the results of all judged queries in rank order, or raise `DataError` for an invalid length."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Flat:
     """The results of all judged queries, sorted by query and rank, with ids as a list or a polars series."""
 

@@ -22,7 +22,7 @@ from groupgt.model.values import CALLS, SCORE, Budget, Lengths, is_order_only
 ONLY_ORDER = "a score threshold needs a score for every result, but these results are only ranked"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CumulativeLengths:
     """Cumulative lengths of all results in rank order, with the `start` of each query, shape (Q + 1,).
 

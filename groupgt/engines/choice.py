@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from typing_extensions import Doc
-
 from groupgt.errors import ConfigError, display
-from groupgt.options import Minimum, Rule, chosen
+from groupgt.options import Doc, Minimum, Rule, chosen
 from groupgt.plugins import Plugin
 
 UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}

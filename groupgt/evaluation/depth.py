@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.engines.budgets import cumulative_lengths
 from groupgt.errors import ConfigError, Faults, display, listed
@@ -19,6 +18,7 @@ from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import SCORE, UNITS, Lengths
+from groupgt.options import Doc
 from groupgt.render.results import ResultRows
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.engines.base import Labelled
 from groupgt.engines.calls import in_call_order
@@ -35,6 +34,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
 from groupgt.model.run import Run
 from groupgt.model.values import Budget, Lengths
+from groupgt.options import Doc
 from groupgt.runtime import no_garbage_collection, processors
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ class PlacedGroup:
     places: dict[str, Place]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Failures:
     """Groups and queries that each system covers within a cutoff.
 

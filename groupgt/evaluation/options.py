@@ -13,8 +13,6 @@ from textwrap import TextWrapper
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin
 
-from typing_extensions import Doc
-
 from groupgt.engines.order import Scores
 from groupgt.errors import near_names
 from groupgt.evaluation.texts import cutoffs, directions, mapping, parts, values_by_key
@@ -22,7 +20,7 @@ from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.metrics.base import AUTO, ConventionChoice
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
-from groupgt.options import Default, Minimum, Option, Scalar, Short, documented, note_in, options_of
+from groupgt.options import Default, Doc, Minimum, Option, Scalar, Short, documented, note_in, options_of
 from groupgt.plugins import ours
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.engines.choice import Engine, Streaming, engine_of
 from groupgt.engines.measure import in_order
@@ -23,7 +22,7 @@ from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run, Trials
-from groupgt.options import check_ranges, limits, options_of
+from groupgt.options import Doc, check_ranges, limits, options_of
 
 # What the default options mean: they need not be read.
 DEFAULT_POLICY, DEFAULT_ENGINE = Policy.of(None), Engine()

@@ -21,7 +21,7 @@ from groupgt.model.run import Run
 from groupgt.model.values import Budget, Lengths, as_lengths
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """Ground truth from an annotator for some queries; `assume_random` asserts that they are a random sample."""
 
@@ -35,7 +35,7 @@ Requested = tuple[Sequence[str | Metric], Sequence[int]]
 DEFAULT_LABELLER, NO_LENGTHS = Ids(), Lengths()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Request:
     """A request for an evaluation: `metrics` by text, under a `convention`, sliced `by` columns.
 

@@ -1,4 +1,4 @@
-"""Evaluates several runs on one ground truth: `evaluate_runs` returns one table, `misses` the groups that runs miss."""
+"""Evaluates several runs on one ground truth and returns one table."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Unpack
 
-from typing_extensions import Doc
-
 from groupgt.errors import ConfigError, display, near_names, printable
-from groupgt.evaluation.evaluate import evaluate_each, evaluate_given
-from groupgt.evaluation.missed import Misses
-from groupgt.evaluation.misses import check_misses
+from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.names import expanded, named
-from groupgt.evaluation.options import MetricOptions, Metrics, OneRunOptions, Runs, Truth, takes_options
-from groupgt.evaluation.reading import are_several, is_in_files
+from groupgt.evaluation.options import MetricOptions, Metrics, Runs, Truth, takes_options
+from groupgt.evaluation.reading import is_in_files
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated
 from groupgt.formats.detect import run_paths
@@ -24,6 +20,7 @@ from groupgt.metrics.base import ConventionChoice, ConventionName
 from groupgt.metrics.language import Metric, metrics_in
 from groupgt.model.hits import Bools
 from groupgt.model.run import Run, Trials
+from groupgt.options import Doc
 from groupgt.render.exports import frame_of, nulls
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
@@ -150,38 +147,6 @@ def evaluate_runs(
         request = Request.of(requested, convention=conventions[0], **options)
         evaluations = evaluate_each(request, request.truth_of(truth), pairs)
         return Evaluations.of(evaluations, conventions if len(conventions) > 1 else [evaluations[0].convention])
-
-
-@takes_options(
-    OneRunOptions, corpus="The corpus for the labeller and for text shown next to ids: a path, a frame or `{id: text}`."
-)
-def misses(
-    truth: Truth,
-    run: Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.")],
-    k: Annotated[int, Doc("The cutoff. A group is covered if it has a hit in the top k.")] = 10,
-    worst: Annotated[int, Doc("Number of queries to list or, for several runs, number of groups.")] = 20,
-    **options: Unpack[OneRunOptions],
-) -> Misses:
-    """List the groups not covered in the top k results, worst queries first.
-
-    For several runs, `{name: run}`, list the groups that the fewest runs cover. Raises `DataError` or `ConfigError`.
-
-    >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
-    >>> found.queries[0]["groups"][1]["rank"]
-    3
-    >>> hardest = misses({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "other": {"q": ["a", "x", "b"]}}, k=3)
-    >>> {name: place.rank for name, place in hardest.groups[0].places.items()}
-    {'one': None, 'other': 3}
-    """
-    check_misses(k, worst)
-    request = Request.of(**options)
-    grouped = request.truth_of(truth)
-    texts = request.sources.texts(None, "corpus")
-    several = are_several(run, grouped)
-    evaluations = (
-        evaluate_each(request, grouped, named_runs(run)) if several else [evaluate_given(request, grouped, run)]
-    )
-    return Misses.of(evaluations, k, worst, texts)
 
 
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:

@@ -29,7 +29,7 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
     return labeller
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sources:
     """Labeller inputs: the default `corpus`, files relative to `folder`, and verdicts that were `judged` before."""
 

@@ -11,7 +11,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
 from groupgt.evaluation.evaluate import evaluate_each
@@ -20,6 +19,7 @@ from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.model.hits import Bools, Ints
+from groupgt.options import Doc
 from groupgt.render.results import Result
 
 if TYPE_CHECKING:

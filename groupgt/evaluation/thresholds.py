@@ -9,7 +9,6 @@ from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 import numpy as np
-from typing_extensions import Doc
 
 from groupgt.engines.budgets import scores_of
 from groupgt.errors import ConfigError
@@ -19,6 +18,7 @@ from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_optio
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated, Evaluation
 from groupgt.model.hits import Floats
+from groupgt.options import Doc
 from groupgt.render.results import Result
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ TEXTS_WAY = "; use ids, or compare text with --labeller text (labeller=)"
 SEVERAL = 10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Seen:
     """The overlap between a run's results (from all trials) and the ground truth.
 

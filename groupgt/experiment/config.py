@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, make_dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
-from typing_extensions import Doc
 
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import is_size, size_of
@@ -17,7 +16,7 @@ from groupgt.evaluation.options import CutoffOptions, EvaluateOptions, InFile
 from groupgt.experiment.yaml import LISTED, Texts
 from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import split_names
-from groupgt.options import Option, Rule, Scalar, Short, note_in, options_of
+from groupgt.options import Doc, Option, Rule, Scalar, Short, note_in, options_of
 from groupgt.render.page.page import MAX_SIZE
 from groupgt.retrievers.base import RetrieverPlugin
 

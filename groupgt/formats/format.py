@@ -14,7 +14,7 @@ from groupgt.model.run import Run
 from groupgt.model.written import Shape
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Format:
     """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 

@@ -44,7 +44,7 @@ Record = dict[str, Any]
 _without_return = methodcaller("removesuffix", b"\r")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """A file or folder that is opened when its content is first needed; a pipe is read only once.
 

@@ -47,7 +47,7 @@ NAMED = {"excluded": "excluded_ids", "harmful": "harmful_ids"}
 OWN = ("qid", "query", "retrieval_gt", SHAPE, *NAMED.values(), NONRELEVANT)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Columns from a reader. If `text` is set, as for CSV, numbers and lists are parsed. `where` locates the header."""
 
@@ -254,7 +254,7 @@ def _shape_in(table: Table, default: Shape) -> Shape:
     return shape
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Judged:
     """Judgments as columns, one per row, with NaN for invalid grades. Rows may have to be `unique`."""
 

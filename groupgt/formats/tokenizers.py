@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from typing_extensions import Doc
-
 from groupgt.errors import ConfigError, display, listed
 from groupgt.formats.modules import imported
-from groupgt.options import options_from, options_of
+from groupgt.options import Doc, options_from, options_of
 from groupgt.plugins import Plugin, entry_points, find, ours, plugin_named
 
 Count = Callable[[Sequence[str]], Sequence[int]]

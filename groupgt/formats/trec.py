@@ -79,7 +79,7 @@ def _header(source: Source) -> list[str]:
     return next(lines, b"").decode("utf-8", "replace").split()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Rows:
     """The words of qrels, `width` per line. `others` are lines of another width. `comments` counts `#` lines."""
 

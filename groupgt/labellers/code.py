@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
-from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.labellers.base import Matches, Results, Table, matches_of, pairs_of
@@ -20,7 +19,7 @@ from groupgt.labellers.likeness import Reader
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import finite_number
 from groupgt.model.values import TEXT, kind_of
-from groupgt.options import Clash, Rule
+from groupgt.options import Clash, Doc, Rule
 from groupgt.plugins import Plugin
 from groupgt.runtime import raised, users_code
 

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Gt, Le
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from groupgt.errors import DataError, display, refuse
 from groupgt.labellers.base import Matches, Results, Table, matches_of, pairs_of
 from groupgt.labellers.likeness import Reader, alternative_texts, result_texts
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.options import Called, Clash, Folder
+from groupgt.options import Called, Clash, Doc, Folder
 from groupgt.plugins import Plugin
 
 Vectors = NDArray[np.float64]

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from typing_extensions import Doc
-
 from groupgt.errors import display, refuse
 from groupgt.labellers.base import Cached, Table, all_ids, query_of
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.options import Clash
+from groupgt.options import Clash, Doc
 from groupgt.plugins import Plugin
 
 

@@ -10,14 +10,13 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from annotated_types import Gt, Le
-from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display, refuse, warn
 from groupgt.labellers.base import NONE, Labeller, Matches, Results, Settled, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.values import SPELLED, Chunks, Form, Span
-from groupgt.options import Clash
+from groupgt.options import Clash, Doc
 from groupgt.plugins import Plugin
 from groupgt.runtime import pl
 

@@ -9,14 +9,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Gt, Le
-from typing_extensions import Doc
 
 from groupgt.errors import Faults, display
 from groupgt.labellers import likeness
 from groupgt.labellers.base import Cached, Matches, Results, Table, matches_of, pairs_of, query_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
-from groupgt.options import Clash
+from groupgt.options import Clash, Doc
 from groupgt.plugins import Plugin
 
 

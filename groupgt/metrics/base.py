@@ -22,7 +22,7 @@ ConventionChoice = Literal["auto", "autorag", "trec", "coverage"]
 OF_SHAPE: Mapping[Shape, ConventionName] = {"flat": "trec", "subtopics": "coverage", "groups": "autorag"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cut:
     """A metric's cutoff as an array with one length per query, whichever notation was used.
 

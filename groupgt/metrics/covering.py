@@ -45,7 +45,7 @@ class Problem:
     documents: tuple[Document, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """The largest sum that any ranking reaches at each depth (from 1), and the gains by rank that reach it."""
 

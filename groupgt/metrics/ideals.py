@@ -101,7 +101,7 @@ HIGHEST_EXPONENT = 1000.0
 Discount = Callable[[Ints], Floats]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IdealGains:
     """The gains of each query's ideal ranking by rank. Rows are sorted by query and rank."""
 

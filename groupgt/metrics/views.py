@@ -30,7 +30,7 @@ def _once(view: Callable[Concatenate[Hits, P], T]) -> Callable[Concatenate[Hits,
     return cached
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rows:
     """Rows of results or hits, sorted by query and rank."""
 
@@ -51,7 +51,7 @@ class Rows:
         return self.at(self.rank <= cut.top[self.query])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HitRows(Rows):
     """Hits of alternatives, sorted by query and rank."""
 
@@ -60,7 +60,7 @@ class HitRows(Rows):
     grade: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GainRows(Rows):
     """One row per counted result. `nth` is its number within the query, and `gain` is its highest grade."""
 
@@ -68,7 +68,7 @@ class GainRows(Rows):
     gain: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CoveredGroups(Rows):
     """One row per covered group, with the rank and grade of its first hit, and the number of the result.
 

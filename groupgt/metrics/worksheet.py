@@ -23,7 +23,7 @@ class Hit:
     grade: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Group:
     """A group with its weight, the grades of its relevant alternatives, and its hits within the cutoff."""
 
@@ -48,7 +48,7 @@ def _table(view: Callable[[Hits], views.GainRows]) -> cached_property[tuple[tupl
     return cached_property(pairs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sheet:
     """The data of one query, cut at `top` results. `k` is the value of k in formulas.
 

@@ -31,7 +31,7 @@ class _Remembering:
         return result
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Judgments(_Remembering):
     """Ground truth as numbers for `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
 
@@ -187,7 +187,7 @@ class Judgments(_Remembering):
         return order, np.concatenate(([0], np.cumsum(counts)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Contents:
     """Content scores with one column per measure and one row per result, in rank order."""
 
@@ -207,7 +207,7 @@ class Hit(NamedTuple):
     harmful: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hits(_Remembering):
     """A table with one row per hit, sorted by query, rank and alternative, without a cutoff.
 

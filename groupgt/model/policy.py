@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from typing_extensions import Doc
-
 from groupgt.errors import ConfigError, display, listed, near_names, refuse
 from groupgt.model.validity import GRADE_LIMIT, finite_number, number_of, plain
-from groupgt.options import Rule, check_options, choices, options_of
+from groupgt.options import Doc, Rule, check_options, choices, options_of
 
 
 def _level(value: Any) -> float | None:

@@ -19,7 +19,7 @@ from groupgt.model.policy import PRESETS, Policy
 Queries = Literal["answerable", "unanswerable", "harmful"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Populations:
     """Masks of the queries by population, shape (Q,). `present` marks queries with results (all without a run)."""
 

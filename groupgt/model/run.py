@@ -17,7 +17,7 @@ from groupgt.runtime import pl
 TREC_COLUMNS = 6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lists:
     """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` accepts.
 
@@ -32,7 +32,7 @@ class Lists:
     fields: Mapping[str, Callable[[], Mapping[str, Sequence[Any]]]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Columns:
     """Results as a lazy frame with text columns `qid` and `doc` and a float column `score`; higher scores rank first.
 
@@ -65,7 +65,7 @@ class Block(NamedTuple):
     unordered: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lines:
     """Results as lines of a TREC file, for the compiled module. `part` returns the bytes between two offsets.
 
@@ -106,7 +106,7 @@ class Lines:
         return self.recheck()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Remote:
     """Results in a `frame` on a cluster. `groupgt.engines.cluster` reads the results once ground truth is known."""
 

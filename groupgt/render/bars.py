@@ -39,7 +39,7 @@ class Bar:
         return [each for each in (self.value, self.low, self.high, self.limit) if each is not None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Axis:
     """An axis from `low` to `high`, with ticks at round numbers. An axis of changes includes 0 and shows signs."""
 
@@ -73,7 +73,7 @@ class Axis:
         return f"{tick:+.{decimals}f}" if self.has_zero else f"{tick:.{decimals}f}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class BarTable:
     """A table with a bar after its first `before` columns. The first column is a name, and all others are numbers."""
 
@@ -160,7 +160,7 @@ def _place(axis: Axis, value: float, width: int) -> int:
     return round(axis.share(value) * (width - 1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Limits:
     """Rows with a result, a measure, a bar (the shares of its width that the value and the limit fill), and a value."""
 

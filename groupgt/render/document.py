@@ -38,7 +38,7 @@ OPENS, CLOSES = "\u2066", "\u2069"
 COLORS = {"■": "red", "▼": "red", "▲": "green", "✓": "green", "○": "bold"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Heading:
     """The title of everything that follows, or of a part if its level is 3 or more."""
 
@@ -46,7 +46,7 @@ class Heading:
     level: int = 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
     """The conclusions, one per sentence."""
 
@@ -63,7 +63,7 @@ class Card:
     lines: Sequence[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Folded:
     """Items that Markdown folds below a title."""
 
@@ -71,7 +71,7 @@ class Folded:
     items: Sequence[Table | str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Foot:
     """The last line. If a terminal hides details, this line also names them and says how to see them."""
 
@@ -79,7 +79,7 @@ class Foot:
     details: str = "details"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Detail:
     """An item that is shown only on request but always written to files."""
 

@@ -14,7 +14,7 @@ TEXT_LINES, TEXT_CHARS = 2, 100
 MARK, ASCII_MARK = "✗", "x"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Line:
     """A missing part of an entry, with its cells, its interchangeable ids, and the text of the first id."""
 
@@ -23,7 +23,7 @@ class Line:
     text: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Entry:
     """A listed item with its name, a count, its text, its lines, and the number of further lines."""
 
@@ -34,7 +34,7 @@ class Entry:
     more: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Entries:
     """A title, entries, and a last line. `other` is a table for all formats except a terminal's."""
 

@@ -18,7 +18,7 @@ ROOM = 2
 CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Screen:
     """The output device. A width of None is unlimited, and `is_ascii` restricts bars and badges to ASCII."""
 
@@ -109,7 +109,7 @@ class Strong(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """A table. If the table is too wide, columns in `shed` are hidden one by one.
 
@@ -130,7 +130,7 @@ class Table:
         return labels or list(self.headers)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cells(Table):
     """A table of text cells. `right` marks numeric columns."""
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
-from typing_extensions import Doc
-
 from groupgt.comparison.correlation import FEWEST, Correlation, correlation_of, side_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
@@ -18,6 +16,7 @@ from groupgt.evaluation.options import RequestOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.options import Doc
 from groupgt.results.folder import ResultFolder, folders_of
 from groupgt.results.merge import merged
 from groupgt.store.stamped import LATEST

@@ -13,13 +13,12 @@ from typing import Annotated, Any, Protocol, TypeVar
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, display, near_names, strange_result, warn
 from groupgt.formats.roles import id_in
 from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, note_cost, shown
 from groupgt.model.values import unnamed
-from groupgt.options import Called, options_of
+from groupgt.options import Called, Doc, options_of
 from groupgt.plugins import Plugin, ours
 from groupgt.runtime import raised, users_code
 

@@ -9,10 +9,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
-from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError, listed, near_names
-from groupgt.options import Clash
+from groupgt.options import Clash, Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin, best
 

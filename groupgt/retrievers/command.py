@@ -17,10 +17,9 @@ from tempfile import TemporaryFile
 from typing import IO, Annotated, Any
 
 from annotated_types import MinLen
-from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, RetrieverError, display
-from groupgt.options import Clash
+from groupgt.options import Clash, Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, Timeout, as_json, as_pairs
 from groupgt.runtime import ended

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Ge, Le
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
 from groupgt.model.hits import Floats
-from groupgt.options import Clash, File
+from groupgt.options import Clash, Doc, File
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, Count, RetrieverPlugin
 

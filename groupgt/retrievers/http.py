@@ -15,10 +15,9 @@ from typing import Annotated
 from urllib.parse import quote, unquote, urlsplit
 
 from annotated_types import Ge, Le
-from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError, display
-from groupgt.options import Called, Clash
+from groupgt.options import Called, Clash, Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Seconds, Send, as_pairs
 

@@ -11,10 +11,8 @@ from functools import partial
 from tempfile import TemporaryFile
 from typing import Annotated, Any
 
-from typing_extensions import Doc
-
 from groupgt.errors import ConfigError, RetrieverError, display, near_names
-from groupgt.options import Clash
+from groupgt.options import Clash, Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, Timeout, as_pairs, value_at
 from groupgt.retrievers.command import filled, last_words, program_of

@@ -9,11 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from typing_extensions import Doc
-
 from groupgt.errors import RetrieverError
 from groupgt.formats.validity import first_line
-from groupgt.options import Clash
+from groupgt.options import Clash, Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin, Seconds
 from groupgt.retrievers.vectors import MODEL_LIBRARIES, QueryOptions, QueryVectors

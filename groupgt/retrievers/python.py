@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Annotated, Any
 
-from typing_extensions import Doc
-
 from groupgt.errors import ConfigError, RetrieverError
 from groupgt.model.documents import result_of
 from groupgt.model.validity import finite_number
-from groupgt.options import Clash
+from groupgt.options import Clash, Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin
 

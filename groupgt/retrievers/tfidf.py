@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
-from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
+from groupgt.options import Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Count, RetrieverPlugin, best
 from groupgt.retrievers.vectors import products, unit

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Ge, Le
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
 from groupgt.formats.vectors import Vectors, encoder_of, read_vectors
-from groupgt.options import Clash, File, Folder
+from groupgt.options import Clash, Doc, File, Folder
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin, best
 

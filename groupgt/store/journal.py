@@ -70,7 +70,7 @@ class Journal:
                 self.path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Journals:
     """The journals with one `name`, one per process. `writer` is this process, or the process for which it works."""
 

@@ -12,7 +12,7 @@ from groupgt.runtime import hashlib
 from groupgt.store.journal import Journal, Journals, now
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Verdicts:
     """One labeller's scores from the current run and earlier runs. Without a journal, scores are only in memory."""
 
@@ -55,7 +55,7 @@ class Verdicts:
             self.journal.append({**self.about, "at": now()}, *map(list, scores.items()))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class VerdictStore:
     """The verdicts of one run by labeller, stored in a folder, or only in memory if the folder is None.
 
