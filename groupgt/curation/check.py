@@ -38,6 +38,8 @@ from groupgt.render.tables import counted
 
 UNDEFINED, COMMENTS = "queries without ground truth (undefined)", "lines that begin with # (comments)"
 REFUSED = "errors that stop an evaluation"
+# What to do about scores that rise.
+DISTANCES = "declare distances with scores=ascending"
 # Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
 NAME, SIZES = 40, 4
 # Number of names shown of a finding.
@@ -247,6 +249,7 @@ def _check_trial(truth: GroundTruth, run: Run, labelled: Labelled, request: Requ
     populations = Populations(truth.judgments, labelled.present)
     answered = populations.defined & labelled.present
     contradicted, turn = contradictions(run, thorough=True), "fall" if run.ascending else "rise"
+    rising = contradicted.rising_scores + contradicted.rising_rows
     lengths = labelled.hits.length[labelled.present]
     has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [
@@ -259,7 +262,7 @@ def _check_trial(truth: GroundTruth, run: Run, labelled: Labelled, request: Requ
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
-        _failing(f"queries whose scores {turn} along the ranking", contradicted.rising_scores),
+        _failing(f"queries whose scores {turn} along the ranking", rising, "" if run.ascending else DISTANCES),
         _failing("queries whose ranks contradict their scores", contradicted.contradicted_ranks),
     ]
 
@@ -285,8 +288,8 @@ def _problem(what: str, names: Sequence[str], *, fails: bool = False) -> Finding
     return replace(_finding(what, names), suspicious=True, fails=fails)
 
 
-def _failing(what: str, count: int) -> Finding:
-    return Finding(what, count, suspicious=True, fails=True)
+def _failing(what: str, count: int, example: str = "") -> Finding:
+    return Finding(what, count, example if count else "", suspicious=True, fails=True)
 
 
 def _cut(name: str) -> str:

@@ -44,7 +44,7 @@ class Labelled:
     extra_names: tuple[str, ...] = ()
     uncondensed: Hits | None = None
     excluded: int = 0
-    contradictory: tuple[int, int] = (0, 0)
+    contradictory: tuple[int, ...] = ()
 
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
         """Count queries in which a depth, shape (Q,), splits equal scores with a hit (for None, count all ties)."""

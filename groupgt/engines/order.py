@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +25,10 @@ Scores = Direction | Mapping[str, Direction]
 DIRECTIONS: tuple[Direction, ...] = ("descending", "ascending")
 # The most results in columns whose ranks are read unless a check asks for them.
 MOST_ROWS = 1 << 20
+# The rows that are read first to learn whether scores rise from row to row.
+FIRST_ROWS = 1000
+# How surprising it must be that the scores of every query rise: by chance, 1 of 100 files at most.
+SURE = math.log(100)
 WAY_OUT = (
     "if the scores are distances, declare them as ascending (--scores in the shell, scores= in Python, "
     "scores: next to use in experiments)"
@@ -83,10 +89,11 @@ def _negated_columns(columns: Columns) -> Columns | None:
 
 
 class Contradictions(NamedTuple):
-    """The numbers of queries whose scores rise with rank, and of queries with a `rank` that contradicts a score."""
+    """Numbers of queries: with scores that rise with rank, a `rank` that contradicts a score, or rows that all rise."""
 
     rising_scores: int = 0
     contradicted_ranks: int = 0
+    rising_rows: int = 0
 
 
 def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
@@ -96,15 +103,54 @@ def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
         return Contradictions(contradicted_ranks=sum(_contradicted(run.contents)))
     run = run.loaded
     if isinstance(run.contents, Lists):
-        return Contradictions(_rising(ListCarrier(run, run.contents)), _of_ranks(*_ranked_rows(run.contents)))
+        rising, contradicted = _rising(ListCarrier(run, run.contents)), _of_ranks(*_ranked_rows(run.contents))
+        return Contradictions(rising, contradicted, _rising_rows(_scores_by_row(run.contents)))
     if isinstance(run.contents, Columns):
-        return Contradictions(contradicted_ranks=_of_ranks(*_ranked_columns(run.contents, thorough=thorough)))
+        contradicted = _of_ranks(*_ranked_columns(run.contents, thorough=thorough))
+        return Contradictions(0, contradicted, _rising_rows(_scores_in_columns(run.contents)))
     return Contradictions()
 
 
 def rises(query: Ints, scores: Floats) -> Ints:
     """Return the positions, by query and rank, of results that score lower than the next result of their query."""
     return np.flatnonzero((query[1:] == query[:-1]) & (scores[1:] > scores[:-1]))
+
+
+def _rising_rows(by_query: Iterable[Sequence[float]]) -> int:
+    """Count the queries whose scores rise from row to row, if those of every query do and this is hardly chance."""
+    rising, surprise = 0, 0.0
+    for scores in by_query:
+        if any(map(operator.gt, scores, scores[1:])):
+            return 0
+        if len(scores) and scores[0] < scores[-1]:
+            # Of n! orders of a query's rows, one rises.
+            rising, surprise = rising + 1, surprise + math.lgamma(len(scores) + 1)
+    return rising if surprise > SURE else 0
+
+
+def _scores_by_row(lists: Lists) -> Iterator[Sequence[float]]:
+    """Yield the scores of each query in the order of its rows or items, without queries that are ranked by rank."""
+    if RANK in lists.fields or CALLS in lists.lengths:
+        return
+    for key, ranking in lists.rankings.items():
+        if lists.scores is not None and key in lists.scores:
+            yield lists.scores[key]
+        elif isinstance(ranking, Mapping):
+            yield [number for number in map(finite_number, ranking.values()) if number is not None]
+
+
+def _scores_in_columns(columns: Columns) -> Iterator[Sequence[float]]:
+    """Yield the scores of each query in the order of its rows, reading more than the first rows only if these rise."""
+    if RANK in columns.guard(columns.frame.collect_schema):
+        return
+    for rows in (FIRST_ROWS, MOST_ROWS):
+        head = columns.frame.head(rows).select("qid", "score")
+        by_query = head.group_by("qid", maintain_order=True).agg("score").select("score")
+        scores = [row.to_numpy() for row in columns.guard(lambda: by_query.collect())["score"]]
+        if any(np.any(row[1:] < row[:-1]) for row in scores):
+            yield [1.0, 0.0]
+            return
+    yield from (row.tolist() for row in scores)
 
 
 def _rising(carrier: ListCarrier) -> int:

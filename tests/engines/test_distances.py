@@ -82,6 +82,40 @@ def test_ranks_that_contradict_scores(cli: Cli, tmp_path: Path, monkeypatch: pyt
     assert "queries whose ranks contradict their scores: run 1." in " ".join(out.split())
 
 
+def rising(queries: int) -> dict[str, dict[str, float]]:
+    """Queries with three results each, the lowest score first."""
+    return {f"q{at}": {"a": 0.1, "b": 0.3, "c": 0.5 + at} for at in range(queries)}
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+@pytest.mark.parametrize("shape", ["mapping", "csv", "frame"])
+def test_rows_that_rise_in_every_query_are_told(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str, shape: str
+) -> None:
+    """Of 3 * 2 orders of three rows one rises: for three queries 1 of 216, which is no chance; for two 1 of 36."""
+    monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
+
+    def counted(run: dict[str, dict[str, float]], **options: Any) -> int:
+        rows = [(qid, name, score) for qid, results in run.items() for name, score in results.items()]
+        frame = pl.DataFrame(rows, ["qid", "doc_id", "score"], orient="row")
+        frame.write_csv(tmp_path / "run.csv")
+        given: Any = {"mapping": run, "csv": tmp_path / "run.csv", "frame": frame}[shape]
+        truth = {qid: [["a"]] for qid in run}
+        return groupgt.evaluate(truth, given, ["mrr"], **options).counts.get("rising_rows", 0)
+
+    assert counted(rising(2)) == 0
+    assert counted({**rising(3), "r": {"a": 0.2, "b": 0.1}}) == 0
+    assert counted({**rising(3), "r": {"a": 0.2, "b": 0.2}}) == 3
+    assert counted(rising(3), scores="ascending") == 0
+    assert counted(rising(3)) == 3
+    (tmp_path / "truth.json").write_text('{"q0": ["a"], "q1": ["a"], "q2": ["b"]}')
+    ended = cli("check", tmp_path / "truth.json", tmp_path / "run.csv")
+    assert ended.status == 1
+    assert "queries whose scores rise along the ranking: 3" in ended.out
+    told = " ".join(cli("evaluate", tmp_path / "truth.json", tmp_path / "run.csv", "-m", "mrr").out.split())
+    assert "rise from first to last row: run 3. groupgt sorts rows, highest first; if the scores are distances," in told
+
+
 @pytest.mark.parametrize("size", ["small", "large"])
 def test_ranks_alone_are_no_distances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
     monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
