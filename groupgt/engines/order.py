@@ -146,7 +146,7 @@ def _scores_in_columns(columns: Columns) -> Iterator[Sequence[float]]:
     for rows in (FIRST_ROWS, MOST_ROWS):
         head = columns.frame.head(rows).select("qid", "score")
         by_query = head.group_by("qid", maintain_order=True).agg("score").select("score")
-        scores = [row.to_numpy() for row in columns.guard(lambda: by_query.collect())["score"]]
+        scores = [row.to_numpy() for row in columns.guard(by_query.collect)["score"]]
         if any(np.any(row[1:] < row[:-1]) for row in scores):
             yield [1.0, 0.0]
             return

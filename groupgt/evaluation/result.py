@@ -265,9 +265,9 @@ class Evaluated(Result, ABC):
         unanswerable queries absent from the run, which count as abstentions. `irrelevant_groups` counts groups without
         a relevant alternative, `negative` documents with a negative grade, and `excluded` results whose ids the ground
         truth excludes. `rising_scores` counts queries whose scores rise along the ranking (fall, if they are declared
-        as ascending), `rising_rows` those of files in which all queries' rows do, and `contradicted_ranks` queries whose
-        ranks and scores give different orders. With trials, each count that depends on the results is the largest count
-        in any trial.
+        as ascending), `rising_rows` those of a file in which every query's rows do, and `contradicted_ranks` queries
+        whose ranks and scores give different orders. With trials, each count that depends on the results is the largest
+        count in any trial.
         """
         each = self.populations
         unanswerable, without_row = int(each.unanswerable.sum()), int((each.unanswerable & each.absent).sum())

@@ -20,7 +20,7 @@ from groupgt.formats.fields import Firsts, ids_fault
 from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, path_to_ids, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.groups import ANSWERABLE
+from groupgt.model.groups import ANSWERABLE, STATED
 from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_text, is_grade, number_of, plain, unjudged
@@ -41,6 +41,8 @@ OF_GROUPS = ("alternatives", "ids", "id", "text", "all", "start")
 ASPECTS = re.compile(r"(?:aspect|facet|fact|nugget|intent|interpretation|slot)(?:_(?:id|no|num|number))?")
 # Numbers under these names say where a document stands, not how relevant it is.
 NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "unnamed: 0", "")
+# What to write for a query that no document answers.
+UNANSWERED = "; if nothing answers the query, add an answerable column that is false in this row"
 # Roles that name ids of a query: to leave out of its results, and that must not be among them.
 NAMED = {"excluded": "excluded_ids", "harmful": "harmful_ids"}
 # Columns of ground truth that are part of it; the others are kept, for slices.
@@ -132,13 +134,20 @@ def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
 
 def _missing(table: Table, roles: dict[str, str]) -> str:
     """Report which columns are missing from the form that the table matches best."""
-    shape = ("qid", "doc_id") if roles.keys() & {"group", "grade", "doc_id"} else ("qid", "retrieval_gt")
+    by_document = roles.keys() & {"group", "grade", "doc_id"} or _repeats(table, roles)
+    shape = ("qid", "doc_id") if by_document else ("qid", "retrieval_gt")
     missing = [role for role in shape if role not in roles and not (role == "qid" and "query" in roles)]
 
     def first(cells: Sequence[Any]) -> Any:
         return next((plain(cell) for cell in cells if cell is not ABSENT and cell not in (None, "")), None)
 
     return missing_columns({name: first(table.column(name)) for name in table.names}, missing, EXPECTED)
+
+
+def _repeats(table: Table, roles: dict[str, str]) -> bool:
+    """Return whether several rows have the same query, so that each may be a judgment."""
+    cells = [cell for cell in map(str, cells_of(table, roles.get("qid", roles.get("query")))) if cell.strip()]
+    return len({*cells}) < len(cells)
 
 
 def _present(table: Table, names: Iterable[str], others: Collection[int] = ()) -> None:
@@ -205,6 +214,11 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
         _present(table, needed, {row for row, cell in enumerate(answerable) if cell is not None and not cell})
     lists, column = _lists(table)
     groups = column("retrieval_gt", roles["retrieval_gt"])
+    if _repeats(table, roles) and not any(
+        str(plain(cell)).lstrip()[:1] in ("[", "{") for cell in table.column(roles["retrieval_gt"])
+    ):
+        way = f"if each names one passage, declare a doc_id instead, {declaring('truth', doc_id=roles['retrieval_gt'])}"
+        raise DataError(f"{table.title}: expected one row per query as retrieval_gt, found several; {way}")
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
         what = f"the {roles['retrieval_gt']} column contains text, such as {display(text)}, not ids"
         raise DataError(f'{table.title}: {what}; write it as {{"text": …}} and match it with the text labeller')
@@ -312,9 +326,10 @@ class Judged:
         for role, name in (("qid", qid), ("doc_id", document), ("group", group)):
             if not isinstance(name, str):
                 found = "null" if name is None else display(name)
-                return f"expected an id (a string or integer) as {role}, found {found}"
+                what = f"expected an id (a string or integer) as {role}, found {found}"
+                return what + (UNANSWERED if name is None and role == "doc_id" else "")
         if fault := ids_fault(qid, document):
-            return fault + (unjudged(cell) if not document.strip() else "")
+            return fault + ("" if document.strip() else unjudged(cell) or UNANSWERED)
         if not is_grade(finite_number(grade)):
             what = f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
             return what + unjudged(cell)
@@ -356,6 +371,7 @@ def texts_of_ids(cells: Sequence[Any]) -> list[Any]:
 
 def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     """Build ground truth from one row per judgment. Without a group column, each document is its own group."""
+    table, unanswerable = _without_unanswerable(table, roles)
     documents = table.column(roles["doc_id"])
     names = [roles[role] for role in ("qid", "doc_id", "group", "grade") if role in roles]
     if any(ABSENT in table.column(name) for name in names):
@@ -376,15 +392,34 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     if "weight" in roles and groups is not None:
         others["weights"] = _weights(table, rows, roles["weight"])
     shape = "flat" if groups is None else _shape_in(table, "subtopics")
-    texts = _texts(table, rows, roles["query"]) if "query" in roles else {}
-    truth = rows.truth(policy, shape, table.faults, unsplit=lists.unsplit, **others)
-    return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None)
+    texts = {**unanswerable, **_texts(table, qids, roles["query"])} if "query" in roles else {}
+    truth = rows.truth(policy, shape, table.faults, unsplit=lists.unsplit, more_qids=unanswerable, **others)
+    declared = {ANSWERABLE: [False if qid in unanswerable else None for qid in truth.qids]} if unanswerable else {}
+    return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None, columns=declared)
 
 
-def _texts(table: Table, rows: Judged, name: str) -> dict[Any, str]:
+def _without_unanswerable(table: Table, roles: dict[str, str]) -> tuple[Table, dict[Any, str | None]]:
+    """Split off rows without a document that declare a query unanswerable. Return these queries with their texts."""
+    stated, documents = (cells_of(table, roles.get(role)) for role in ("answerable", "doc_id"))
+    absent = {row for row, cell in enumerate(stated) if STATED.get(str(cell).lower(), True) is False}
+    absent = {row for row in absent if documents[row] is None or not str(documents[row]).strip()}
+    if not absent:
+        return table, {}
+    qids = texts_of_ids(_qids(table, roles, len(documents)))
+    texts = _texts(table, qids, roles["query"]) if "query" in roles else {}
+    rows = [row for row in range(len(documents)) if row not in absent]
+    kept = replace(
+        table,
+        column=lambda name: [table.column(name)[row] for row in rows],
+        place=lambda row: table.place(rows[row]),
+    )
+    return kept, {qids[row]: texts.get(qids[row]) for row in sorted(absent)}
+
+
+def _texts(table: Table, qids: Sequence[Any], name: str) -> dict[Any, str]:
     """Return the text of each query that has one. A different text in a later row is an error."""
     first: dict[Any, tuple[int, str]] = {}
-    for row, (qid, text) in enumerate(zip(rows.qids, cells_of(table, name))):
+    for row, (qid, text) in enumerate(zip(qids, cells_of(table, name))):
         if not isinstance(text, str) or not text.strip():
             continue
         earlier, known = first.setdefault(qid, (row, text))
@@ -404,16 +439,21 @@ def _refuse_iterations(table: Table) -> None:
 
 
 def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
-    """Raise `DataError` if a document is judged twice, with different values in a column that may name groups."""
+    """Raise `DataError` if a column that may name groups has two values for a document, or shares some in a query."""
     for name in (name for name in table.names if ASPECTS.fullmatch(name.lower()) and name not in roles.values()):
         first: dict[tuple[str, str], str] = {}
+        sharing: dict[str, dict[str, str]] = {}
         columns = (table.column(column) for column in (roles.get("qid", roles.get("query", "")), roles["doc_id"], name))
         for row, (qid, document, cell) in enumerate(zip(*(map(str, column) for column in columns))):
-            if first.setdefault((qid, document), cell) != cell:
-                what = f"{display(document)} is judged again, with a different value of {name}"
-                way = declaring("truth", group=name)
-                ways = f"if these are subtopics (groups), add {way}; otherwise, drop the column"
-                raise DataError(f"{table.place(row)}: query {display(qid)}: {what}; {ways}")
+            again = first.setdefault((qid, document), cell) != cell
+            other = sharing.setdefault(qid, {}).setdefault(cell, document)
+            if again or (other != document and len(sharing[qid]) > 1):
+                alike = f"and {display(other)} have the same {name}, which other documents do not have"
+                what = f"is judged again, with a different value of {name}" if again else alike
+                ways = (
+                    f"if these are groups (subtopics), add {declaring('truth', group=name)}; otherwise, drop the column"
+                )
+                raise DataError(f"{table.place(row)}: query {display(qid)}: {display(document)} {what}; {ways}")
 
 
 def _named_by(rows: Judged, cells: Sequence[Any]) -> dict[str, list[Any]]:

@@ -101,7 +101,8 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
             yield f"queries whose scores {order} from first to last result: {rising}. groupgt keeps that order{way}"
         if rising := _counted_runs(runs, "rising_rows"):
             best, way = ("lowest", "") if is_declared else ("highest", f"; {WAY_OUT}")
-            yield f"queries whose scores {order} from first to last row: {rising}. groupgt sorts rows, {best} first{way}"
+            what = f"queries whose scores {order} from first to last row: {rising}"
+            yield f"{what}. groupgt sorts rows, {best} first{way}"
         if contradicted := _counted_runs(runs, "contradicted_ranks"):
             way = ", lowest first, as declared" if is_declared else f"; {WAY_OUT}"
             yield f"queries whose ranks contradict their scores: {contradicted}. groupgt sorts by score{way}"

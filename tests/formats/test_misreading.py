@@ -271,9 +271,46 @@ def test_documents_judged_for_several_aspects_are_asked_about(tmp_path: Path, fo
     declared = {"group": name}
     evaluation = groupgt.evaluate(truth, {"q0": ["d1"]}, ["recall.coverage"], truth_columns=declared)
     assert evaluation["recall.coverage"] == 1
-    # Without such a document, the column is only a column.
-    plain = table(tmp_path / "p", form, **{**columns, "doc_id": ["d1", "d3", "d2"]}, grade=[1, 1, 1])
-    assert groupgt.evaluate(plain, {"q0": ["d1"]}, ["recall"])["recall"] == pytest.approx(1 / 3)
+    # Two documents that share a value, as alternatives do. Of two groups, d1 covers one.
+    shared = table(tmp_path / "s", form, **{**columns, "doc_id": ["d1", "d3", "d2"]}, grade=[1, 1, 1])
+    with pytest.raises(groupgt.DataError, match=f"'d2' and 'd3' have the same {name}.*--columns group={name}"):
+        groupgt.evaluate(shared, {"q0": ["d1"]}, ["recall"])
+    assert (
+        groupgt.evaluate(shared, {"q0": ["d1"]}, ["recall.coverage"], truth_columns=declared)["recall.coverage"] == 0.5
+    )
+    # A value for each document, or one for all of them, is only a column.
+    for values in ([1, 2, 3], [1, 1, 1]):
+        plain = table(tmp_path / "p", form, **{**columns, "doc_id": ["d1", "d3", "d2"], name: values}, grade=[1, 1, 1])
+        assert groupgt.evaluate(plain, {"q0": ["d1"]}, ["recall"])["recall"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "polars", "pandas"])
+def test_a_row_without_a_document_may_declare_its_query_unanswerable(tmp_path: Path, form: str) -> None:
+    """q1 has one group of two alternatives; q2 has no answer, and its row names no document."""
+    columns: dict[str, list[Any]] = {
+        "qid": ["q1", "q2", "q1"],
+        "doc_id": ["a", None, "b"],
+        "fact": ["x", None, "x"],
+        "answerable": [True, False, True],
+        "query": ["one", "two", "one"],
+    }
+    truth = groupgt.read_ground_truth(table(tmp_path / "t", form, **columns), columns={"group": "fact"})
+    assert (sorted(truth.qids), truth.texts[truth.qids.index("q2")]) == (["q1", "q2"], "two")
+    found = groupgt.evaluate(truth, {"q1": ["b"], "q2": ["b"]}, ["recall", "abstains"])
+    assert found.counts["unanswerable"] == 1
+    assert (found["recall"], found["abstains"]) == (1.0, 0.0)
+    columns["answerable"] = [True, True, True]
+    with pytest.raises(groupgt.DataError, match=r"query 'q2': .*answerable"):
+        groupgt.read_ground_truth(table(tmp_path / "w", form, **columns), columns={"group": "fact"})
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_rows_of_one_query_are_asked_about(tmp_path: Path, form: str) -> None:
+    truth = table(tmp_path / "t", form, qid=["q1", "q1"], page=["a", "b"])
+    with pytest.raises(groupgt.DataError, match=r"the 'doc_id' column is missing.*doc_id=page"):
+        groupgt.read_ground_truth(truth)
+    with pytest.raises(groupgt.DataError, match=r"one row per query.*found several; .*doc_id=page"):
+        groupgt.read_ground_truth(truth, columns={"retrieval_gt": "page"})
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet", "polars", "pandas", "streamed"])
