@@ -235,7 +235,7 @@ def test_a_check_counts_the_worst_trial(tmp_path: Path) -> None:
         "queries with a repeated result": (1, ""),
         "queries with a repeated relevant result": (1, ""),
         "queries with no hits": (1, "q"),
-        "queries whose scores rise along the ranking": (2, ""),
+        "queries whose scores rise along the ranking": (2, "declare distances with scores=ascending"),
     }
     assert list(checked.fails.values()) == [1, 2]
 
