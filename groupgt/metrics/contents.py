@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from groupgt.errors import MetricError
 from groupgt.metrics.base import Cut, Definition, one_meaning, ratio
-from groupgt.metrics.worksheet import over, plus
+from groupgt.metrics.terms import over, plus
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
 

@@ -12,14 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from groupgt.metrics.base import Cut
 from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
+from groupgt.metrics.terms import at_most_one, over, plus
 from groupgt.metrics.views import changes, part_of
-from groupgt.metrics.worksheet import Sheet, at_most_one, over, plus
 from groupgt.model.hits import Floats, Ints, Judgments
+
+if TYPE_CHECKING:
+    from groupgt.metrics.worksheet import Sheet
 
 # A state is the best gain of each group so far. Up to this many states, ideals are exact.
 STATES = 4096

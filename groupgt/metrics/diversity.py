@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +14,12 @@ from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Parameter, one_meaning, ratio
 from groupgt.metrics.ideals import Discount, IdealGains, descending
 from groupgt.metrics.ranks import average_over_groups, explain_average
-from groupgt.metrics.worksheet import Sheet, log_share, number, over, plus, rank_share, times
+from groupgt.metrics.terms import log_share, number, over, plus, rank_share, times
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.values import total
+
+if TYPE_CHECKING:
+    from groupgt.metrics.worksheet import Sheet
 
 # Queries with more documents than this are processed one by one.
 SMALL_DOCUMENTS = 512

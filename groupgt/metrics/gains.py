@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,9 +11,12 @@ from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, one_meaning, ratio
 from groupgt.metrics.covering import LIMITS, coverage_ideal, explain_share_of_best
 from groupgt.metrics.ideals import descending, exponential, gain_of, share_of, sorted_grades
-from groupgt.metrics.worksheet import Sheet, log_share, over, plus
+from groupgt.metrics.terms import log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Judgments
 from groupgt.model.values import total
+
+if TYPE_CHECKING:
+    from groupgt.metrics.worksheet import Sheet
 
 GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade − 1)", choices=("linear", "exp"))
 

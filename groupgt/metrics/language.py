@@ -11,7 +11,6 @@ from itertools import chain
 from groupgt.errors import Faults, MetricError, listed, near_names, warn
 from groupgt.metrics.base import AUTO, CONVENTIONS, Cut, Definition, Formula, Parameter
 from groupgt.metrics.catalogue import ABSENT, ALIASES, CATALOGUE, MEANT, SETS, TREC_EVAL, definition_of
-from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Bools, Floats, Hits
 from groupgt.model.populations import Populations
 from groupgt.model.validity import shown
@@ -153,6 +152,8 @@ def not_registered(name: str) -> MetricError:
 
 def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str | None]:
     """Return a worked example for each metric. Metrics with the same cutoff and level share a sheet."""
+    from groupgt.metrics.worksheet import Sheet
+
     sheets: dict[tuple[int | Budget | None, float | None], Sheet] = {}
     texts: list[str | None] = []
     for metric in metrics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +12,12 @@ from groupgt.metrics.base import Cut, Definition, Formula, Parameter, one_meanin
 from groupgt.metrics.covering import LIMITS, coverage_ideal, explain_share_of_best
 from groupgt.metrics.ideals import share_of
 from groupgt.metrics.sets import weighted_mean
-from groupgt.metrics.worksheet import Sheet, number, over, plus, rank_share, times
+from groupgt.metrics.terms import number, over, plus, rank_share, times
 from groupgt.model.hits import Floats, Hits, Ints
 from groupgt.model.values import total
+
+if TYPE_CHECKING:
+    from groupgt.metrics.worksheet import Sheet
 
 
 def mrr_autorag(hits: Hits, cut: Cut) -> Floats:

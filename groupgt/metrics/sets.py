@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, one_meaning, ratio
-from groupgt.metrics.worksheet import Group, Sheet, number, over, plus
+from groupgt.metrics.terms import number, over, plus
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.values import total
+
+if TYPE_CHECKING:
+    from groupgt.metrics.worksheet import Group, Sheet
 
 # trec_eval's, for a share of nothing.
 EPSILON = 0.00001

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +14,12 @@ from groupgt.errors import MetricError
 from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Parameter, one_meaning, ratio
 from groupgt.metrics.sets import null_if_empty, unjudged
-from groupgt.metrics.worksheet import Sheet, number, over, plus, times
+from groupgt.metrics.terms import number, over, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
+
+if TYPE_CHECKING:
+    from groupgt.metrics.worksheet import Sheet
 
 GRADED = Parameter("graded", "False", "True or False", choices=("False", "True"), reads_all=True)
 P = Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1)

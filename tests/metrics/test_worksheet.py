@@ -11,7 +11,8 @@ import pytest
 import groupgt
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric
-from groupgt.metrics.worksheet import Hit, Sheet, at_most_one, log_share, number, over
+from groupgt.metrics.terms import at_most_one, log_share, number, over
+from groupgt.metrics.worksheet import Hit, Sheet
 from groupgt.testing import rejected
 from tests import laws
 from tests.agreement import all_metrics, at, random_query
