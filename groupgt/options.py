@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 
 from groupgt.errors import ConfigError, GroupgtError, display, listed, near_names, refuse
 from groupgt.plugins import Plugin, plugin_named
+from groupgt.records import record
 
 KeyPath = tuple[str | int, ...]
 N = TypeVar("N")
@@ -107,7 +108,7 @@ class Called:
     noun: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Fault:
     """An invalid value, or a key problem (`unknown`, `missing` or `invalid_key`), with its path."""
 

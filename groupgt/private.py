@@ -12,12 +12,13 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import GroupgtError, GroupgtWarning, reason
+from groupgt.records import record
 
 # Values with fewer characters (`1`, `test`, `english`) are too common in texts to be replaced there.
 FEWEST_CHARS = 8
@@ -25,7 +26,7 @@ FEWEST_CHARS = 8
 _USER = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?!\$\{env:)[^\s\"'<>/?#@]+@")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Hide:
     """Hides `secrets`, a mapping from environment values to the text that replaces them, and `folder`.
 

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +39,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.values import Lengths
 from groupgt.options import options_of
+from groupgt.records import record
 
 if TYPE_CHECKING:
     from groupgt.results.folder import ResultFolder
@@ -53,7 +54,7 @@ OF_RUNS = {*options_of(RunOptions), "parts", "names"}
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Inputs:
     """Values of the input options on the command line, with defaults for options that a command does not have."""
 

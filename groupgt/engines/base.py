@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, Protocol
@@ -21,9 +21,10 @@ from groupgt.model.ranking import Ranking
 from groupgt.model.run import Run
 from groupgt.model.validity import plain
 from groupgt.model.values import ORIGINAL_SCORE, SCORE
+from groupgt.records import record
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Labelled:
     """Hits, with statistics about the labelled queries.
 
@@ -58,7 +59,7 @@ class Labelled:
         return int(tied.sum())
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class RankedHits:
     """Unsorted hits with the first and last rank of equal scores, and result counts per query, shape (Q,).
 
@@ -155,7 +156,7 @@ class LocalCarrier(Carrier, Protocol):
         """Return the results of all judged queries in rank order, or raise `DataError` for an invalid length."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Flat:
     """The results of all judged queries, sorted by query and rank, with ids as a list or a polars series."""
 

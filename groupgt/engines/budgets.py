@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,11 +17,12 @@ from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import CALLS, SCORE, Budget, Lengths, is_order_only
+from groupgt.records import record
 
 ONLY_ORDER = "a score threshold needs a score for every result, but these results are only ranked"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class CumulativeLengths:
     """Cumulative lengths of all results in rank order, with the `start` of each query, shape (Q + 1,).
 

@@ -16,6 +16,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.validity import is_integer
 from groupgt.model.values import Budget, summed, total
+from groupgt.records import record
 
 # The hits of a trial, and the queries that count in it, shape (Q,).
 Trial = tuple[Hits, Bools]
@@ -68,7 +69,7 @@ class PlacedGroup:
     places: dict[str, Place]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Failures:
     """Groups and queries that each system covers within a cutoff.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 from groupgt.engines.choice import Engine
@@ -19,9 +19,10 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import Budget, Lengths, as_lengths
+from groupgt.records import record
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Audit:
     """Ground truth from an annotator for some queries; `assume_random` asserts that they are a random sample."""
 
@@ -35,7 +36,7 @@ Requested = tuple[Sequence[str | Metric], Sequence[int]]
 DEFAULT_LABELLER, NO_LENGTHS = Ids(), Lengths()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Request:
     """A request for an evaluation: `metrics` by text, under a `convention`, sliced `by` columns.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +15,7 @@ from groupgt.labellers.base import Labeller
 from groupgt.model.validity import id_text
 from groupgt.model.values import Chunks
 from groupgt.options import chosen
+from groupgt.records import record
 
 if TYPE_CHECKING:
     from groupgt.store.verdicts import Verdicts, VerdictStore
@@ -29,7 +30,7 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
     return labeller
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Sources:
     """Labeller inputs: the default `corpus`, files relative to `folder`, and verdicts that were `judged` before."""
 

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise, repeat
 
@@ -21,6 +20,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools
 from groupgt.model.run import Run
 from groupgt.model.validity import are_texts
+from groupgt.records import record
 from groupgt.render.tables import counted
 from groupgt.runtime import urls
 
@@ -33,7 +33,7 @@ TEXTS_WAY = "; use ids, or compare text with --labeller text (labeller=)"
 SEVERAL = 10
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Seen:
     """The overlap between a run's results (from all trials) and the ground truth.
 

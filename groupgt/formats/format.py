@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,9 +12,10 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.written import Shape
+from groupgt.records import record
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Format:
     """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 

@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import methodcaller
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar
 
 from groupgt.errors import DataError, display, near_names, warn
+from groupgt.records import record
 from groupgt.runtime import resident, zstd
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
@@ -44,7 +45,7 @@ Record = dict[str, Any]
 _without_return = methodcaller("removesuffix", b"\r")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Source:
     """A file or folder that is opened when its content is first needed; a pipe is read only once.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any
 
@@ -26,6 +26,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_text, is_grade, number_of, plain, unjudged
 from groupgt.model.values import normal_text
 from groupgt.model.written import SHAPES, Shape
+from groupgt.records import record
 
 # Returns the location of a row.
 Place = Callable[[int], str]
@@ -49,7 +50,7 @@ NAMED = {"excluded": "excluded_ids", "harmful": "harmful_ids"}
 OWN = ("qid", "query", "retrieval_gt", SHAPE, *NAMED.values(), NONRELEVANT)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Table:
     """Columns from a reader. If `text` is set, as for CSV, numbers and lists are parsed. `where` locates the header."""
 
@@ -268,7 +269,7 @@ def _shape_in(table: Table, default: Shape) -> Shape:
     return shape
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Judged:
     """Judgments as columns, one per row, with NaN for invalid grades. Rows may have to be `unique`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.model.values import RANK
 from groupgt.model.written import Shape
+from groupgt.records import record
 from groupgt.runtime import pl
 
 RUN_COLUMNS = "qid Q0 doc rank score tag"
@@ -79,7 +80,7 @@ def _header(source: Source) -> list[str]:
     return next(lines, b"").decode("utf-8", "replace").split()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class _Rows:
     """The words of qrels, `width` per line. `others` are lines of another width. `comments` counts `#` lines."""
 

@@ -13,6 +13,7 @@ from groupgt.model.hits import Floats, Hits, Ints
 from groupgt.model.populations import Queries
 from groupgt.model.values import Budget
 from groupgt.model.written import Shape
+from groupgt.records import record
 
 ConventionName = Literal["autorag", "trec", "coverage"]
 CONVENTIONS: tuple[ConventionName, ...] = get_args(ConventionName)
@@ -22,7 +23,7 @@ ConventionChoice = Literal["auto", "autorag", "trec", "coverage"]
 OF_SHAPE: Mapping[Shape, ConventionName] = {"flat": "trec", "subtopics": "coverage", "groups": "autorag"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Cut:
     """A metric's cutoff as an array with one length per query, whichever notation was used.
 

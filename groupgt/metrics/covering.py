@@ -21,6 +21,7 @@ from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
 from groupgt.metrics.terms import at_most_one, over, plus
 from groupgt.metrics.views import changes, part_of
 from groupgt.model.hits import Floats, Ints, Judgments
+from groupgt.records import record
 
 if TYPE_CHECKING:
     from groupgt.metrics.worksheet import Sheet
@@ -49,7 +50,7 @@ class Problem:
     documents: tuple[Document, ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Solution:
     """The largest sum that any ranking reaches at each depth (from 1), and the gains by rank that reach it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +13,7 @@ from groupgt.metrics.base import ratio
 from groupgt.metrics.views import nth
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.values import total
+from groupgt.records import record
 
 TABLE = 1 << 12
 DIRECT = 1 << 16
@@ -101,7 +101,7 @@ HIGHEST_EXPONENT = 1000.0
 Discount = Callable[[Ints], Floats]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class IdealGains:
     """The gains of each query's ideal ranking by rank. Rows are sorted by query and rank."""
 

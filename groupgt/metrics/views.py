@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from groupgt.metrics.base import Cut
 from groupgt.model.hits import Bools, Floats, Hits, Ints, Judgments
+from groupgt.records import record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +31,7 @@ def _once(view: Callable[Concatenate[Hits, P], T]) -> Callable[Concatenate[Hits,
     return cached
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Rows:
     """Rows of results or hits, sorted by query and rank."""
 
@@ -51,7 +52,7 @@ class Rows:
         return self.at(self.rank <= cut.top[self.query])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class HitRows(Rows):
     """Hits of alternatives, sorted by query and rank."""
 
@@ -60,7 +61,7 @@ class HitRows(Rows):
     grade: Floats
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class GainRows(Rows):
     """One row per counted result. `nth` is its number within the query, and `gain` is its highest grade."""
 
@@ -68,7 +69,7 @@ class GainRows(Rows):
     gain: Floats
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class CoveredGroups(Rows):
     """One row per covered group, with the rank and grade of its first hit, and the number of the result.
 

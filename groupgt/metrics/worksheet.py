@@ -12,6 +12,7 @@ import numpy as np
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
 from groupgt.model.hits import Contents, Hits, Judgments
+from groupgt.records import record
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Hit:
     grade: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Group:
     """A group with its weight, the grades of its relevant alternatives, and its hits within the cutoff."""
 
@@ -48,7 +49,7 @@ def _table(view: Callable[[Hits], views.GainRows]) -> cached_property[tuple[tupl
     return cached_property(pairs)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Sheet:
     """The data of one query, cut at `top` results. `k` is the value of k in formulas.
 

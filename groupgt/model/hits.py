@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+
+from groupgt.records import record
 
 # What `NDArray` of numpy.typing stands for, which is slow to import.
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -31,7 +33,7 @@ class _Remembering:
         return result
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Judgments(_Remembering):
     """Ground truth as numbers for `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
 
@@ -187,7 +189,7 @@ class Judgments(_Remembering):
         return order, np.concatenate(([0], np.cumsum(counts)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Contents:
     """Content scores with one column per measure and one row per result, in rank order."""
 
@@ -207,7 +209,7 @@ class Hit(NamedTuple):
     harmful: bool
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Hits(_Remembering):
     """A table with one row per hit, sorted by query, rank and alternative, without a cutoff.
 

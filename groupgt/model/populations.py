@@ -6,7 +6,7 @@ undefined. `docs/generate/populations.py` lists how each consumer treats each po
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -14,12 +14,13 @@ import numpy as np
 
 from groupgt.model.hits import Bools, Judgments
 from groupgt.model.policy import PRESETS, Policy
+from groupgt.records import record
 
 # The queries that a metric is defined for: those with groups, declared unanswerable, or with harmful passages.
 Queries = Literal["answerable", "unanswerable", "harmful"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Populations:
     """Masks of the queries by population, shape (Q,). `present` marks queries with results (all without a run)."""
 

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from groupgt.errors import DataError, printable, refuse
 from groupgt.model.validity import finite_number, id_text
 from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE, TEXT, Unsplit, unnamed
+from groupgt.records import record
 from groupgt.runtime import pl
 
 # A result in a TREC file: qid Q0 doc rank score tag.
 TREC_COLUMNS = 6
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Lists:
     """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` accepts.
 
@@ -32,7 +33,7 @@ class Lists:
     fields: Mapping[str, Callable[[], Mapping[str, Sequence[Any]]]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Columns:
     """Results as a lazy frame with text columns `qid` and `doc` and a float column `score`; higher scores rank first.
 
@@ -65,7 +66,7 @@ class Block(NamedTuple):
     unordered: bool
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Lines:
     """Results as lines of a TREC file, for the compiled module. `part` returns the bytes between two offsets.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from groupgt.errors import printable
+from groupgt.records import record
 from groupgt.render.layout import GAP, SHORTEST_NAME, Screen, columns_of, flowed, middle_cut, painted, wrapped
 from groupgt.render.tables import Table
 
@@ -39,7 +40,7 @@ class Bar:
         return [each for each in (self.value, self.low, self.high, self.limit) if each is not None]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Axis:
     """An axis from `low` to `high`, with ticks at round numbers. An axis of changes includes 0 and shows signs."""
 
@@ -73,7 +74,7 @@ class Axis:
         return f"{tick:+.{decimals}f}" if self.has_zero else f"{tick:.{decimals}f}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class BarTable:
     """A table with a bar after its first `before` columns. The first column is a name, and all others are numbers."""
 
@@ -160,7 +161,7 @@ def _place(axis: Axis, value: float, width: int) -> int:
     return round(axis.share(value) * (width - 1))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Limits:
     """Rows with a result, a measure, a bar (the shares of its width that the value and the limit fill), and a value."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from groupgt.errors import printable
+from groupgt.records import record
 from groupgt.render import layout, tables
 from groupgt.render.bars import BarTable, Limits
 from groupgt.render.entries import Entries
@@ -38,7 +39,7 @@ OPENS, CLOSES = "\u2066", "\u2069"
 COLORS = {"■": "red", "▼": "red", "▲": "green", "✓": "green", "○": "bold"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Heading:
     """The title of everything that follows, or of a part if its level is 3 or more."""
 
@@ -46,7 +47,7 @@ class Heading:
     level: int = 2
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Verdict:
     """The conclusions, one per sentence."""
 
@@ -63,7 +64,7 @@ class Card:
     lines: Sequence[str]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Folded:
     """Items that Markdown folds below a title."""
 
@@ -71,7 +72,7 @@ class Folded:
     items: Sequence[Table | str]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Foot:
     """The last line. If a terminal hides details, this line also names them and says how to see them."""
 
@@ -79,7 +80,7 @@ class Foot:
     details: str = "details"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Detail:
     """An item that is shown only on request but always written to files."""
 

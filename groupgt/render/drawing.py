@@ -8,13 +8,14 @@ import html
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, listed, printable
 from groupgt.private import mapped
+from groupgt.records import record
 from groupgt.render.exports import check_ending, xml_text
 from groupgt.render.tables import fixed
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
@@ -31,7 +32,7 @@ PIXELS = 2
 FILLED = ("rows", "mean")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Figure:
     """A figure with its name, its template, and its data as both a sentence and a table.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from groupgt.errors import first_of, printable
+from groupgt.records import record
 from groupgt.render.layout import GAP, SHORTEST_COLUMNS, Screen, columns_of, cut, end_cut, painted, wrapped
 from groupgt.render.tables import ALTERNATIVES, Table, snippet
 
@@ -14,7 +14,7 @@ TEXT_LINES, TEXT_CHARS = 2, 100
 MARK, ASCII_MARK = "✗", "x"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Line:
     """A missing part of an entry, with its cells, its interchangeable ids, and the text of the first id."""
 
@@ -23,7 +23,7 @@ class Line:
     text: str = ""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Entry:
     """A listed item with its name, a count, its text, its lines, and the number of further lines."""
 
@@ -34,7 +34,7 @@ class Entry:
     more: str = ""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Entries:
     """A title, entries, and a last line. `other` is a table for all formats except a terminal's."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby, repeat
 
+from groupgt.records import record
 from groupgt.render.exports import Cell
 
 # Minimum width, in columns, to which text in a cell and a name are cut.
@@ -18,7 +19,7 @@ ROOM = 2
 CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Screen:
     """The output device. A width of None is unlimited, and `is_ascii` restricts bars and badges to ASCII."""
 
@@ -109,7 +110,7 @@ class Strong(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Table:
     """A table. If the table is too wide, columns in `shed` are hidden one by one.
 
@@ -130,7 +131,7 @@ class Table:
         return labels or list(self.headers)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Cells(Table):
     """A table of text cells. `right` marks numeric columns."""
 

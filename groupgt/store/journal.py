@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
+from groupgt.records import record
 from groupgt.store.files import is_gone, owner
 
 ENDING = ".journal"
@@ -70,7 +71,7 @@ class Journal:
                 self.path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Journals:
     """The journals with one `name`, one per process. `writer` is this process, or the process for which it works."""
 
