@@ -114,8 +114,9 @@ class Strong(str):
 class Table:
     """A table. If the table is too wide, columns in `shed` are hidden one by one.
 
-    The first `keep` columns identify a row and are repeated in each part of a split table. `above` contains the title
-    of each column's group, or is empty. `shed` refers to columns by header, and to groups by title.
+    The first `keep` columns identify a row and are repeated in each part of a split table. Like the columns in `names`,
+    they contain names, not text. `above` contains the title of each column's group, or is empty. `shed` and `names`
+    refer to columns by header, and `shed` also to groups by title.
     """
 
     headers: Sequence[str]
@@ -123,6 +124,7 @@ class Table:
     shed: Sequence[str] = ()
     keep: int = 1
     above: Sequence[str] = ()
+    names: Sequence[str] = ()
 
     @property
     def labels(self) -> list[str]:
@@ -163,7 +165,11 @@ class Cells(Table):
             above=[self.above[place] for place in places if self.above],
         )
 
-    def least(self, kept: int) -> list[int]:
+    def is_text(self, place: int, text: str) -> bool:
+        """Return whether a cell contains text, not a name."""
+        return " " in text and place >= self.keep and self.headers[place] not in self.names
+
+    def least(self) -> list[int]:
         """Return the minimum width of each column. Names stay distinct, and numbers are not cut."""
         least = []
         labels = self.labels
@@ -171,8 +177,8 @@ class Cells(Table):
             texts = {row[place] for row in self.rows}
             if self.right[place] or not {labels[place], *self.above[place : place + 1]}.isdisjoint(self.shed):
                 size = width
-            elif any(" " in text for text in texts):
-                size = width if place < kept else max(columns_of(header), SHORTEST_COLUMNS)
+            elif any(self.is_text(place, text) for text in texts):
+                size = max(columns_of(header), SHORTEST_COLUMNS)
             else:
                 size = max(columns_of(header), SHORTEST_NAME)
                 while size < width and len({middle_cut(text, size) for text in texts}) < len(texts):
@@ -211,7 +217,7 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
     """Cut text, hide columns in `shed`, and then split a table to fit the width. Also return the hidden columns."""
     left_out: list[str] = []
     for name in cells.shed:
-        if total(cells.least(cells.keep)) <= width:
+        if total(cells.least()) <= width:
             break
         # It names a column, or a group of them.
         names = [(label, *cells.above[at : at + 1]) for at, label in enumerate(cells.labels)]
@@ -225,11 +231,11 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
 
 def _shortened(cells: Cells, width: int) -> Cells:
     """Shorten names in their middle and long text at its end to fit the width, starting with the widest columns."""
-    widths, least = cells.widths(), cells.least(cells.keep)
+    widths, least = cells.widths(), cells.least()
     if total(least) > width:
         # In a split table, the columns that identify a row are not cut if they leave room for the widest other column.
         is_room = total([*widths[: cells.keep], max(least[cells.keep :], default=0)]) <= width
-        least = [*widths[: cells.keep], *least[cells.keep :]] if is_room else cells.least(0)
+        least = [*widths[: cells.keep], *least[cells.keep :]] if is_room else least
     longest = list(widths)
     while total(longest) > width:
         places = [place for place, size in enumerate(longest) if size > least[place]]
@@ -239,8 +245,10 @@ def _shortened(cells: Cells, width: int) -> Cells:
         longest[max(others or places, key=longest.__getitem__)] -= 1
     if longest == widths:
         return cells
-    sized = (zip(row, longest) for row in cells.rows)
-    rows = [[cut(text, size) if " " in text else middle_cut(text, size) for text, size in row] for row in sized]
+    rows = [
+        [(cut if cells.is_text(place, text) else middle_cut)(text, longest[place]) for place, text in enumerate(row)]
+        for row in cells.rows
+    ]
     return replace(cells, rows=rows)
 
 

@@ -171,7 +171,7 @@ def cells_of(table: Table, style: str = DEFAULT) -> layout.Cells:
                 if not row[column].endswith(MARKS):
                     row[column] = type(row[column])(f"{row[column]} ")
     headers, above = ([_cell(text, style) for text in names] for names in (table.headers, table.above))
-    return layout.Cells(headers, texts, table.shed, table.keep, above, right=right)
+    return layout.Cells(headers, texts, table.shed, table.keep, above, table.names, right=right)
 
 
 def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:

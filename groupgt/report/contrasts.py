@@ -195,7 +195,7 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
             p_values = [*([small(contrast.raw_p_value)] if corrected else []), decisive]
             rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, contrast.pairs])
         if rows:
-            yield [systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows
+            yield Table([systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows, keep=2)
 
 
 def leaderboards(systems: Systems) -> Iterator[Table]:

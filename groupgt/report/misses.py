@@ -124,7 +124,7 @@ class MissesTeller(Teller[Misses]):
         every_rank = "every run's rank"
         headers = ["query", unit, "runs", "best rank", "in run", *runs, "text", "alternatives"]
         above = [""] * 5 + [every_rank] * len(runs) + ["", ""]
-        yield Table(headers, rows, (every_rank, "alternatives"), 2, above)
+        yield Table(headers, rows, (every_rank, "alternatives"), 2, above, ["in run"])
 
     def _sentences(self) -> Iterator[data.Sentence]:
         yield from self._of_one() if self._is_of_one else self._of_several()

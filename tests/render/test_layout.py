@@ -100,6 +100,17 @@ def test_names_lose_their_middle_and_stay_distinct(start: str) -> None:
         assert widest(rendered(part, padding=0)) <= max(width, 22 if start == "bge-{}-dense-of-a-long-hybrid" else 37)
 
 
+def test_names_with_blanks_lose_their_middle_too() -> None:
+    names = [f"hybrid search with reranker top {depth}" for depth in (50, 100)]
+    rows = [[name, 0.5, name, "one two three four five"] for name in names]
+    shown = document([Table(["run", "map", "in run", "text"], rows, names=["in run"])], screen=Screen(width=60))
+    # The other columns shrink first, to 12 and 16, which leaves 60 − 6 − 6 − 12 − 16 = 20 for the first.
+    cells = [[cell.strip() for cell in line.split("  ")] for line in shown.split("\n")[2:]]
+    assert [row[0] for row in cells] == ["hybrid se…ker top 50", "hybrid se…er top 100"]
+    assert [row[2] for row in cells] == ["hybri…top 50", "hybri…op 100"]
+    assert widest(shown) <= 60
+
+
 GROUPED = Table(
     ["run", "map", "free", "pro", "free", "pro"],
     [["a-run-with-a-long-name", 0.5, 0.25, 0.75, 0.1, 0.2]],
