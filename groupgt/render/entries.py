@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from groupgt.errors import first_of, printable
 from groupgt.records import record
-from groupgt.render.layout import GAP, SHORTEST_COLUMNS, Screen, columns_of, cut, end_cut, painted, wrapped
+from groupgt.render.layout import (
+    GAP,
+    SHORTEST_COLUMNS,
+    Cells,
+    Screen,
+    columns_of,
+    cut,
+    end_cut,
+    painted,
+    shortened,
+    wrapped,
+)
 from groupgt.render.tables import ALTERNATIVES, Table, snippet
 
 # Lines of the text of an entry on a terminal, and its characters elsewhere.
@@ -45,8 +56,9 @@ class Entries:
 
     def lines(self, screen: Screen) -> str:
         """Return the entries for a terminal. Ids keep their end, and text fills the remaining width."""
-        heads = _padded([(entry.name, entry.count) for entry in self.entries])
-        rows = iter(_padded([line.cells for entry in self.entries for line in entry.lines]))
+        heads = _padded([(entry.name, entry.count) for entry in self.entries], screen.width and screen.width - 2)
+        below = [line.cells for entry in self.entries for line in entry.lines]
+        rows = iter(_padded(below, screen.width and screen.width - 6))
         blocks = []
         for entry, head in zip(self.entries, heads):
             lines = list(_head(entry, head, screen))
@@ -63,11 +75,16 @@ class Entries:
         return "\n\n".join([title, *blocks, foot])
 
 
-def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return rows whose cells are as wide as their column."""
-    flat = [list(map(_flat, row)) for row in rows]
-    widths = [max(map(columns_of, column)) for column in zip(*flat)]
-    return [[cell + " " * (width - columns_of(cell)) for cell, width in zip(row, widths)] for row in flat]
+def _padded(rows: Sequence[Sequence[str]], room: int | None) -> list[list[str]]:
+    """Return rows whose cells are as wide as their column. Names, in the first column, are cut to fit the room."""
+    if not rows:
+        return []
+    right = [place > 0 for place, _ in enumerate(rows[0])]
+    cells = Cells([""] * len(right), [list(map(_flat, row)) for row in rows], right=right)
+    if room is not None:
+        cells = shortened(cells, room)
+    widths = cells.widths()
+    return [[cell + " " * (width - columns_of(cell)) for cell, width in zip(row, widths)] for row in cells.rows]
 
 
 def _head(entry: Entry, cells: Sequence[str], screen: Screen) -> Iterator[str]:

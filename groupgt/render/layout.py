@@ -225,11 +225,11 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
         if len(kept) < len(names):
             cells = cells.of(kept)
             left_out.append(name)
-    cells = _shortened(cells, width)
+    cells = shortened(cells, width)
     return list(_divided(cells, width)), left_out
 
 
-def _shortened(cells: Cells, width: int) -> Cells:
+def shortened(cells: Cells, width: int) -> Cells:
     """Shorten names in their middle and long text at its end to fit the width, starting with the widest columns."""
     widths, least = cells.widths(), cells.least()
     if total(least) > width:

@@ -93,6 +93,17 @@ def test_ids_keep_their_ends_in_a_terminal(width: int, snapshot: Snapshot) -> No
         snapshot(f"{one}\n\n{several}")
 
 
+def test_a_long_query_id_does_not_widen_the_others() -> None:
+    truth = {"archive/" * 12 + "7": [["a"]], "q1": [["b"]]}
+    lines = document(groupgt.misses(truth, {"q1": ["x"]}).blocks(), screen=Screen(60)).splitlines()
+    heads = [line for line in lines if line.endswith("0 of 1 group")]
+    # 60 − 2 of indentation − a gap of 2 − 12 of the count = 44 for the id: 21 and the sign, then 22.
+    assert heads == [
+        f"  {('archive/' * 3)[:21]}…{('archive/' * 3 + '7')[-22:]}  0 of 1 group",
+        f"  {'q1':44}  0 of 1 group",
+    ]
+
+
 def test_a_terminal_without_utf_8_gets_a_letter() -> None:
     found = groupgt.misses({"q1": [["a"]]}, {"q1": ["x"]}).blocks()
     assert "    x group 1  not in 1  a" in document(found, screen=Screen(80, is_ascii=True))
