@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from groupgt.errors import first_of, printable
 from groupgt.records import record
+from groupgt.render import layout
 from groupgt.render.layout import (
     GAP,
     SHORTEST_COLUMNS,
-    Cells,
     Screen,
     columns_of,
     cut,
     end_cut,
     painted,
-    shortened,
     wrapped,
 )
 from groupgt.render.tables import ALTERNATIVES, Table, snippet
@@ -80,9 +79,9 @@ def _padded(rows: Sequence[Sequence[str]], room: int | None) -> list[list[str]]:
     if not rows:
         return []
     right = [place > 0 for place, _ in enumerate(rows[0])]
-    cells = Cells([""] * len(right), [list(map(_flat, row)) for row in rows], right=right)
+    cells = layout.Cells([""] * len(right), [list(map(_flat, row)) for row in rows], right=right)
     if room is not None:
-        cells = shortened(cells, room)
+        cells = layout.shorter(cells, room)
     widths = cells.widths()
     return [[cell + " " * (width - columns_of(cell)) for cell, width in zip(row, widths)] for row in cells.rows]
 

@@ -225,11 +225,11 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
         if len(kept) < len(names):
             cells = cells.of(kept)
             left_out.append(name)
-    cells = shortened(cells, width)
+    cells = shorter(cells, width)
     return list(_divided(cells, width)), left_out
 
 
-def shortened(cells: Cells, width: int) -> Cells:
+def shorter(cells: Cells, width: int) -> Cells:
     """Shorten names in their middle and long text at its end to fit the width, starting with the widest columns."""
     widths, least = cells.widths(), cells.least()
     if total(least) > width:
@@ -274,7 +274,7 @@ def paint_cell(text: str) -> str:
     """Color a cell for a terminal. Failures are red, and significant or best values are bold."""
     if text == "FAILED":
         return painted(text, "red")
-    return painted(text, "bold") if isinstance(text, Strong) or re.fullmatch(r"[-+]?[0-9.]+\*", text) else text
+    return painted(text, "bold") if isinstance(text, Strong) or re.fullmatch(r"[-+]?[0-9.]+[*▲▼]", text) else text
 
 
 def paint_line(text: str) -> str:

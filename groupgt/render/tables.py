@@ -12,6 +12,8 @@ from groupgt.render import layout
 from groupgt.render.exports import Cell
 
 DEFAULT = "simple"
+# Digits of every number in a comparison.
+DIGITS = 3
 # More columns of numbers than this do not fit a terminal; such tables are transposed.
 WIDEST = 8
 Grid = tuple[list[str], list[list[Any]]]
@@ -71,11 +73,11 @@ def minus(text: str) -> str:
     return re.sub(r"(?<![\w.-])-(?=[0-9])", "\u2212", text)
 
 
-def span(interval: tuple[float, float] | None) -> str:
+def span(interval: tuple[float, float] | None, digits: int = 4) -> str:
     """Format an interval for a table cell."""
     if interval is None or math.isnan(interval[0]):
         return "–"
-    return f"{fixed(interval[0])} to {fixed(interval[1])}"
+    return f"{fixed(interval[0], digits)} to {fixed(interval[1], digits)}"
 
 
 def small(value: float | None, digits: int = 4) -> str:

@@ -21,7 +21,7 @@ from groupgt.render.columns import csv_cells, csv_headers, jsonable
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, Table, counted, fixed
+from groupgt.render.tables import DIGITS, Grid, Table, counted, fixed
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.differences import Other, changes
 from groupgt.report.sentences import sentence_of, warning
@@ -131,7 +131,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
     for system in list(dict.fromkeys(name for by_system in sets.values() for name in by_system))[:SYSTEMS]:
         means = {name: each[system].means[text] for name, each in sets.items() if system in each}
         ordered = sorted(filter(lambda name: math.isfinite(means[name]), means), key=means.__getitem__, reverse=higher)
-        most, least = (fixed(means[name]) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
+        most, least = (fixed(means[name], DIGITS) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
         if most != least:
             best = ["", system, " does best on data set ", ordered[0], f" ({label} {most}) and worst on "]
             yield sentence_of("note", *best, ordered[-1], f" ({least}), over the same queries.")

@@ -19,7 +19,7 @@ from groupgt.render.drawing import Drawable
 from groupgt.render.exports import nulls
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, fixed
+from groupgt.render.tables import DIGITS, Grid, fixed
 from groupgt.report import contrasts, differences, headroom, priorities, slices, standings, trials
 from groupgt.report.contrasts import MEANINGS, corrected_over, how_tested, marks_in, resampling, verdict_by
 from groupgt.report.decision import Decision, decide
@@ -159,7 +159,7 @@ def items(
     above: list[Item] = [standings.table(comparison.by(), gates)]
     means, has_others = contrasts.leaderboards(comparison.by()), len(comparison.by().metrics) > 1
     above += means if has_others and not brief else map(Detail, means)
-    above += trials.blocks(comparison.evaluations, [comparison.primary], comparison.settings)
+    above += trials.blocks(comparison.evaluations, [comparison.primary], comparison.settings, DIGITS)
     for section in (contrasts.grids, contrasts.pairs, slices.deltas, headroom.blocks):
         is_shown = section in (contrasts.pairs, slices.deltas) and not brief
         above += [item if is_shown else Detail(bare(item)) for item in section(comparison, chosen)]
@@ -215,7 +215,7 @@ def _untested(comparison: Systems) -> Iterator[str]:
     first = comparison.first
     labels = {name: each.means_by_labels() for name, each in comparison.evaluations.items()}
     for text in (text for text in first.metrics if text not in first.values_per_query):
-        means = ", ".join(f"{name} {fixed(each[text])}" for name, each in labels.items())
+        means = ", ".join(f"{name} {fixed(each[text], DIGITS)}" for name, each in labels.items())
         yield f"{first.label_of(text)} is not tested, because it has no values per query: {means}"
 
 

@@ -26,7 +26,8 @@ from groupgt.render.document import Block, Item, bare
 from groupgt.render.drawing import Figure, template
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import BETTER, MARK, WORSE, Table, counted, fixed, shortlist, signed, small, span
+from groupgt.render.tables import BETTER, DIGITS, WORSE, Table, counted, fixed, shortlist, signed, small, span
+from groupgt.report.evidence import method_name
 from groupgt.report.means import about, parts_of
 from groupgt.report.sentences import grouped
 
@@ -34,7 +35,7 @@ from groupgt.report.sentences import grouped
 NAMED = 6
 # Tests of differences that do not come from a single ground truth.
 ESTIMATED = {"audit": "corrected by the audit", "annotators": "averaged over annotators"}
-MEANINGS = {BETTER: "significantly better", WORSE: "significantly worse", MARK: "significantly different"}
+MEANINGS = {BETTER: "significantly better", WORSE: "significantly worse"}
 # Names of intervals, by their basis.
 INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
 # Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
@@ -55,7 +56,7 @@ def corrected_over(settings: Settings, count: int, families: int = 1, correction
     if correction == "none":
         return "not corrected"
     each = " per metric" if families > 1 else ""
-    return f"corrected ({correction}) for {counted(count, 'comparison')}{each}"
+    return f"corrected ({method_name(correction)}) for {counted(count, 'comparison')}{each}"
 
 
 def family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
@@ -124,41 +125,43 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     corrected = corrected_headers(systems.settings.corrects)
     for text in metrics:
         contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
-        of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g}% CI of delta"
-        against = ["delta", of_delta, "p", *corrected, "effect", "wins/ties/losses", "differ"]
+        of_change = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g}% CI of change"
+        against = ["change", of_change, "p", *corrected, "effect", "wins/ties/losses", "differ"]
         headers = [systems.labels[text], "mean", level, "queries", *against]
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
         if systems.audit is not None:
-            headers.append("delta by model's labels")
+            headers.append("change by model's labels")
             means = {name: mean_of(plain_of(columns[text])) for name, columns in systems.tested.items()}
             for row in rows:
-                row.append("" if row[0] == systems.baseline else signed(means[row[0]] - means[systems.baseline]))
+                change = means[row[0]] - means[systems.baseline]
+                row.append("" if row[0] == systems.baseline else signed(change, DIGITS))
         raw = ["p"] if corrected else []
-        yield Table(headers, rows, (*SHED, level, "wins/ties/losses", *raw, of_delta))
+        yield Table(headers, rows, (*SHED, level, "wins/ties/losses", *raw, of_change))
 
 
 def p_header(settings: Settings) -> str:
     """Return the column header for corrected p-values."""
-    return "p" if settings.corrects == "none" else f"p ({settings.corrects})"
+    return (corrected_headers(settings.corrects) or ["p"])[0]
 
 
 def corrected_headers(correction: str) -> list[str]:
     """Return the header for corrected p-values if p-values are corrected, otherwise an empty list."""
-    return [] if correction == "none" else [f"p ({correction})"]
+    return [] if correction == "none" else [f"p ({method_name(correction)})"]
 
 
 def delta_text(contrast: Contrast | Row) -> str:
     """Format a difference, with a mark if it is significant."""
-    return signed(contrast.delta) + MARK * contrast.significant
+    each = contrast.against if isinstance(contrast, Row) else contrast
+    return signed(contrast.delta, DIGITS) + ("" if each is None else MARK_OF.get(each.standing, ""))
 
 
 def _cells(row: Row, corrected: int) -> list[Any]:
-    mean = [row.system, row.mean, span(row.interval), row.queries]
+    mean = [row.system, fixed(row.mean, DIGITS), span(row.interval, DIGITS), row.queries]
     contrast = row.against
     if contrast is None:
         return [*mean, "baseline", *[""] * (5 + corrected)]
-    delta = [delta_text(contrast), span(contrast.delta_interval)]
-    p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + corrected]
+    delta = [delta_text(contrast), span(contrast.delta_interval, DIGITS)]
+    p_values = [small(each, DIGITS) for each in (contrast.raw_p_value, contrast.p_value)[: 1 + corrected]]
     counts = f"{contrast.wins:,}/{contrast.ties:,}/{contrast.losses:,}"
     return [*mean, *delta, *p_values, effect_text(contrast.effect_size), counts, f"{contrast.differ:,}"]
 
@@ -178,9 +181,10 @@ def beside_grid(
     level = 100 * next((each.confidence for each in contrasts.values()), 1 - beside.settings.alpha)
     rows: list[list[Any]] = []
     for name, contrast in contrasts.items():
-        cells = [contrast.pairs, *beside.means(name, metric), delta_text(contrast), span(contrast.delta_interval)]
-        rows.append([*(first or {}).get(name, [name]), *cells, small(contrast.p_value)])
-    return Table([*headers, "delta", f"{level:.3g}% CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
+        means = (fixed(mean, DIGITS) for mean in beside.means(name, metric))
+        cells = [contrast.pairs, *means, delta_text(contrast), span(contrast.delta_interval, DIGITS)]
+        rows.append([*(first or {}).get(name, [name]), *cells, small(contrast.p_value, DIGITS)])
+    return Table([*headers, "change", f"{level:.3g}% CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
 
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
@@ -191,17 +195,17 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         for pair in (pair for pair in systems.pairs if pair.metric == text):
             contrast = pair.against
             # The mark goes next to the p of the deciding test.
-            decisive = small(contrast.p_value) + MARK * contrast.significant
-            p_values = [*([small(contrast.raw_p_value)] if corrected else []), decisive]
-            rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, contrast.pairs])
+            decisive = small(contrast.p_value, DIGITS) + MARK_OF.get(contrast.standing, "")
+            p_values = [*([small(contrast.raw_p_value, DIGITS)] if corrected else []), decisive]
+            rows.append([pair.first, pair.second, signed(contrast.delta, DIGITS), *p_values, contrast.pairs])
         if rows:
-            yield Table([systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows, keep=2)
+            yield Table([systems.labels[text], "against", "change", "p", *corrected, "queries"], rows, keep=2)
 
 
 def leaderboards(systems: Systems) -> Iterator[Table]:
     """Yield tables with one row per system, split by cutoff if there are many metrics, the primary metric first."""
     for part in sorted(parts_of(systems.metrics), key=lambda part: systems.primary not in part):
-        headers = ["run", *(systems.labels[text] for text in part)]
+        headers = ["system", *(systems.labels[text] for text in part)]
         yield Table(headers, [[name, *_means(systems, name, part)] for name in systems.names])
 
 
@@ -210,7 +214,8 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
         mean = systems.means[name][text]
         mark = MARK_OF.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
         is_best = len(systems.names) > 1 and systems.is_best(name, text)
-        yield Strong(fixed(mean) + mark) if is_best else fixed(mean) + mark
+        text_of_mean = fixed(mean, DIGITS) + mark
+        yield Strong(text_of_mean) if is_best else text_of_mean
 
 
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:

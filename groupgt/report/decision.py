@@ -13,9 +13,9 @@ from groupgt.evaluation.estimates import mean_of
 from groupgt.experiment.outcome import GateResult, Outcome
 from groupgt.render.document import Card
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, minus, p_text, signed
+from groupgt.render.tables import DIGITS, counted, fixed, minus, p_text, signed
 from groupgt.report import gates as told
-from groupgt.report.evidence import CORRECTIONS, DIGITS, Case, Tested, ends_of_mean, evidence, mean_evidence, size_of
+from groupgt.report.evidence import Case, Tested, ends_of_mean, evidence, mean_evidence, method_name, size_of
 from groupgt.report.names import Names
 from groupgt.report.sentences import enumerated, every
 
@@ -430,7 +430,7 @@ def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:
     if not systems.is_baseline_named or not systems.is_compared:
         return
     names, corrects = Names(systems.names), systems.settings.corrects
-    by = f", {CORRECTIONS.get(corrects, corrects)}" if corrects != "none" else ""
+    by = f", {method_name(corrects)}" if corrects != "none" else ""
     rows = [
         (row.against, part, row.system)
         for part in systems.slices

@@ -16,10 +16,10 @@ from groupgt.comparison.tests import TESTS
 from groupgt.evaluation.trials import p_of_f, values_in_trials
 from groupgt.render.columns import level_text, signed_span
 from groupgt.render.page import data
-from groupgt.render.tables import counted, p_text, shortlist, signed
+from groupgt.render.tables import DIGITS, counted, p_text, shortlist, signed
 from groupgt.report.contrasts import more_resamples
 from groupgt.report.decision import in_slices
-from groupgt.report.evidence import by_size, tied_text
+from groupgt.report.evidence import by_size, method_name, tied_text
 from groupgt.report.sentences import WHOLE, differing_as_a_whole, sentence_of, warning, warnings_about
 
 NO_BREAK = "\u00a0"
@@ -81,16 +81,16 @@ def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", c
     """Format a difference with its CI and p-value. `count` is the number of comparisons in the family."""
     correction = correction or settings.corrects
     if reason := undefined(contrast, settings):
-        return f"{signed(contrast.delta)}{of} ({reason})"
+        return f"{signed(contrast.delta, DIGITS)}{of} ({reason})"
     ends = contrast.delta_interval
-    between = "" if math.isnan(ends[0]) else f"{level_text(contrast.confidence)} {signed_span(ends)}; "
-    size = signed(contrast.delta)
+    between = "" if math.isnan(ends[0]) else f"{level_text(contrast.confidence)} {signed_span(ends, DIGITS)}; "
+    size = signed(contrast.delta, DIGITS)
     if contrast.ranks is not None:
         size = f"{signed(contrast.ranks, 2)} of all signed ranks"
         between = f"better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}; "
     is_corrected = correction != "none" and count > 1
-    note = f" after correction ({correction}) for {counted(count, 'comparison')}" if is_corrected else ""
-    chance = p_text(contrast.p_value).replace(" ", NO_BREAK)
+    note = f" after correction ({method_name(correction)}) for {counted(count, 'comparison')}" if is_corrected else ""
+    chance = p_text(contrast.p_value, DIGITS).replace(" ", NO_BREAK)
     return f"{size}{of} ({between}{chance}{note})"
 
 

@@ -13,15 +13,15 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import GateResult
 from groupgt.render.columns import level_text, signed_span
-from groupgt.render.tables import counted, fixed, p_text, shortlist, signed
+from groupgt.render.tables import DIGITS, counted, fixed, p_text, shortlist, signed
 from groupgt.report.gates import change_of, kind, subject_of
 from groupgt.report.names import Names
 from groupgt.report.sentences import NAMED, every
 
-# Digits of every number in a decision.
-DIGITS = 3
-# Names of corrections; other methods keep theirs.
-CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini–Hochberg"}
+
+def method_name(method: str) -> str:
+    """Return the name of a correction."""
+    return {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini–Hochberg"}.get(method, method)
 
 
 class Tested(NamedTuple):
@@ -128,7 +128,7 @@ def evidence(tested: Tested, lead: str = "") -> list[str]:
         why = "too few queries for a p-value" if contrast.pairs < 2 else "no p-value: all differences are the same"
         return [delta, *_interval(tested), why, queries]
     p_value = p_text(contrast.p_value, DIGITS)
-    method = CORRECTIONS.get(tested.correction, tested.correction)
+    method = method_name(tested.correction)
     p_value += f" ({method})" if tested.is_adjusted else ""
     if contrast.ranks is not None:
         ranks = f"{signed(contrast.ranks, 2)} of all signed ranks"

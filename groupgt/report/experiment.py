@@ -20,7 +20,7 @@ from groupgt.render.drawing import Drawable, Figure, drawing
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, markdown
+from groupgt.render.tables import DIGITS, Grid, counted, markdown
 from groupgt.report import (
     across,
     comparison,
@@ -225,7 +225,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield standings.table(outcome.systems[dataset])
         yield from map(Detail, contrasts.leaderboards(outcome.systems[dataset]))
     if not is_compared:
-        yield from trials.blocks(outcome.evaluations[dataset], [evaluations[0].text_of(primary)])
+        yield from trials.blocks(outcome.evaluations[dataset], [evaluations[0].text_of(primary)], digits=DIGITS)
     has_columns = len(evaluations) <= means.MOST_COLUMNS
     yield from map(Detail, means.slice_tables(evaluations) if has_columns else means.slices_of(evaluations, primary))
     if is_compared:

@@ -9,7 +9,7 @@ from typing import Any
 from groupgt.comparison.headroom import Headroom
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
-from groupgt.render.tables import count_text, fixed, part_of, shortlist
+from groupgt.render.tables import DIGITS, count_text, fixed, part_of, shortlist
 
 # More queries than this are only counted, not named.
 LISTED = 5
@@ -32,11 +32,11 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         changes = ["", ""] if name == systems.baseline else [gained, lost]
         of = f"/{queries[name]:,}" if failures.populations_differ else ""
         rows.append([name, f"{count_text(complete)}{of}", len(failures.only(name)), *changes])
-    yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
+    yield [f"complete {within}", "queries", "only this system", "gained over baseline", "lost to baseline"], rows
     count = int(failures.counted.sum())
     nobody = failures.nobody
-    among = " (of the queries that count for every run)" if failures.populations_differ else ""
-    line = f"{part_of(failures.every_count, count, 'query')} complete in every run"
+    among = " (of the queries that count for every system)" if failures.populations_differ else ""
+    line = f"{part_of(failures.every_count, count, 'query')} complete in every system"
     line += f", {count_text(failures.none_count)} in none{among}"
     which = "; in no trial: " if max(failures.trials) > 1 else ": "
     yield Detail(f"{line}{which}{shortlist(nobody, LISTED, ' …')}" if nobody else line)
@@ -47,18 +47,18 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
     chosen = [each for each in systems.headroom if each.metric in metrics]
     if not chosen:
         return
-    headers = ["headroom", "best system", "mean", "best run per query", "maximum gain", "queries"]
+    headers = ["headroom", "best system", "mean", "best system per query", "maximum gain", "queries"]
     yield headers, _rows(systems, chosen)
     union = chosen[0]
     size = alone = ""
     if not math.isnan(union.union_size):
         size = f" ({fixed(union.union_size, 1)} distinct results per query)"
         depth = max(math.ceil(union.union_size), 1)
-        alone = f". The best single run has a recall.coverage@{depth} of {fixed(union.single_recall)}"
+        alone = f". The best single system has a recall.coverage@{depth} of {fixed(union.single_recall, DIGITS)}"
     yield (
-        f"the union of all results {within}{size} reaches a recall.coverage of {fixed(union.union_recall)} "
-        f"and a complete.coverage of {fixed(union.union_complete)}{alone}\n"
-        "headroom is an upper bound that grows by chance with the number of runs"
+        f"the union of all results {within}{size} reaches a recall.coverage of {fixed(union.union_recall, DIGITS)} "
+        f"and a complete.coverage of {fixed(union.union_complete, DIGITS)}{alone}\n"
+        "headroom is an upper bound that grows by chance with the number of systems"
     )
 
 
@@ -70,6 +70,6 @@ def page_rows(systems: Systems) -> list[list[str]]:
 def _rows(systems: Systems, chosen: Sequence[Headroom]) -> list[list[str]]:
     rows = []
     for each in chosen:
-        means = map(fixed, (each.mean, each.per_query, abs(each.per_query - each.mean)))
+        means = (fixed(mean, DIGITS) for mean in (each.mean, each.per_query, abs(each.per_query - each.mean)))
         rows.append([systems.labels[each.metric], each.best, *means, f"{each.queries:,}"])
     return rows

@@ -13,7 +13,7 @@ from groupgt.experiment.previous import Previous
 from groupgt.render.columns import jsonable
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import count_text, counted, fixed, shortlist, small, span
+from groupgt.render.tables import DIGITS, count_text, counted, fixed, shortlist, small, span
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
 from groupgt.report.differences import Other, changes, too_few
 from groupgt.report.sentences import at_cutoff, grouped, sentence_of, warning
@@ -125,8 +125,9 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
     rows: dict[str, list[list[str]]] = {}
     for name, text, then, now, each in beside_rows(against):
         metric = against.metrics[text].label(text, outcome.experiment.convention)
-        means = [metric, f"{each.pairs:,}", fixed(then), fixed(now)]
-        rows.setdefault(name, []).append([*means, delta_text(each), span(each.delta_interval), small(each.p_value)])
+        means = [metric, f"{each.pairs:,}", fixed(then, DIGITS), fixed(now, DIGITS)]
+        row = [*means, delta_text(each), span(each.delta_interval, DIGITS), small(each.p_value, DIGITS)]
+        rows.setdefault(name, []).append(row)
     contrasts, label = against.contrasts(), _label(outcome, against)
     systems: list[data.Former] = []
     for name, cells in rows.items():
@@ -143,7 +144,7 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
                 "more_gained": max(len(gained) - NAMED, 0),
             }
         )
-    heads = ["metric", "queries", "before", "now", "delta", "CI", p_header(against.settings)]
+    heads = ["metric", "queries", "before", "now", "change", "CI", p_header(against.settings)]
     return {"run": outcome.previous or "", "heads": heads, "systems": systems, "notes": list(_notes(against))}
 
 

@@ -14,9 +14,8 @@ from groupgt.metrics import views
 from groupgt.render.document import Folded, Foot
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import Table, counted, fixed, snippet
+from groupgt.render.tables import DIGITS, Table, counted, fixed, snippet
 from groupgt.report.decision import Decision
-from groupgt.report.evidence import DIGITS
 from groupgt.report.names import Names
 from groupgt.report.sentences import at_cutoff
 

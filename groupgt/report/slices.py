@@ -11,7 +11,7 @@ from groupgt.comparison.systems import Systems, finite
 from groupgt.render import figures, tables
 from groupgt.render.document import Detail, Item
 from groupgt.render.drawing import Figure
-from groupgt.render.tables import counted, fixed, signed, small
+from groupgt.render.tables import DIGITS, counted, fixed, signed, small
 from groupgt.report.contrasts import delta_text, p_header
 from groupgt.report.means import about, transposed
 from groupgt.report.sentences import grouped
@@ -35,9 +35,9 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
             for system in systems.names:
                 inner = [part.index[system, text] for part in parts]
                 is_baseline = system == systems.baseline
-                means = (fixed(row.mean) for row in inner)
+                means = (fixed(row.mean, DIGITS) for row in inner)
                 rows.append([f"{system} (mean)", *means] if is_baseline else [system, *map(delta_text, inner)])
-            headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
+            headers = [f"{systems.labels[text]}: change by {by}", *(part.value for part in parts)]
             yield transposed(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in systems.left_out.items():
         yield f"slices by {by} are omitted, because {by} has {count:,} values, more than {MOST_SLICES:,}"
@@ -58,7 +58,7 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
             for end, place in (("best", each.gains), ("worst", each.loses))
             if place is not None
         ]
-        overall = f"overall {signed(each.overall.delta)} in {systems.labels[metric]}"
+        overall = f"overall {signed(each.overall.delta, DIGITS)} in {systems.labels[metric]}"
         yield f"{each.system}: {', '.join(phrases)}; {overall}"
 
 
@@ -78,9 +78,9 @@ def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
 
 
 def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
-    where = f"{signed(inner.delta)} in {systems.labels[row.metric]} where {part.by} = {part.value}"
-    tested = f"{counted(inner.pairs or 0, 'query')}, {p_header(systems.settings)} {small(inner.p_value)}"
-    return f"{row.system} with {where} ({tested}), but {signed(row.delta)} overall"
+    where = f"{signed(inner.delta, DIGITS)} in {systems.labels[row.metric]} where {part.by} = {part.value}"
+    tested = f"{counted(inner.pairs or 0, 'query')}, {p_header(systems.settings)} {small(inner.p_value, DIGITS)}"
+    return f"{row.system} with {where} ({tested}), but {signed(row.delta, DIGITS)} overall"
 
 
 def figure(systems: Systems) -> Figure:

@@ -14,9 +14,9 @@ from groupgt.render.bars import Axis, Bar, BarTable, labels
 from groupgt.render.columns import level_text, signed_span
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
-from groupgt.render.tables import BETTER, Table, count_text, counted, counts_text, fixed, minus, signed, small
-from groupgt.report.contrasts import MARK_OF
-from groupgt.report.evidence import CORRECTIONS, DIGITS
+from groupgt.render.tables import BETTER, DIGITS, Table, count_text, counted, counts_text, fixed, minus, signed, small
+from groupgt.report.contrasts import MARK_OF, p_header
+from groupgt.report.evidence import method_name
 from groupgt.report.names import Names
 from groupgt.report.sentences import at_cutoff
 
@@ -198,9 +198,7 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
     names, has_counts = Names(systems.names), can_complete(systems)
     has_changes = is_compared(rows)
     headers = ["System", systems.label]
-    method = systems.settings.corrects
-    of_p = "p" if method == "none" else f"p ({CORRECTIONS.get(method, method)})"
-    headers += [f"Change ({interval_level(systems)})", of_p] if has_changes else []
+    headers += [f"Change ({interval_level(systems)})", p_header(systems.settings)] if has_changes else []
     headers += ["Lost / gained"] if has_changes and has_counts else []
     headers += ["Complete"] if has_counts else []
     cells: list[list[Any]] = []
@@ -352,7 +350,7 @@ def _details(systems: Systems, row: Standing, about: str) -> Iterator[tuple[str,
         if not math.isnan(contrast.p_value):
             count, method = comparisons(systems.against_baseline.values()), systems.settings.corrects
             is_adjusted = count > 1 and method != "none"
-            over = f"{CORRECTIONS.get(method, method)}, {counted(count, 'comparison')}"
+            over = f"{method_name(method)}, {counted(count, 'comparison')}"
             how = f" ({over}; uncorrected {small(contrast.raw_p_value, DIGITS)})"
             yield "p", f"{small(contrast.p_value, DIGITS)}{how if is_adjusted else ''}"
         if math.isfinite(contrast.effect_size):

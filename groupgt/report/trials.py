@@ -20,7 +20,7 @@ from groupgt.render import figures
 from groupgt.render.columns import jsonable
 from groupgt.render.document import Block
 from groupgt.render.drawing import Figure
-from groupgt.render.tables import Table, counted, fixed, shortlist, span
+from groupgt.render.tables import DIGITS, Table, counted, fixed, shortlist, span
 from groupgt.report.means import about
 
 # Queries in a figure.
@@ -59,7 +59,7 @@ def of_systems(systems: Systems) -> dict[str, Evaluated]:
 
 
 def blocks(
-    evaluations: Mapping[str, Evaluated], metrics: Sequence[str], settings: Settings | None = None
+    evaluations: Mapping[str, Evaluated], metrics: Sequence[str], settings: Settings | None = None, digits: int = 4
 ) -> Iterator[Block]:
     """Yield a table of the noise in systems with trials, and a sentence on the noise in the first metric."""
     settings = settings or Settings()
@@ -75,9 +75,9 @@ def blocks(
         row_of = _alone(evaluation, list(chosen), settings).row_of if chosen else {}
         for text, noise in chosen.items():
             row, changing = row_of[evaluation.name, text], f"{noise.changing:.1f} of {noise.queries:,}"
-            cells = [fixed(row.mean), span(row.interval), fixed(noise.floor), changing]
+            cells = [fixed(row.mean, digits), span(row.interval, digits), fixed(noise.floor, digits), changing]
             rows.append([name, evaluation.label_of(text), *cells])
-        lines += [_in_words(evaluation, text, noise, settings) for text, noise in [*chosen.items()][:1]]
+        lines += [_in_words(evaluation, noise, text, settings, digits) for text, noise in [*chosen.items()][:1]]
     if rows:
         yield Table(headers, rows)
         if built := [name for name, each in evaluations.items() if each.is_build]:
@@ -92,7 +92,8 @@ def sentences(systems: Systems) -> list[str]:
     """Return how far two runs of each system with trials may differ in the primary metric."""
     every = map(of_single_trials, systems.every)
     measured = [(each, noise_of(each, systems.primary, systems.settings.confidence)) for each in every]
-    return [_in_words(each, systems.primary, noise, systems.settings) for each, noise in measured if noise is not None]
+    of = systems.primary, systems.settings, DIGITS
+    return [_in_words(each, noise, *of) for each, noise in measured if noise is not None]
 
 
 def _alone(evaluation: Evaluated, texts: Sequence[str], settings: Settings) -> Systems:
@@ -103,11 +104,11 @@ def _alone(evaluation: Evaluated, texts: Sequence[str], settings: Settings) -> S
     return Systems(*measured, baseline=name, settings=settings)
 
 
-def _in_words(evaluation: Evaluated, text: str, noise: Noise, settings: Settings) -> str:
+def _in_words(evaluation: Evaluated, noise: Noise, text: str, settings: Settings, digits: int) -> str:
     """Describe how much two runs of a system may differ by chance."""
-    runs = f"Two runs of {evaluation.name} on these {counted(noise.queries, 'query')}"
+    runs = f"Two runs of {evaluation.name} on these {counted(noise.queries, 'query')} differ by up to"
     cases = f"in {evaluation.label_of(text)} in {100 * settings.confidence:.3g}% of cases"
-    return f"{runs} differ by up to {fixed(noise.floor)} {cases}, so a smaller change between two runs is noise."
+    return f"{runs} {fixed(noise.floor, digits)} {cases}, so a smaller change between two runs is noise."
 
 
 def vary(systems: Systems) -> bool:

@@ -34,12 +34,12 @@ def table() -> groupgt.Comparison:
 
 def test_marks_and_the_primary_metric(table: groupgt.Comparison) -> None:
     (board,) = leaderboards(table)
-    assert board.headers == ["run", "mrr", "recall@1", "recall@3"]
+    assert board.headers == ["system", "mrr", "recall@1", "recall@3"]
     cells = {row[0]: row[1:] for row in board.rows}
     # near: (15 + 1/3) ÷ 16 and 15 ÷ 16; bad: 1/3 and 0.
-    assert cells["near"] == ["0.9583", "0.9375", "1.0000"]
-    assert cells["good"] == ["1.0000", "1.0000", "1.0000"]
-    assert cells["bad"] == ["0.3333▼", "0.0000▼", "1.0000"]
+    assert cells["near"] == ["0.958", "0.938", "1.000"]
+    assert cells["good"] == ["1.000", "1.000", "1.000"]
+    assert cells["bad"] == ["0.333▼", "0.000▼", "1.000"]
 
 
 def test_systems_are_sorted_by_their_mean(table: groupgt.Comparison) -> None:
@@ -76,10 +76,10 @@ def test_a_table_is_no_wider_than_the_screen(table: groupgt.Comparison) -> None:
 
 def test_what_is_best_stands_out(table: groupgt.Comparison) -> None:
     board = list(leaderboards(table))
-    assert "**1.0000**" in document(board, "github")
-    assert "<strong>1.0000</strong>" in document(board, "html")
-    assert r"\textbf{1.0000}" in document(board, "latex_booktabs")
-    assert "\x1b[1m1.0000\x1b[0m" in document(board, screen=Screen(color=True)).replace(" \x1b[0m", "\x1b[0m")
+    assert "**1.000**" in document(board, "github")
+    assert "<strong>1.000</strong>" in document(board, "html")
+    assert r"\textbf{1.000}" in document(board, "latex_booktabs")
+    assert "\x1b[1m1.000\x1b[0m" in document(board, screen=Screen(color=True)).replace(" \x1b[0m", "\x1b[0m")
     plain = document(board)
     assert "*" not in plain
     assert "\ue000" not in document(board, "rst") + document(board, "orgtbl") + plain
@@ -116,10 +116,10 @@ def test_a_pair_has_its_mark_at_the_p_that_decides(table: groupgt.Comparison) ->
     header = next(row for row in rows if row[:2] == ["mrr", "against"])
     pairs = {tuple(row[:2]): dict(zip(header, row)) for row in rows if len(row) == len(header) and row != header}
     apart, close = pairs["near", "bad"], pairs["near", "good"]
-    assert not apart["delta"].endswith("*")
-    assert not apart["p"].endswith("*")
-    assert apart["p (step-down maximum)"].endswith("*")
-    assert not close["p (step-down maximum)"].endswith("*")
+    assert not apart["change"].endswith("▲")
+    assert not apart["p"].endswith("▲")
+    assert apart["p (step-down maximum)"].endswith("▲")
+    assert not close["p (step-down maximum)"].endswith("▲")
 
 
 EXPERIMENT = """
