@@ -76,10 +76,8 @@ class Entries:
 
 def _padded(rows: Sequence[Sequence[str]], room: int | None) -> list[list[str]]:
     """Return rows whose cells are as wide as their column. Names, in the first column, are cut to fit the room."""
-    if not rows:
-        return []
-    right = [place > 0 for place, _ in enumerate(rows[0])]
-    cells = layout.Cells([""] * len(right), [list(map(_flat, row)) for row in rows], right=right)
+    size = max(map(len, rows), default=0)
+    cells = layout.Cells([""] * size, [list(map(_flat, row)) for row in rows], right=[False] + [True] * size)
     if room is not None:
         cells = layout.shorter(cells, room)
     widths = cells.widths()

@@ -232,10 +232,9 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
 def shorter(cells: Cells, width: int) -> Cells:
     """Shorten names in their middle and long text at its end to fit the width, starting with the widest columns."""
     widths, least = cells.widths(), cells.least()
-    if total(least) > width:
-        # In a split table, the columns that identify a row are not cut if they leave room for the widest other column.
-        is_room = total([*widths[: cells.keep], max(least[cells.keep :], default=0)]) <= width
-        least = [*widths[: cells.keep], *least[cells.keep :]] if is_room else least
+    # In a split table, the columns that identify a row are not cut if they leave room for the widest other column.
+    if total([*widths[: cells.keep], max(least[cells.keep :], default=0)]) <= width < total(least):
+        least[: cells.keep] = widths[: cells.keep]
     longest = list(widths)
     while total(longest) > width:
         places = [place for place, size in enumerate(longest) if size > least[place]]

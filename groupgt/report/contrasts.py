@@ -122,31 +122,26 @@ def resampling(settings: Settings) -> str:
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """Yield one table per metric with one row per system."""
     level = f"{100 * systems.settings.confidence:g}% CI"
-    corrected = corrected_headers(systems.settings.corrects)
+    p_headers = list(dict.fromkeys(["p", p_header(systems.settings)]))
     for text in metrics:
         contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
         of_change = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g}% CI of change"
-        against = ["change", of_change, "p", *corrected, "effect", "wins/ties/losses", "differ"]
+        against = ["change", of_change, *p_headers, "effect", "wins/ties/losses", "differ"]
         headers = [systems.labels[text], "mean", level, "queries", *against]
-        rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
+        rows = [_cells(row, len(p_headers)) for row in systems.rows if row.metric == text]
         if systems.audit is not None:
             headers.append("change by model's labels")
             means = {name: mean_of(plain_of(columns[text])) for name, columns in systems.tested.items()}
             for row in rows:
                 change = means[row[0]] - means[systems.baseline]
                 row.append("" if row[0] == systems.baseline else signed(change, DIGITS))
-        raw = ["p"] if corrected else []
-        yield Table(headers, rows, (*SHED, level, "wins/ties/losses", *raw, of_change))
+        yield Table(headers, rows, (*SHED, level, "wins/ties/losses", *p_headers[:-1], of_change))
 
 
-def p_header(settings: Settings) -> str:
-    """Return the column header for corrected p-values."""
-    return (corrected_headers(settings.corrects) or ["p"])[0]
-
-
-def corrected_headers(correction: str) -> list[str]:
-    """Return the header for corrected p-values if p-values are corrected, otherwise an empty list."""
-    return [] if correction == "none" else [f"p ({method_name(correction)})"]
+def p_header(settings: Settings, correction: str = "") -> str:
+    """Return the column header for corrected p-values (default: corrected as in the settings)."""
+    correction = correction or settings.corrects
+    return "p" if correction == "none" else f"p ({method_name(correction)})"
 
 
 def delta_text(contrast: Contrast | Row) -> str:
@@ -155,15 +150,15 @@ def delta_text(contrast: Contrast | Row) -> str:
     return signed(contrast.delta, DIGITS) + ("" if each is None else MARK_OF.get(each.standing, ""))
 
 
-def _cells(row: Row, corrected: int) -> list[Any]:
+def _cells(row: Row, p_values: int) -> list[Any]:
     mean = [row.system, fixed(row.mean, DIGITS), span(row.interval, DIGITS), row.queries]
     contrast = row.against
     if contrast is None:
-        return [*mean, "baseline", *[""] * (5 + corrected)]
+        return [*mean, "baseline", *[""] * (4 + p_values)]
     delta = [delta_text(contrast), span(contrast.delta_interval, DIGITS)]
-    p_values = [small(each, DIGITS) for each in (contrast.raw_p_value, contrast.p_value)[: 1 + corrected]]
+    tested = [small(each, DIGITS) for each in (contrast.raw_p_value, contrast.p_value)[:p_values]]
     counts = f"{contrast.wins:,}/{contrast.ties:,}/{contrast.losses:,}"
-    return [*mean, *delta, *p_values, effect_text(contrast.effect_size), counts, f"{contrast.differ:,}"]
+    return [*mean, *delta, *tested, effect_text(contrast.effect_size), counts, f"{contrast.differ:,}"]
 
 
 def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contrast]]:
@@ -189,17 +184,17 @@ def beside_grid(
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """Yield a table of all pairs of systems for each metric, if pairs were requested."""
-    corrected = corrected_headers(of_pairs(systems))
+    p_headers = list(dict.fromkeys(["p", p_header(systems.settings, of_pairs(systems))]))
     for text in metrics:
         rows: list[list[Any]] = []
         for pair in (pair for pair in systems.pairs if pair.metric == text):
             contrast = pair.against
             # The mark goes next to the p of the deciding test.
             decisive = small(contrast.p_value, DIGITS) + MARK_OF.get(contrast.standing, "")
-            p_values = [*([small(contrast.raw_p_value, DIGITS)] if corrected else []), decisive]
+            p_values = [small(contrast.raw_p_value, DIGITS), decisive][-len(p_headers) :]
             rows.append([pair.first, pair.second, signed(contrast.delta, DIGITS), *p_values, contrast.pairs])
         if rows:
-            yield Table([systems.labels[text], "against", "change", "p", *corrected, "queries"], rows, keep=2)
+            yield Table([systems.labels[text], "against", "change", *p_headers, "queries"], rows, keep=2)
 
 
 def leaderboards(systems: Systems) -> Iterator[Table]:
@@ -214,8 +209,8 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
         mean = systems.means[name][text]
         mark = MARK_OF.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
         is_best = len(systems.names) > 1 and systems.is_best(name, text)
-        text_of_mean = fixed(mean, DIGITS) + mark
-        yield Strong(text_of_mean) if is_best else text_of_mean
+        shown = fixed(mean, DIGITS) + mark
+        yield Strong(shown) if is_best else shown
 
 
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:

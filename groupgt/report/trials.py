@@ -77,7 +77,7 @@ def blocks(
             row, changing = row_of[evaluation.name, text], f"{noise.changing:.1f} of {noise.queries:,}"
             cells = [fixed(row.mean, digits), span(row.interval, digits), fixed(noise.floor, digits), changing]
             rows.append([name, evaluation.label_of(text), *cells])
-        lines += [_in_words(evaluation, noise, text, settings, digits) for text, noise in [*chosen.items()][:1]]
+        lines += [_in_words(evaluation, text, noise, settings, digits) for text, noise in [*chosen.items()][:1]]
     if rows:
         yield Table(headers, rows)
         if built := [name for name, each in evaluations.items() if each.is_build]:
@@ -92,8 +92,7 @@ def sentences(systems: Systems) -> list[str]:
     """Return how far two runs of each system with trials may differ in the primary metric."""
     every = map(of_single_trials, systems.every)
     measured = [(each, noise_of(each, systems.primary, systems.settings.confidence)) for each in every]
-    of = systems.primary, systems.settings, DIGITS
-    return [_in_words(each, noise, *of) for each, noise in measured if noise is not None]
+    return [_in_words(each, systems.primary, noise, systems.settings) for each, noise in measured if noise is not None]
 
 
 def _alone(evaluation: Evaluated, texts: Sequence[str], settings: Settings) -> Systems:
@@ -104,7 +103,7 @@ def _alone(evaluation: Evaluated, texts: Sequence[str], settings: Settings) -> S
     return Systems(*measured, baseline=name, settings=settings)
 
 
-def _in_words(evaluation: Evaluated, noise: Noise, text: str, settings: Settings, digits: int) -> str:
+def _in_words(evaluation: Evaluated, text: str, noise: Noise, settings: Settings, digits: int = DIGITS) -> str:
     """Describe how much two runs of a system may differ by chance."""
     runs = f"Two runs of {evaluation.name} on these {counted(noise.queries, 'query')} differ by up to"
     cases = f"in {evaluation.label_of(text)} in {100 * settings.confidence:.3g}% of cases"
