@@ -20,7 +20,7 @@ from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, fixed, shortlist
 from groupgt.report import means as measured
-from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped, sentence_of, warning, warnings_about
+from groupgt.report.sentences import NAMED, enumerated, every, grouped, sentence_of, warning, warnings_about
 from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
@@ -256,8 +256,10 @@ def best_runs(evaluations: Sequence[Evaluated], lead: str = "") -> Iterator[Sent
     value = fixed(top) if not is_all and len(texts) == 1 else f"{first.label_of(texts[0])} {fixed(top)}"
     parts = enumerated(winners, f" ({'tied, ' if len(winners) > 1 else ''}{value})")
     parts[0] = f"{lead}{word} mean of {len(evaluations):,} runs on {on}: {parts[0]}"
-    for name in [name for name in ahead if name not in winners][:NAMED]:
-        parts = appended(parts, f"; on {names[name]}: ", name, "")
+    others = grouped((names[name], name) for name in ahead if name not in winners)
+    for where, tied in [*others.items()][:NAMED]:
+        head, *tail = enumerated(tied, " (tied)" if len(tied) > 1 else "")
+        parts = [*parts[:-1], f"{parts[-1]}; on {where}: {head}", *tail]
     if same:
         parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {shortlist(same, NAMED, ' …')}"
     parts[-1] += "."

@@ -213,7 +213,7 @@ def _judged(evaluations: Sequence[Evaluated], primary: str | None) -> Iterator[s
             metric, means[evaluation.name] = judged
     if not means:
         return
-    if len(evaluations) == 1:
+    if len(means) == len(evaluations) and len(set(map(fixed, means.values()))) == 1:
         shares = fixed(next(iter(means.values())))
     elif len(means) <= MOST_COLUMNS:
         shares = ", ".join(f"{name} {fixed(mean)}" for name, mean in means.items())

@@ -125,6 +125,8 @@ class MissesTeller(Teller[Misses]):
         headers = ["query", unit, "runs", "best rank", "in run", *runs, "text", "alternatives"]
         above = [""] * 5 + [every_rank] * len(runs) + ["", ""]
         yield Table(headers, rows, (every_rank, "alternatives"), 2, above, ["in run"])
+        if any(each.repeats for each in misses.evaluations.values()):
+            yield "counts of runs and complete queries are means over trials; ranks are medians"
 
     def _sentences(self) -> Iterator[data.Sentence]:
         yield from self._of_one() if self._is_of_one else self._of_several()
@@ -179,9 +181,7 @@ class MissesTeller(Teller[Misses]):
             parts = appended(parts, ", ", name, f" {count_text(complete)}")
         if more := others[NAMED - 1 :]:
             parts[-1] += f", {counted(len(more), 'other')} at most {count_text(more[0][1])}"
-        in_none = f"No run completes {count_text(failures.none_count)} of the {count}"
-        if not counts[0][1]:
-            in_none = "No run completes any query"
+        in_none = f"{counted(failures.none_count, 'query is', 'queries are')} complete in no run"
         parts[-1] += f". {in_none if failures.none_count else 'Every query is complete in at least one run'}."
         yield sentence_of("best", *parts)
 

@@ -45,3 +45,11 @@ def test_one_that_fails_ends_them_all(files: tuple[groupgt.GroundTruth, list[Pat
     paths[5].write_text("q1 Q0 a 1 nan t\n")
     with pytest.raises(groupgt.DataError, match=r"run05\.trec:1"):
         groupgt.compare(truth, paths, ["mrr"], resamples=10)
+
+
+def test_runs_that_tie_on_another_metric_are_named_together() -> None:
+    """`b` leads on two metrics; `a` and `c` share the lead on the third, because they return one result less."""
+    truth = {"q": [["x"], ["y"]]}
+    runs = {"a": {"q": ["x"]}, "b": {"q": ["x", "z", "y"]}, "c": {"q": ["x"]}}
+    text = str(groupgt.evaluate_runs(truth, runs, ["recall", "complete", "precision"]))
+    assert "Highest mean of 3 runs on recall, complete: b (recall 1.0000); on precision: a and c (tied)." in text

@@ -104,6 +104,14 @@ def test_a_long_query_id_does_not_widen_the_others() -> None:
     ]
 
 
+def test_counts_over_trials_are_said_to_be_means() -> None:
+    """The agent covers the only group in one of two trials, so 1.5 of 2 runs cover it."""
+    agent = [{"q": ["a"]}, {"q": ["x"]}]
+    lines = groupgt.misses({"q": [["a"]]}, {"sure": {"q": ["a"]}, "agent": agent}).text().splitlines()
+    assert "1.5 of 2" in next(line for line in lines if line.startswith("q "))
+    assert "counts of runs and complete queries are means over trials; ranks are medians" in lines
+
+
 def test_a_terminal_without_utf_8_gets_a_letter() -> None:
     found = groupgt.misses({"q1": [["a"]]}, {"q1": ["x"]}).blocks()
     assert "    x group 1  not in 1  a" in document(found, screen=Screen(80, is_ascii=True))
