@@ -17,7 +17,7 @@ from groupgt.render.page import data
 from groupgt.render.tables import DIGITS, Table, counted, fixed, snippet
 from groupgt.report.decision import Decision
 from groupgt.report.names import Names
-from groupgt.report.sentences import at_cutoff
+from groupgt.report.sentences import at_cutoff, grouped
 
 # Queries, groups named for each, and characters of a passage that name an alternative.
 QUERIES, GROUPS, NAME_CHARS = 3, 3, 60
@@ -29,11 +29,11 @@ ABOUT_ONE = ("gate failed", "gates failed", "loss", "losses", "gain", "gains")
 
 def first_queries(
     systems: Systems, decision: Decision, against: Against | None = None
-) -> tuple[str, list[data.FirstQuery]]:
-    """Return a reason and up to three queries: those the system loses most, then those that no system completes."""
+) -> tuple[list[str], list[data.FirstQuery]]:
+    """Return up to three queries, those the system loses most, then those that no system completes, with reasons."""
     failures = systems.failures
     if failures is None:
-        return "", []
+        return [], []
     names, baseline = Names(systems.names), systems.baseline
     mine = decision.system if decision.system in systems.names else None
     subject = mine if decision.state in ABOUT_ONE else None
@@ -61,10 +61,15 @@ def first_queries(
         than = "" if since else baseline
         missing = list(_missing(systems, failures, at, subject if is_lost else None, than))[:GROUPS]
         found.append({"qid": qid, "text": failures.text_of(qid) or "", "became": became, "missing": missing})
-    of_lost = f"lost by {names[subject]}{since}" if subject is not None and any(qid in lost for qid in chosen) else ""
+    of_lost = "" if subject is None else f"lost by {names[subject]}{since}"
     incomplete = f"groups missing{at_cutoff(systems.cutoff)}" if count == 1 else "complete in no system"
-    of_none = "" if all(qid in lost for qid in chosen) else incomplete
-    return ", then ".join(filter(None, (of_lost, of_none))), found
+    return [of_lost if qid in lost else incomplete for qid in chosen], found
+
+
+def _why(reasons: Sequence[str]) -> str:
+    """Return the reasons as text, with the number of queries for each if there are several."""
+    counts = {why: reasons.count(why) for why in reasons}
+    return ", then ".join(f"{count} {why}" if len(counts) > 1 else why for why, count in counts.items())
 
 
 def _best_rank(failures: Failures, query: int) -> float:
@@ -93,7 +98,8 @@ def _missing(
             of = f", of {count:,} systems" if count > 1 else ""
             where = f"best rank {min(ranks):,}{of}" if ranks else nowhere
         some, more = group.alternatives[:2], " or …" if len(group.alternatives) > 2 else ""
-        yield " or ".join(_named(systems, name) for name in some) + more, where
+        label = "" if failures.truth.shape == "flat" else f"{group.group}: "
+        yield label + " or ".join(_named(systems, name) for name in some) + more, where
 
 
 def _where(place: Place, former: Place | None) -> str:
@@ -113,16 +119,19 @@ def _named(systems: Systems, name: str) -> str:
 
 def foot(systems: Systems, decision: Decision, against: Against | None = None) -> Foot:
     """Return the last line of a text: the queries to look at first."""
-    why, found = first_queries(systems, decision, against)
+    reasons, found = first_queries(systems, decision, against)
     # Ids with blanks, such as texts that are ids, need quotes.
     names = [f"“{snippet(each['qid'], NAME_CHARS)}”" if " " in each["qid"] else each["qid"] for each in found]
-    queries = " ".join(["query" if len(found) == 1 else "queries", *names])
-    return Foot(f"look first at {queries} ({why})" if found else "")
+    parts = [
+        f"{' '.join(['query' if len(of) == 1 else 'queries', *of])} ({why})"
+        for why, of in grouped(zip(reasons, names)).items()
+    ]
+    return Foot(f"look first at {', then '.join(parts)}" if parts else "")
 
 
 def folded(systems: Systems, decision: Decision, against: Against | None = None) -> Iterator[Folded]:
     """Yield the queries to look at first, for a summary."""
-    why, found = first_queries(systems, decision, against)
+    reasons, found = first_queries(systems, decision, against)
     rows = []
     for each in found:
         lacks = "; ".join(f"{names}, {where}" for names, where in each["missing"])
@@ -130,11 +139,11 @@ def folded(systems: Systems, decision: Decision, against: Against | None = None)
     if rows:
         these = "this query" if len(rows) == 1 else f"these {len(rows)} queries"
         table = Table(["Query", systems.label, "Text", "Missing"], rows, keep=4)
-        yield Folded(f"Look at {these} first ({why})", [table])
+        yield Folded(f"Look at {these} first ({_why(reasons)})", [table])
 
 
 def page_part(systems: Systems, decision: Decision, against: Against | None = None) -> data.First:
     """Return the queries to look at first, for the page."""
-    why, found = first_queries(systems, decision, against)
-    why = f"{why[0].upper()}{why[1:]}." if why else ""
+    reasons, found = first_queries(systems, decision, against)
+    why = f"{_why(reasons)[0].upper()}{_why(reasons)[1:]}." if reasons else ""
     return {"why": why, "queries": found, "all": f"All {counted(len(systems.qids), 'query')}"}

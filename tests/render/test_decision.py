@@ -480,3 +480,16 @@ def test_the_primary_metric_decides() -> None:
     assert by_first.rows == by_mrr.rows
     with pytest.raises(groupgt.MetricError, match="was not evaluated"):
         groupgt.compare(TRUTH, {"good": GOOD, "bad": BAD}, ["recall@2"], primary="mrr")
+
+
+def test_each_query_to_look_at_first_has_its_reason() -> None:
+    """Nine queries fall from rank 1 to 2, which still covers them at 2, one is lost, and two are never complete."""
+    truth = {f"q{place:02}": [{"ids": ["a"], "name": "fee"}] for place in range(12)}
+    base = {qid: ["x", "y"] if qid > "q09" else ["a", "x"] for qid in truth}
+    bad = {qid: ["x", "y"] if qid in ("q00", "q10", "q11") else ["x", "a"] for qid in truth}
+    compared = groupgt.compare(truth, {"base": base, "bad": bad}, ["mrr@2"])
+    end = "look first at query q00 (lost by bad), then queries q10 q11 (complete in no system)"
+    assert str(compared).endswith(end)
+    summary = compared.summary()
+    assert "Look at these 3 queries first (1 lost by bad, then 2 complete in no system)" in summary
+    assert "group 1 (fee): a, not retrieved, was 1" in summary
