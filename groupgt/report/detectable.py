@@ -95,11 +95,12 @@ def detected(gate: Gate, found: Detectable) -> str:
         return f"{size}, no {what} is large enough for this gate to catch it 8 times in 10, not even {limit}"
     both = "none" if found.both_ways is None else f"{found.both_ways:.2g} or more"
     text = (
-        f"{size}, this gate catches a {what} of {found.one_way:.2g} or more (8 times in 10) if queries only get {way}. "
+        f"{size}, this gate catches a true {what} of {found.one_way:.2g} or more (8 times in 10) if queries only get "
     )
-    text += f"If {100 * found.share:.2g}% of queries also change in both directions, it catches {both}"
+    text += f"{way}. If {100 * found.share:.2g}% of queries also change in both directions, it catches {both}"
     if gate.max_drop is not None and found.one_way > gate.max_drop + SLACK:
-        text += f". Most smaller {what}s pass, even those beyond {gate.max_drop:g}"
+        how = "passes unless significant" if gate.unless else "always fails"
+        text += f". A measured {what} beyond {gate.max_drop:g} {how}"
     return text
 
 
