@@ -138,7 +138,7 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path, snapshot: S
 
 def test_misses_of_several_runs(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2")
-    first = "Both runs complete 1 of 2 queries at 2. No run completes 1 of the 2 queries."
+    first = "Both runs complete 1 of 2 queries at 2. 1 query is complete in no run."
     assert out.splitlines()[0] == first
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2", "--format", "json")
     hardest = json.loads(out)["hardest"]
