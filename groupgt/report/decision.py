@@ -38,13 +38,17 @@ SHAPES: dict[Badge, str] = {"Blocked": "■", "Worse": "▼", "Inconclusive": "�
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision on one data set, about `system`, if any. Every second part of `sentence` is the name of a system."""
+    """A decision on one data set, about one `system` or None. Every second part of `sentence` is a system's name.
+
+    `is_since_previous` is True if the system is compared with the previous run, not with the baseline.
+    """
 
     state: State
     sentence: list[str]
     evidence: list[str]
     note: str = ""
     system: str | None = None
+    is_since_previous: bool = False
 
     @property
     def badge(self) -> Badge:
@@ -108,7 +112,13 @@ def decisions(outcome: Outcome) -> dict[str, Decision]:
     for dataset in outcome.evaluations:
         gates = [gate for gate in outcome.gates if gate.dataset == dataset]
         made[dataset] = decide(outcome.systems.get(dataset), gates, outcome.failed.get(dataset))
-    return dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
+    made = dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
+    # The system that the worst decision is about stays in view where no single system decides.
+    for name, each in made.items():
+        worst = next(iter(made.values()))
+        if each.system is None:
+            made[name] = replace(each, system=worst.system, is_since_previous=worst.is_since_previous)
+    return made
 
 
 def no_result(case: Case) -> Decision | None:
@@ -139,12 +149,13 @@ def failed_gates(case: Case) -> Decision | None:
         return Decision("system failed", sentence, [first_line(first.detail)], system=first.system)
     evidence, note = _of_gate(case, first)
     note = note or corrected_note(case, first.system)
+    about = first.system, first.drop is not None and first.drop.baseline is None
     if len(failures) == 1:
-        return Decision("gate failed", _failure(first, name), evidence, note, first.system)
+        return Decision("gate failed", _failure(first, name), evidence, note, *about)
     *who, count = fails(case.gates, case.names)
     of = [" of ", name, " first."] if not who else [" first."]
     sentence = [*who, f"{count}, {told.measure(first)}{of[0]}", *of[1:]]
-    return Decision("gates failed", sentence, evidence, note, first.system)
+    return Decision("gates failed", sentence, evidence, note, *about)
 
 
 def fails(gates: Sequence[GateResult], names: Names) -> list[str]:
@@ -241,7 +252,8 @@ def all_passed(case: Case) -> Decision | None:
             # Other systems may differ.
             parts = [f"{words}; ", case.names[largest], f" does not differ significantly in {systems.label}."]
             return Decision("passed", parts, _largest_evidence(case), _not_equal(case), largest)
-        return Decision("passed", [f"{words}; {tail}."], _largest_evidence(case), _not_equal(case), largest)
+        about = largest if len(case.contrasts) == 1 else None
+        return Decision("passed", [f"{words}; {tail}."], _largest_evidence(case), _not_equal(case), about)
     best = systems.best or ""
     mean = f"a mean {systems.label} of {fixed(systems.mean(best), DIGITS)}"
     has = mean if len(systems.names) == 1 else f"the {systems.extreme} mean {systems.label}"
@@ -267,7 +279,8 @@ def nothing_significant(case: Case) -> Decision | None:
     sentence = ["", case.names[largest], f" {one} ", baseline, f" in {label}."]
     if count > 1:
         sentence = [f"No system {none} the baseline in {label}."]
-    return Decision("nothing significant", sentence, _largest_evidence(case), _not_equal(case), largest)
+    about = largest if count == 1 else None
+    return Decision("nothing significant", sentence, _largest_evidence(case), _not_equal(case), about)
 
 
 def highest_mean(case: Case) -> Decision | None:

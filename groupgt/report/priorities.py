@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from groupgt.comparison.systems import Systems
-from groupgt.evaluation.misses import Failures, Place
+from groupgt.evaluation.misses import Failures, Place, PlacedGroup, failures_of
 from groupgt.experiment.outcome import Against
 from groupgt.metrics import views
 from groupgt.render.document import Folded, Foot
@@ -23,8 +23,6 @@ from groupgt.report.sentences import at_cutoff, grouped
 QUERIES, GROUPS, NAME_CHARS = 3, 3, 60
 # Characters of a query in a summary.
 TEXT_CHARS = 200
-# States in which the decision is about one system, whose losses come first.
-ABOUT_ONE = ("gate failed", "gates failed", "loss", "losses", "gain", "gains")
 
 
 def first_queries(
@@ -35,17 +33,18 @@ def first_queries(
     if failures is None:
         return [], []
     names, baseline = Names(systems.names), systems.baseline
-    mine = decision.system if decision.system in systems.names else None
-    subject = mine if decision.state in ABOUT_ONE else None
+    subject = decision.system if decision.system in systems.names else None
     places = {qid: place for place, qid in enumerate(failures.truth.qids)}
     values = {name: systems.values[name][systems.primary] for name in systems.names}
     lost: Sequence[str] = ()
-    before, since = values.get(baseline), ""
-    if subject is not None and subject != baseline and systems.is_baseline_named:
+    before, since, there, than = values.get(baseline), "", failures, baseline
+    if subject not in (None, baseline) and before is not None and systems.is_baseline_named:
         lost = failures.lost(subject, baseline)
-    if mine is not None and not lost and against is not None and against.lost.get(mine):
-        subject = mine
-        lost, before, since = against.lost[subject], against.before[subject][against.primary], " since the previous run"
+        since = f" against {names[baseline]}" if decision.is_since_previous else ""
+    earlier = against.lost.get(subject or "", ()) if against is not None else ()
+    if against is not None and subject is not None and earlier and (decision.is_since_previous or not lost):
+        lost, before, since = earlier, against.before[subject][against.primary], " since the previous run"
+        there, than = failures_of({subject: against.again[subject]}, systems.cutoff), subject
     if subject is not None and before is not None:
         fall = (1 if systems.higher else -1) * (before - values[subject])
         lost = sorted(lost, key=lambda qid: -np.nan_to_num(fall[places[qid]]))
@@ -58,9 +57,10 @@ def first_queries(
         became = "not complete" if count == 1 else f"complete in 0 of {count:,}"
         if is_lost and subject is not None and before is not None:
             became = f"{fixed(before[at], DIGITS)} → {fixed(values[subject][at], DIGITS)}"
-        than = "" if since else baseline
-        missing = list(_missing(systems, failures, at, subject if is_lost else None, than))[:GROUPS]
-        found.append({"qid": qid, "text": failures.text_of(qid) or "", "became": became, "missing": missing})
+        formers = [group.places[than] for group in there.groups_of(there.truth.index[qid])] if is_lost else []
+        missing = list(_missing(systems, failures.groups_of(at), subject if is_lost else None, formers))[:GROUPS]
+        text = failures.text_of(qid) or ""
+        found.append({"qid": qid, "text": text, "lost": is_lost, "became": became, "missing": missing})
     of_lost = "" if subject is None else f"lost by {names[subject]}{since}"
     incomplete = f"groups missing{at_cutoff(systems.cutoff)}" if count == 1 else "complete in no system"
     return [of_lost if qid in lost else incomplete for qid in chosen], found
@@ -80,16 +80,16 @@ def _best_rank(failures: Failures, query: int) -> float:
 
 
 def _missing(
-    systems: Systems, failures: Failures, query: int, subject: str | None, than: str
+    systems: Systems, groups: Sequence[PlacedGroup], subject: str | None, formers: Sequence[Place]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the groups that the system misses (all systems, if None), with their ranks, and their ranks in `than`."""
+    """Yield the groups that the system misses (all systems, if None), with their ranks, and their `formers`' ranks."""
     count = len(systems.names)
-    for group in failures.groups_of(query):
+    for at, group in enumerate(groups):
         if subject is not None:
             place = group.places[subject]
             if place.is_covered:
                 continue
-            where = _where(place, group.places[than] if than else None)
+            where = _where(place, formers[at])
         else:
             if any(place.is_covered for place in group.places.values()):
                 continue

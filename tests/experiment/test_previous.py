@@ -404,8 +404,22 @@ def test_queries_lost_since_the_previous_run_are_not_told_beside_the_baseline(tm
     outcome = ran(tmp_path / "now", {"a": BAD, "b": third}, against=main_run, metrics="recall@1", gates=gates)
     first = page_of(outcome)["datasets"][0]["first"]
     assert first["why"] == "Lost by b since the previous run."
-    assert "rank 3" in str(first["queries"])
-    assert "was 4" not in str(first["queries"])
+    assert first["queries"][0]["missing"][0][1] == "rank 3, was 1"
+
+
+def test_a_gate_on_the_previous_run_shows_the_queries_lost_since(tmp_path: Path) -> None:
+    """All are lost beside the baseline `a`, at rank 1; `b` had only q02 and q05, at rank 2, and has none within 3 now."""
+    gates = "[{system: b, metric: recall@3, max_drop: 0.1, against: previous}]"
+    had = BAD | {qid: ["e0", f"d{qid[1:]}"] for qid in ("q02", "q05")}
+    main_run = then(tmp_path, {"a": GOOD, "b": had}, metrics="recall@3")
+    outcome = ran(tmp_path / "now", {"a": GOOD, "b": BAD}, against=main_run, metrics="recall@3", gates=gates)
+    first = page_of(outcome)["datasets"][0]["first"]
+    assert first["why"] == "Lost by b since the previous run."
+    assert [(each["qid"], each["became"]) for each in first["queries"][:2]] == [
+        ("q02", "1.000 → 0.000"),
+        ("q05", "1.000 → 0.000"),
+    ]
+    assert first["queries"][0]["missing"][0][1] == "rank 4, was 2"
 
 
 def test_queries_lost_and_gained_are_named(tmp_path: Path, snapshot: Snapshot) -> None:

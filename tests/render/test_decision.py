@@ -24,6 +24,7 @@ from groupgt.report.comparison import dataset_of
 from groupgt.report.decision import BADGES, SHAPES, Decision, decide, decisions, overall, overall_card
 from groupgt.report.experiment import items, page_of, summary
 from groupgt.report.names import Names
+from groupgt.report.priorities import first_queries
 from tests.snapshots import Snapshot
 
 QIDS = [f"q{number:02}" for number in range(16)]
@@ -420,6 +421,33 @@ def test_several_data_sets_have_one_badge_and_a_line_each(tmp_path: Path) -> Non
     for name, decision in decisions(outcome).items():
         assert results["datasets"][name]["decision"] == decision.to_dict()
         assert "decision" not in results["datasets"][name]["comparison"]
+
+
+def test_the_system_of_the_card_is_the_subject_of_every_data_set(tmp_path: Path) -> None:
+    """On `bad` it loses all queries; on `even` it loses q04 only, and `other` loses q05 and q06 there."""
+    rows = [json.dumps({"qid": qid, "retrieval_gt": groups}) for qid, groups in TRUTH.items()]
+    (tmp_path / "truth.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    even = {"change": BEST | {"q04": BAD["q04"]}, "other": BEST | {qid: BAD[qid] for qid in ("q05", "q06")}}
+    runs = {"main": BEST, "change-bad": BAD, "other-bad": BEST, **{f"{name}-even": run for name, run in even.items()}}
+    for name, run in runs.items():
+        lines = [json.dumps({"qid": qid, "retrieved_ids": ids}) for qid, ids in run.items()]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    other = '\n  other: {use: results, with: {path: "other-{dataset}.jsonl"}}\nevaluate'
+    text = EXPERIMENT.replace("good:", "even:").replace("{dataset}.jsonl", "change-{dataset}.jsonl")
+    (tmp_path / "several.yaml").write_text(text.replace("\nevaluate", other), encoding="utf-8")
+    page = page_of(groupgt.run_experiment(tmp_path / "several.yaml"))
+    of = {each["name"]: each for each in page["datasets"]}
+    assert "".join(of["even"]["decision"]["sentence"]).startswith("No system differs")
+    assert of["even"]["systems"][of["even"]["subject"]]["name"] == "change"
+    assert of["even"]["first"]["why"] == "Lost by change."
+    assert [(each["qid"], each["lost"]) for each in of["even"]["first"]["queries"]] == [("q04", True)]
+
+
+def test_one_system_that_is_not_significant_shows_what_it_lost() -> None:
+    decision = decide(FEWER)
+    assert (decision.state, decision.system) == ("nothing significant", "less")
+    assert first_queries(FEWER.by(), decision)[0].startswith("lost by less")
+    assert decide(SWEEP).system is None
 
 
 def test_gates_that_fail_are_counted_over_all_data_sets() -> None:

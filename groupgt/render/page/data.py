@@ -272,6 +272,7 @@ class FirstQuery(TypedDict):
 
     qid: str
     text: str
+    lost: bool
     became: str
     missing: list[tuple[str, str]]
 

@@ -319,13 +319,13 @@ const legendSign = (kind) => svg("svg", { class: "icon legend-sign", viewBox: "-
 // Queries to look at first.
 const LOOKED = 3;
 
-/** The queries to look at first, with what they lack: those of each data set in turn. */
+/** The queries to look at first, with what they lack: lost ones first, those of each data set in turn. */
 function looked() {
   const sets = isBeside() ? page.datasets.filter((/** @type {DatasetOnPage} */ set) => set.first.queries.length) : [current().set].filter((set) => set.first.queries.length);
   if (!sets.length) return null;
   const why = [...new Set(sets.map((/** @type {DatasetOnPage} */ set) => set.first.why))].join(" ");
   const places = Array.from({ length: LOOKED }, (_, place) => place);
-  const queries = places.flatMap((place) => sets.flatMap((/** @type {DatasetOnPage} */ set) => set.first.queries.slice(place, place + 1).map((query) => ({ ...query, set })))).slice(0, LOOKED);
+  const queries = places.flatMap((place) => sets.flatMap((/** @type {DatasetOnPage} */ set) => set.first.queries.slice(place, place + 1).map((query) => ({ ...query, set })))).sort((one, other) => Number(other.lost) - Number(one.lost)).slice(0, LOOKED);
   const one = (/** @type {Plain} */ each) =>
     h(
       "li",
