@@ -3,13 +3,12 @@
 If all differences have the same size (0/1 metrics), the power is computed for the test itself. A share of n queries
 differs, each of these is a win or a loss, and the test detects a difference if wins and losses are far enough apart.
 Otherwise the power of the paired t test is used, capped at the probability that enough queries differ for the test to
-detect anything. This module needs SciPy.
+detect anything.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast, Row, comparisons
-from groupgt.comparison.draws import SLACK, scipy_stats
-from groupgt.comparison.gaps import FEW_DIFFERENCES, NEGLIGIBLE
+from groupgt.comparison.draws import SLACK
+from groupgt.comparison.gaps import FAR, FEW_DIFFERENCES, chances, likely
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
 from groupgt.errors import ConfigError, Faults, display
-from groupgt.evaluation.estimates import OF_DELTAS, reach_at
+from groupgt.evaluation.estimates import OF_DELTAS, reach_at, student_quantile
 from groupgt.metrics.language import Metric
 from groupgt.render.results import Result, ResultRows
 from groupgt.render.tables import shortlist
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 MOST = 10**9
 # Differences at which a power below the target at the largest one is computed.
 STEPS = 65
-# Noncentral t distributions shifted by more than this are not computed.
-FAR = 35.0
+# Standard deviations of an estimated spread over which power is summed, and the number of points.
+WIDE, POINTS = 12, 400
 # If more queries than this are expected to differ, the t test's power is close enough.
 MANY_DIFFERENCES = 5000
 # No representable alpha needs more differing queries, all of them wins, than this.
@@ -75,23 +74,22 @@ def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -
     """Return the probability that a two-sided paired t test at alpha detects a true difference.
 
     The probability is P(|T'| > t), where T' follows a noncentral t distribution with n − 1 degrees of freedom and
-    noncentrality √n · difference ÷ spread, and t is the 1 − alpha/2 quantile of Student's t. The randomization test has
-    nearly the same power if many queries differ (Hoeffding 1952). Cohen 1988; Sakai, IRJ 2016.
+    noncentrality √n · difference ÷ spread, and t is the 1 − alpha/2 quantile of Student's t. It is a sum over the
+    estimated spread, given which T' is normal. The randomization test has nearly the same power if many queries differ
+    (Hoeffding 1952). Cohen 1988; Sakai, IRJ 2016.
     """
-    stats = scipy_stats("power")
     if queries < 2:
         return 0.0
     if spread < SLACK:
         return 1.0 if abs(difference) > SLACK else 0.0
     degrees, shift = queries - 1, math.sqrt(queries) * abs(difference) / spread
-    bound = float(stats.t.isf(alpha / 2, degrees))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        shown = float(stats.nct.sf(bound, degrees, shift)) + float(stats.nct.cdf(-bound, degrees, shift))
-    if math.isfinite(shown) and shift < FAR:
-        return min(shown, 1.0)
-    # Far out, the noncentral distribution is replaced by the shift divided by the estimated spread.
-    return float(stats.chi2.cdf(degrees * (shift / bound) ** 2, degrees)) if bound > 0 else 1.0
+    bound, reach = student_quantile(1 - alpha, degrees), WIDE / math.sqrt(2 * degrees)
+    # The logarithm of the estimated divided by the true spread.
+    logs = np.linspace(-reach - 40 / degrees, math.log1p(reach), POINTS)
+    ratio, weight = np.exp(logs), np.exp(degrees * (logs - np.expm1(2 * logs) / 2))
+    ends = np.concatenate([shift - bound * ratio, -shift - bound * ratio]) / math.sqrt(2)
+    shown = np.array([math.erfc(-end) / 2 for end in ends.tolist()]).reshape(2, -1).sum(axis=0)
+    return min(float((weight * shown).sum() / weight.sum()), 1.0)
 
 
 @dataclass(frozen=True)
@@ -173,22 +171,18 @@ def _power_of_counts(share: float, balance: float, queries: int, alpha: float, t
     The number m of differing queries is binomial, because each of n queries differs with probability `share`. The
     number of wins is also binomial, because each differing query is a win with probability (1 + balance) ÷ 2.
     """
-    binom = scipy_stats("power").binom
-    low, high = (int(end) for end in (binom.ppf(NEGLIGIBLE, queries, share), binom.isf(NEGLIGIBLE, queries, share)))
-    differing = np.arange(max(low, 0), high + 1)
-    chance = (1 + balance) / 2
-    used = TESTS[test]
-    gap = used.least_gaps(queries, differing, alpha)
-    won, lost = (differing + gap) // 2, (differing - gap) // 2
-    shown = binom.sf(won - 1, differing, chance) + binom.cdf(lost, differing, chance)
-    if used.gaps_of_few:
+    differing, used, chance = likely(queries, share), TESTS[test], (1 + balance) / 2
+    reach = math.ceil(FAR * math.sqrt(differing[-1] * chance * (1 - chance))) + FAR
+    wins = np.floor(differing * chance).astype(np.int64)[:, None] + np.arange(-reach, reach + 1)
+    lead = np.abs(2 * wins - differing[:, None])
+    found = lead >= used.least_gaps(queries, differing, alpha)[:, None]
+    if few := used.gaps_of_few:
         for place in np.flatnonzero(differing <= FEW_DIFFERENCES).tolist():
-            m = int(differing[place])
-            gaps = np.array(used.gaps_of_few(queries, m, alpha), dtype=np.int64)
-            shown[place] = (binom.pmf((m + gaps) // 2, m, chance) + binom.pmf((m - gaps) // 2, m, chance)).sum()
+            found[place] = np.isin(lead[place], few(queries, int(differing[place]), alpha))
     if used.undefined_if_equal:
-        shown -= np.where(differing == queries, chance**queries + (1 - chance) ** queries, 0.0)
-    return float(min((binom.pmf(differing, queries, share) * np.maximum(shown, 0.0)).sum(), 1.0))
+        found &= lead < queries
+    shown = np.where(found, chances(wins, differing[:, None], chance), 0.0).sum(axis=1)
+    return float(min((chances(differing, queries, share) * shown).sum(), 1.0))
 
 
 def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float:
@@ -201,7 +195,8 @@ def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float
         return bool(by_least[m - 1] if few is None else few(queries, m, alpha))
 
     enough = next(filter(is_enough, differing.tolist()), 0)
-    return float(scipy_stats("power").binom.sf(enough - 1, queries, share)) if enough else 0.0
+    numbers = likely(queries, share)
+    return float(chances(numbers, queries, share)[numbers >= enough].sum()) if enough else 0.0
 
 
 def power_of(
@@ -238,8 +233,7 @@ def power_of(
         is_defined = contrast.pairs > 1 and contrast.differ > 0
         if is_defined:
             differences = Differences.of(contrast)
-            largest = 1.0 if row.metric in bounded else math.inf
-            least = differences.detectable(contrast.pairs, alpha, power, settings.test, largest)
+            least = detectable_with(contrast, metrics[row.metric], settings.test, alpha, power)
             reached = differences.power(target, contrast.pairs, alpha, settings.test)
             needed = differences.needed(target, alpha, power, settings.test)
         powers.append(
@@ -260,6 +254,12 @@ def power_of(
             )
         )
     return powers
+
+
+def detectable_with(contrast: Contrast, metric: Metric, test: str, alpha: float, power: float = 0.8) -> float | None:
+    """Return the smallest difference that the queries of a contrast detect with the target power, or None."""
+    largest = 1.0 if metric.definition.bounded else math.inf
+    return Differences.of(contrast).detectable(contrast.pairs, alpha, power, test, largest)
 
 
 def alpha_of(rows: Sequence[Row], metric: str, settings: Settings) -> float:

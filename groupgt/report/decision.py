@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from groupgt.comparison.power import detectable_with
 from groupgt.comparison.systems import Systems
 from groupgt.evaluation.estimates import mean_of
 from groupgt.experiment.outcome import GateResult, Outcome
@@ -414,14 +415,20 @@ def _not_best(case: Case, name: str) -> str:
 
 
 def _not_equal(case: Case) -> str:
-    """Warn that a result that is not significant does not show that systems are equal."""
+    """Warn that systems may differ although no difference is significant, by less than the queries can detect."""
     name, contrast = next(iter(case.contrasts.items()))
     if note := corrected_note(case, name):
         return note
     if not contrast.differ or contrast.pairs < 2 or math.isnan(contrast.raw_p_value):
         return ""
-    queries = counted(contrast.pairs, "query")
-    return f"Not significant does not mean equal. Run groupgt power to see which true changes {queries} can detect."
+    systems, of = case.systems, case.of_family(contrast)
+    alpha = of.settings.alpha / (of.comparisons if of.is_adjusted else 1)
+    least = detectable_with(contrast, systems.metrics[systems.primary], of.settings.test, alpha)
+    queries = (f"For {case.names[name]}, " if len(case.contrasts) > 1 else "") + counted(contrast.pairs, "query")
+    have = "are too few for 80% power at any change"
+    if least is not None:
+        have = f"have 80% power only for changes of {fixed(least, DIGITS)} or more"
+    return f"Not significant does not mean equal. {queries} {have}."
 
 
 def corrected_note(case: Case, name: str | None = None) -> str:

@@ -90,7 +90,7 @@ def test_scipy_is_asked_for_where_it_is_needed(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "scipy", None)
     given = ["qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2"]
-    for command in (["power", *given], ["compare", *given, "--test", "t"], ["compare", *given, "--test", "wilcoxon"]):
+    for command in (["compare", *given, "--test", "t"], ["compare", *given, "--test", "wilcoxon"]):
         _, err = call(capsys, *command, status=2)
         snapshot(err)
 

@@ -218,7 +218,9 @@ def test_what_no_test_can_show_is_said() -> None:
     assert unlike.detectable(5, 0.05, 0.8, "randomization") is None
     # No more than enough questions differ: P(Bin(20, .1) ≥ 6).
     enough = float(stats.binom.sf(5, 20, 0.1))
-    assert Differences(0.1, 0.3, alike=False, spread=0.001).power(0.03, 20, 0.05, "randomization") == enough
+    assert Differences(0.1, 0.3, alike=False, spread=0.001).power(0.03, 20, 0.05, "randomization") == (
+        pytest.approx(enough, rel=1e-12)
+    )
     assert of_one_size(0.1, 0.25).needed(0.5, 0.05, 0.8, "randomization") is None
     assert of_one_size(0.1, 0.25).needed(0.0, 0.05, 0.8, "randomization") is None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 import groupgt
 from groupgt.comparison.compare import comparison_of
+from groupgt.comparison.power import power_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.config import Gate
@@ -356,6 +358,23 @@ class TestTheLineThatReconciles:
 
     def test_not_significant_is_not_equal(self, snapshot: Snapshot) -> None:
         snapshot(decide(FEWER).note)
+
+    def test_what_the_queries_can_detect_needs_no_scipy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With two comparisons, alpha is .025 each, as `groupgt power` has it."""
+        monkeypatch.setitem(sys.modules, "scipy", None)
+        power = power_of(SWEEP.rows, SWEEP.settings, SWEEP.metrics)
+        assert {row.alpha for row in power} == {0.025}
+        least = power[[row.system for row in power].index("bm25[k1=1.2,b=0.4]")].detectable
+        assert decide(SWEEP).note.endswith(
+            f"For bm25 k1=1.2, 16 queries have 80% power only for changes of {least:.3f} or more."
+        )
+
+    def test_too_few_queries_for_any_change(self) -> None:
+        """Of three queries, at best all are won: p is 2 · 2^-3 = .25."""
+        few = {qid: TRUTH[qid] for qid in QIDS[:3]}
+        one = {qid: (BEST if qid == "q00" else GOOD)[qid] for qid in few}
+        decision = decide(groupgt.compare(few, {"good": {qid: GOOD[qid] for qid in few}, "one": one}, ["ndcg@3"]))
+        assert decision.note.endswith("3 queries are too few for 80% power at any change.")
 
     def test_an_audit(self, snapshot: Snapshot) -> None:
         human = {qid: TRUTH[qid] for qid in QIDS[:12]}
