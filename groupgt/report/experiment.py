@@ -333,7 +333,7 @@ def _dataset(outcome: Outcome, name: str, axis: Axis | None) -> data.Dataset:
         axis=axis,
         against=outcome.against.get(name),
         previous=previous.page_part(outcome, name),
-        outcomes=outcomes.page_part(outcome.answered.get(name, {})),
+        outcomes=outcomes.page_part(outcome.answered.get(name, {}), decision.system),
         figures={**curves.sweeps(outcome, systems), **staged},
     )
     return page.dataset_of(systems, name, added)

@@ -170,15 +170,25 @@ def _worst(results: Mapping[str, Outcomes]) -> list[str]:
     return sorted((qid for qid in lists[0] if qid in shared), key=lambda qid: -missed(qid))
 
 
-def page_part(results: Mapping[str, Outcomes]) -> data.Outcomes | None:
-    """Return the page data of all systems with answers, or None if there are none."""
+def page_part(results: Mapping[str, Outcomes], about: str | None = None) -> data.Outcomes | None:
+    """Return the page data of all systems with answers, or None if there are none.
+
+    If no query is incomplete and wrong in all of them, those of the system `about` come first.
+    """
     if not results:
         return None
-    worst, first = _worst(results), next(iter(results.values()))
-    where = {1: "", 2: " in both systems"}.get(len(results), f" in all {len(results):,} systems")
+    where, listed = {1: "", 2: " in both systems"}.get(len(results), f" in all {len(results):,} systems"), results
+    if not _worst(results):
+        name = (
+            about
+            if about is not None and about in results
+            else max(results, key=lambda name: len(_worst({name: results[name]})))
+        )
+        where, listed = f" in {name}", {name: results[name]}
+    worst, first = _worst(listed), next(iter(listed.values()))
 
     def covered(qid: str) -> list[str]:
-        return [f"{name} {_covered(each, qid)}" if where else _covered(each, qid) for name, each in results.items()]
+        return [f"{name} {_covered(each, qid)}" if where else _covered(each, qid) for name, each in listed.items()]
 
     return {
         "sentences": typeset(_of_systems(results)),
@@ -277,7 +287,8 @@ def _difference(result: Outcomes) -> tuple[str, str]:
     if share is None:
         return "", ""
     low, high = (f"{100 * each:.1f}" for each in share.interval)
-    interval = f"{level_text(result.confidence)} {low} to {high}"
+    signed = f"difference {100 * share.value:.1f}, " if share.value < 0 else ""
+    interval = f"{signed}{level_text(result.confidence)} {low} to {high}"
     points = f"{abs(100 * share.value):.1f} points"
     less = share.value < 0
     verb = f"score {points} {'lower' if less else 'higher'}"

@@ -26,6 +26,7 @@ from groupgt.errors import DataError
 from groupgt.formats.answers import read_answers
 from groupgt.model.run import Run
 from groupgt.report.experiment import page_of
+from groupgt.report.outcomes import page_part
 from tests.comparison.slowly import NEEDS_SCIPY
 from tests.snapshots import Snapshot
 
@@ -408,6 +409,28 @@ def test_answers_in_an_experiment(tmp_path: Path) -> None:
     assert part["first"][0] == ("q55", "what q55?", "plain 1 of 2 groups, golden 1 of 2 groups")
     assert [qid for qid, _, _ in part["first"]] == ["q55", "q56", "q57"]
     assert len(part["more"]) == 24
+
+
+def test_queries_of_one_system_come_first_if_none_is_wrong_in_all() -> None:
+    """Of four incomplete queries, `one` has q0 wrong, and `two` has q1 and q2."""
+    truth, run, _ = data((0, 0, 4, 0))
+    wrong = {"one": ["q0"], "two": ["q1", "q2"]}
+    results = {
+        name: groupgt.outcomes(truth, run, {qid: int(qid not in qids) for qid in truth}) for name, qids in wrong.items()
+    }
+    for about, name in (("one", "one"), (None, "two")):
+        part = page_part(results, about)
+        assert part is not None
+        assert [qid for qid, _, _ in part["first"]] == wrong[name]
+        assert part["why"] == f"incomplete and wrong in {name}, most missed groups first"
+
+
+def test_the_interval_of_a_negative_difference_names_the_difference() -> None:
+    """1 of 4 is correct where retrieval is complete, and 3 of 4 where it is not: the difference is -50 points."""
+    low, high = groupgt.outcomes(*data((1, 3, 3, 1))).shares["difference"].interval
+    text = str(groupgt.outcomes(*data((1, 3, 3, 1))))
+    assert f"50.0 points less often where retrieval is complete (difference -50.0, 95% CI {100 * low:.1f} to" in text
+    assert low < -0.5 < high
 
 
 def test_answers_that_an_experiment_lacks(tmp_path: Path) -> None:

@@ -408,7 +408,7 @@ def test_queries_lost_since_the_previous_run_are_not_told_beside_the_baseline(tm
 
 
 def test_a_gate_on_the_previous_run_shows_the_queries_lost_since(tmp_path: Path) -> None:
-    """All are lost beside the baseline `a`, at rank 1; `b` had only q02 and q05, at rank 2, and has none within 3 now."""
+    """Beside the baseline `a`, all are lost; `b` had q02 and q05, at rank 2, and has none within 3 now."""
     gates = "[{system: b, metric: recall@3, max_drop: 0.1, against: previous}]"
     had = BAD | {qid: ["e0", f"d{qid[1:]}"] for qid in ("q02", "q05")}
     main_run = then(tmp_path, {"a": GOOD, "b": had}, metrics="recall@3")
