@@ -98,7 +98,7 @@ def _missing(
             of = f", of {count:,} systems" if count > 1 else ""
             where = f"best rank {min(ranks):,}{of}" if ranks else nowhere
         some, more = group.alternatives[:2], " or …" if len(group.alternatives) > 2 else ""
-        label = "" if failures.truth.shape == "flat" else f"{group.group}: "
+        label = "" if systems.failures is None or systems.failures.truth.shape == "flat" else f"{group.group}: "
         yield label + " or ".join(_named(systems, name) for name in some) + more, where
 
 
