@@ -362,5 +362,5 @@ def test_a_repository_from_nothing(tmp_path: Path) -> None:
     host.commit("better", BETTER)
     better = run(host, "better", base="main")
     assert (better.status, decision(better)["badge"]) == (0, "Passed")
-    assert "search is significantly better than in the previous run: +0.0131 in ndcg@10" in better.summary
+    assert "search is significantly better than in the previous run: +0.013 in ndcg@10" in better.summary
     assert host.comments == [f"<!-- groupgt: retrieval -->\n{better.summary}"]
