@@ -53,7 +53,7 @@ from groupgt.runtime import TRACEBACK
 @out.file_option(
     "--against",
     metavar="FOLDER",
-    help="Compare every system with its results in this result folder, or in the newest result folder inside it.",
+    help="Compare every system with its results in this result folder, or in the newest passing run inside it.",
 )
 @click.option(
     "--allow-no-previous",

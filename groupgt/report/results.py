@@ -83,6 +83,7 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> Any:
     timings: dict[str, Any] = {
         "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
         "systems": [timing.as_dict() for timing in outcome.timings],
+        "passed": outcome.passed,
     }
     if not outcome.experiment.rule.is_timeless:
         timings["best"] = outcome.best

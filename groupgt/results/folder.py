@@ -158,6 +158,14 @@ class ResultFolder:
             where = self.path / "timings.json"
             raise DataError(f"{where}: cannot be read: {error}; run the experiment again") from None
 
+    @property
+    def has_passed(self) -> bool:
+        """Return whether every gate of the run passed. Folders of earlier versions do not say."""
+        try:
+            return bool(self._from_timings("passed"))
+        except (OSError, ValueError, KeyError):
+            return True
+
     def _from_timings(self, key: str) -> Any:
         return json.loads((self.path / "timings.json").read_text(encoding="utf-8"))[key]
 

@@ -7,18 +7,21 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from groupgt.errors import ConfigError, DataError, near_names
+from groupgt.errors import ConfigError, DataError, near_names, warn
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.previous import Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
-from groupgt.render.tables import shortlist
+from groupgt.render.tables import counted, shortlist
 from groupgt.results.folder import ResultFolder, folders_of, order_of
 from groupgt.results.manifest import Manifest
 from groupgt.store.stamped import LATEST
 
 
 def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = False) -> Previous:
-    """Read the newest run of an experiment in a folder. Raise `ConfigError` without a run, unless that is allowed."""
+    """Read the newest run of an experiment whose gates passed, or the result folder that `path` names itself.
+
+    Raise `ConfigError` without a run, unless that is allowed.
+    """
     if not path.exists():
         siblings = path.absolute().parent
         names = [each.name for each in siblings.iterdir() if each.is_dir()] if siblings.is_dir() else []
@@ -26,11 +29,20 @@ def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = Fals
     elif path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
         missing = "expected a result folder, found an empty folder"
     else:
+        failed: list[str] = []
         for folder in earlier_runs(path, experiment):
+            if not folder.has_passed and folder.path != path:
+                failed.append(str(folder.path))
+                continue
+            if failed:
+                left = f"{counted(len(failed), 'newer run')} left out, because gates failed"
+                warn(f"--against {path}: {left}; to accept that result, use --against {failed[0]}")
             datasets = {dataset: former_of(folder, dataset, experiment) for dataset in folder.manifest.counts}
             return Previous(folder.stamp, datasets, folder.manifest.files)
         there = dict.fromkeys(Manifest.at(folder).config["name"] for folder in folders_of([path]))
         missing = f"expected a run of {experiment.title}, found {shortlist(list(there), 3)}"
+        if failed:
+            missing = f"gates failed in every run; to accept the newest result, use --against {failed[0]}"
     if allow_none:
         return Previous()
     raise ConfigError(f"--against {path}: {missing}; for a first run, use --allow-no-previous")

@@ -13,7 +13,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.errors import ConfigError, DataError
+from groupgt.errors import ConfigError, DataError, GroupgtWarning
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import _largest_first
 from groupgt.metrics.language import parse_metric
@@ -519,6 +519,23 @@ def test_the_newest_run_of_the_experiment_is_taken(tmp_path: Path) -> None:
     named = ran(tmp_path / "now", {"a": GOOD}, against=oldest)
     assert named.previous == "baseline"
     assert named.against["one"].contrasts()["a"].wins == 16
+
+
+def test_a_run_whose_gates_failed_does_not_become_the_baseline(tmp_path: Path) -> None:
+    """The gate allows a drop of 0; BAD loses 0.75 of mrr. Each run is written next to the run it is compared with."""
+    home, out = tmp_path / "now", tmp_path / "now" / "out"
+    first = ran(home, {"a": GOOD}, gates=f"[{DROP}]").folder
+    failed = ran(home, {"a": BAD}, gates=f"[{DROP}]", against=out)
+    assert first is not None and failed.folder is not None
+    assert not failed.passed
+    with pytest.warns(GroupgtWarning, match="1 newer run left out, because gates failed"):
+        again = ran(home, {"a": BAD}, gates=f"[{DROP}]", against=out)
+    assert (again.previous, again.passed) == (first.name, False)
+    shutil.rmtree(first)
+    with pytest.raises(ConfigError, match="gates failed in every run; to accept the newest result, use --against"):
+        ran(home, {"a": BAD}, gates=f"[{DROP}]", against=out)
+    # A folder that is named itself was accepted.
+    assert ran(home, {"a": BAD}, gates=f"[{DROP}]", against=failed.folder).passed
 
 
 def test_what_is_no_result_folder(tmp_path: Path, snapshot: Snapshot) -> None:
