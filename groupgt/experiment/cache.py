@@ -108,6 +108,8 @@ class Task:
         }
         if self.system.ascending:
             determining["scores"] = "ascending"  # the order of `{id: score}`
+        if system.kind.imports_target and self.experiment.policy.ties != "id":
+            determining["ties"] = self.experiment.policy.ties
         if self.system.config.trials.n > 1:
             determining["trial"] = self.trial
         # Which columns a function takes is known only once it is imported.

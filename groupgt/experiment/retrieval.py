@@ -45,7 +45,8 @@ def retrieve(
     unfinished = Unfinished(keeper, task)
     system, data, experiment = task.system, task.data, task.experiment
     folder = experiment.path.parent.resolve()
-    setting = Setting(data.corpus or Corpus([], []), data.truth.file_order, task.seed, folder, system.ascending)
+    corpus, policy = data.corpus or Corpus([], []), experiment.policy
+    setting = Setting(corpus, data.truth.file_order, task.seed, folder, system.ascending, policy)
     try:
         place: type[Here] | type[Fresh] = Fresh if system.kind.imports_target else Here
         with closing(place(task.name, system.kind, task.options, setting)) as source:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError, display, near_names, strange_result, warn
 from groupgt.formats.roles import id_in
+from groupgt.model.policy import Policy
 from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, note_cost, shown
 from groupgt.model.values import unnamed
 from groupgt.options import Called, Doc, options_of
@@ -116,7 +117,8 @@ def as_json(value: Any) -> str:
 class Setting:
     """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed.
 
-    `folder` is the folder of the experiment file. If scores are `ascending` (distances), lower scores are better.
+    `folder` is the folder of the experiment file. If scores are `ascending` (distances), lower scores are better. The
+    `policy` orders equal scores.
     """
 
     corpus: Corpus
@@ -124,6 +126,7 @@ class Setting:
     seed: int = 0
     folder: Path = Path()
     ascending: bool = False
+    policy: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True)

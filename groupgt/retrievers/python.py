@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 from groupgt.errors import ConfigError, RetrieverError
 from groupgt.model.documents import result_of
+from groupgt.model.policy import Policy
+from groupgt.model.ranking import places_in_order
 from groupgt.model.validity import finite_number
 from groupgt.options import Clash, Doc
 from groupgt.retrievers import base
@@ -161,7 +163,7 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
             f"options parameter, or factory: true, found {signature_of(target)}"
         )
     called = _called(target, options, run)
-    called.ascending = setting.ascending
+    called.ascending, called.policy = setting.ascending, setting.policy
     return called
 
 
@@ -282,7 +284,7 @@ class Called:
         self, function: Callable[..., Any], *, is_single: bool, run: _Runner | None = None, sends: Sequence[str] = ()
     ) -> None:
         self.function, self.each, self.run, self.sends = function, is_single, run or _Runner(), sends
-        self.ascending = False
+        self.ascending, self.policy = False, Policy()
         self.spent: list[float] = []
         self.way = way_of(is_single, sends)
 
@@ -309,7 +311,7 @@ class Called:
         return list(map(self._ranking_of, rankings)) if isinstance(rankings, list) else rankings
 
     def _ranking_of(self, answer: Any) -> Any:
-        return ranking_of(answer, ascending=self.ascending)
+        return ranking_of(answer, self.policy, ascending=self.ascending)
 
     def _one_ranking(self, query: str, k: int, **sent: Any) -> Any:
         ranking = self._ranking_of(self._call(query, k, **sent))
@@ -338,17 +340,17 @@ def _is_ranking(cell: Sequence[Any]) -> bool:
 ONE_EACH = "if it answers one query at a time, set each: true"
 
 
-def ranking_of(answer: Any, *, ascending: bool = False) -> Any:
+def ranking_of(answer: Any, policy: Policy, *, ascending: bool = False) -> Any:
     """Convert a ranking to a list. {id: score} is sorted best first, and (ids, scores) becomes a list of pairs."""
     if base.is_reply(answer):
-        return {**answer, "results": ranking_of(answer["results"], ascending=ascending)}
+        return {**answer, "results": ranking_of(answer["results"], policy, ascending=ascending)}
     if isinstance(answer, dict):
-        scores = [finite_number(score) for score in answer.values()]
-        if None in scores:
+        scores = [score for score in map(finite_number, answer.values()) if score is not None]
+        if len(scores) < len(answer):
             are_scores = not any(isinstance(score, (list, dict)) for score in answer.values())
             return [{"id": name, "score": score} for name, score in answer.items()] if are_scores else answer
-        sign = 1 if ascending else -1
-        return sorted(zip(answer, scores), key=lambda pair: sign * (pair[1] or 0.0))
+        pairs, sign = list(zip(answer, scores)), -1 if ascending else 1
+        return [pairs[place] for place in places_in_order(list(map(str, answer)), [sign * s for s in scores], policy)]
     if isinstance(answer, tuple) and len(answer) == 2 and not any(isinstance(part, (str, int)) for part in answer):
         ids, scores = map(base.as_list, answer)
         if isinstance(ids, list) and isinstance(scores, list) and len(ids) == len(scores):

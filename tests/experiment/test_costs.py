@@ -12,6 +12,7 @@ import pytest
 import groupgt
 from groupgt import read_run
 from groupgt.experiment.cache import answers_of, rows_of
+from groupgt.model.policy import Policy
 from groupgt.report import times
 from groupgt.retrievers.base import as_pairs, checked
 from groupgt.retrievers.python import ranking_of
@@ -111,8 +112,8 @@ def test_spans_state_costs(tmp_path: Path) -> None:
 def test_replies_state_costs() -> None:
     replies = [
         as_pairs({"results": [{"id": "a", "score": 1}], "cost": 2}, "id", "score"),
-        ranking_of({"results": {"b": 0.5}, "cost": 0.5}),
-        ranking_of({"results": 0.5, "c": 0.75}),
+        ranking_of({"results": {"b": 0.5}, "cost": 0.5}, Policy()),
+        ranking_of({"results": 0.5, "c": 0.75}, Policy()),
         [],
     ]
     qids = ["q1", "q2", "q3", "q4"]

@@ -15,6 +15,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.formats.modules import imported
+from groupgt.model.policy import Policy
 from groupgt.options import options_from
 from groupgt.report.run import run_experiment
 from groupgt.retrievers.base import Answers, Corpus, Queries, Setting, ask, checked
@@ -171,7 +172,7 @@ def lists_of_pairs(x: str, k): return [[("d1", 0.5)] for _ in x]
         ("text", True, [["d1", "d2"], ["d2"]]),
         ("annotated", True, [["d1", "d2"], ["d2"]]),
         ("pairs", True, [[["d1", 1.0], ["d2", 1.0]], [["d2", 1.0]]]),
-        ("scores", True, [[("d1", 0.5), ("d2", 0.5), ("d0", 0.25)], [("d2", 0.5), ("d0", 0.25)]]),
+        ("scores", True, [[("d2", 0.5), ("d1", 0.5), ("d0", 0.25)], [("d2", 0.5), ("d0", 0.25)]]),
         ("both", True, [[("d1", 1.0), ("d2", 0.0)], [("d2", 1.0)]]),
         ("dicts", True, [[{"id": "d1", "score": 1}, {"id": "d2", "score": 1}], [{"id": "d2", "score": 1}]]),
         ("lazily", True, [["d1", "d2"], ["d2"]]),
@@ -578,9 +579,24 @@ output: {formats: []}
     assert reciprocal == [0.5, 1.0]
 
 
+@pytest.mark.parametrize(("ties", "expected"), [("id", ["c", "b", "a"]), ("input", ["c", "a", "b"])])
+def test_equal_scores_of_a_mapping_follow_the_policy(tmp_path: Path, ties: str, expected: list[str]) -> None:
+    """By id, in descending order, `b` ranks above `a`; the function gives `a` first."""
+    scores = {"a": 0.5, "c": 1.0, "b": 0.5}
+    policy = Policy.of({"ties": ties})
+    (tmp_path / "mine.py").write_text(f"def listed(queries, k): return [{scores}]")
+    imported("mine:listed", tmp_path)
+    retriever = made(Setting(Corpus([], []), policy=policy), Options("mine:listed"))
+    found = ask("s", retriever, Queries(["q"], ["q"]), 3)[0]
+    assert found.ids == {"q": expected}
+    direct = groupgt.evaluate({"q": [["b"]]}, {"q": scores}, ["mrr"], policy=policy)
+    run = groupgt.evaluate({"q": [["b"]]}, found.ids, ["mrr"], policy=policy)
+    assert direct["mrr"] == run["mrr"] == 1 / (1 + expected.index("b"))
+
+
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), ".9", None])
 def test_an_invalid_score_of_a_mapping_is_named(score: Any) -> None:
-    ranking = ranking_of({"a": 1.0, "b": score})
+    ranking = ranking_of({"a": 1.0, "b": score}, Policy())
     with pytest.raises(groupgt.RetrieverError, match=f"expected a finite score at rank 2, found {score!r}"):
         checked("mine", ["q"], [ranking], 2)
-    assert ranking_of({"hits": ["a"]}) == {"hits": ["a"]}
+    assert ranking_of({"hits": ["a"]}, Policy()) == {"hits": ["a"]}
