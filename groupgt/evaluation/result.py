@@ -28,8 +28,7 @@ from groupgt.model.hits import Bools, Floats, Hits
 from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
 from groupgt.model.run import Run
-from groupgt.model.values import means_over_trials
-from groupgt.render.exports import nulls
+from groupgt.model.values import means_over_trials, nulls
 from groupgt.render.results import Result
 from groupgt.runtime import pl
 

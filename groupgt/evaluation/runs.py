@@ -20,8 +20,9 @@ from groupgt.metrics.base import ConventionChoice, ConventionName
 from groupgt.metrics.language import Metric, metrics_in
 from groupgt.model.hits import Bools
 from groupgt.model.run import Run, Trials
+from groupgt.model.values import nulls
 from groupgt.options import Doc
-from groupgt.render.exports import frame_of, nulls
+from groupgt.render.exports import frame_of
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
 from groupgt.runtime import no_garbage_collection, pl

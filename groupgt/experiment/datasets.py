@@ -28,11 +28,11 @@ from groupgt.metrics.base import OF_SHAPE
 from groupgt.metrics.language import check_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
-from groupgt.model.values import CALLS, SCORE, Lengths, normal_text
+from groupgt.model.values import CALLS, SCORE, Lengths, as_json, normal_text
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import counted
-from groupgt.retrievers.base import Corpus, Queries, as_json
+from groupgt.retrievers.base import Corpus, Queries
 from groupgt.store.cache import key_of
 from groupgt.store.files import sha256
 from groupgt.store.verdicts import VerdictStore

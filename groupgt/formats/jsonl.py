@@ -23,7 +23,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import id_text, note_cost, number_of, unscored
-from groupgt.model.values import CALLS, SCORE, normal_text
+from groupgt.model.values import CALLS, SCORE, as_json, normal_text
 
 RANKED = fields.NESTED[0]
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
@@ -347,7 +347,7 @@ def _ids_of(row: Record, key: str, where: str, faults: Faults) -> list[str]:
 
 def write_objects(path: Path, rows: Iterable[Record]) -> None:
     """Write one object per line."""
-    write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_lines(path, (f"{as_json(row)}\n" for row in rows))
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:

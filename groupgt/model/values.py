@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, NamedTuple
 from unicodedata import normalize
 
@@ -36,6 +37,24 @@ Tokenizer = Callable[[Sequence[str]], Sequence[int]]
 SCORE: Literal["score"] = "score"
 # The field with the ranks that a file states beside its scores.
 RANK = "rank"
+
+
+def as_json(value: Any, *, indent: int | None = None) -> str:
+    """Format a value as JSON with full double precision. NaN becomes null; dates, decimals and bytes become text."""
+    return json.dumps(nulls(value), ensure_ascii=False, allow_nan=False, default=str, indent=indent)
+
+
+def nulls(value: Any) -> Any:
+    """Convert a structure to plain Python objects. Dataclasses become mappings, and NaN and infinities become None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: nulls(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [nulls(each) for each in value]
+    if is_dataclass(value):
+        return {field.name: nulls(getattr(value, field.name)) for field in fields(value)}
+    return value
 
 
 def count_distinct(codes: Ints) -> int:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
-import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed
+from groupgt.model.values import as_json, nulls
 from groupgt.runtime import pl
 
 Cell = str | int | float | None
@@ -24,21 +22,8 @@ CaseKind = Literal["failure", "error", "skipped", "system-out"]
 
 
 def json_text(value: Any) -> str:
-    """Format JSON with full double precision. NaN and infinities become null."""
-    return json.dumps(nulls(value), ensure_ascii=False, indent=2, allow_nan=False)
-
-
-def nulls(value: Any) -> Any:
-    """Convert a structure to plain Python objects. Dataclasses become mappings, and NaN and infinities become None."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: nulls(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [nulls(each) for each in value]
-    if is_dataclass(value):
-        return {field.name: nulls(getattr(value, field.name)) for field in fields(value)}
-    return value
+    """Format JSON with full double precision, over several lines."""
+    return as_json(value, indent=2)
 
 
 class _Lines(list[str]):
@@ -87,7 +72,7 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
     if ending == ".csv":
         text = csv_text(headers, rows)
     else:
-        text = "".join(json.dumps(nulls(dict(zip(headers, row))), ensure_ascii=False) + "\n" for row in rows)
+        text = "".join(as_json(dict(zip(headers, row))) + "\n" for row in rows)
     path.write_text(text, encoding="utf-8", newline="")
 
 

@@ -8,8 +8,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from groupgt.errors import ConfigError, printable
+from groupgt.model.values import nulls
 from groupgt.render import tables
-from groupgt.render.exports import frame_of, nulls
+from groupgt.render.exports import frame_of
 from groupgt.render.tables import Grid, Table
 from groupgt.runtime import pl
 

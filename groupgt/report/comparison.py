@@ -12,11 +12,11 @@ from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import Systems
 from groupgt.evaluation.estimates import Noise
 from groupgt.experiment.outcome import Against, GateResult
+from groupgt.model.values import nulls
 from groupgt.render import tables
 from groupgt.render.columns import csv_cells, csv_headers, jsonable
 from groupgt.render.document import Detail, Folded, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
-from groupgt.render.exports import nulls
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import DIGITS, Grid, fixed

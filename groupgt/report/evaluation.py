@@ -14,9 +14,9 @@ from groupgt.evaluation.explain import explanation_dict
 from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.runs import Evaluations, means_and_slices
 from groupgt.metrics.language import Metric
+from groupgt.model.values import nulls
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Verdict
-from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, fixed, shortlist
 from groupgt.report import means as measured

@@ -8,11 +8,11 @@ from typing import Any
 from groupgt.comparison.outcomes import CORRECT, Outcomes
 from groupgt.errors import first_of
 from groupgt.metrics import views
+from groupgt.model.values import nulls
 from groupgt.render.columns import level_text
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.drawing import Figure, drawing
 from groupgt.render.entries import Entries, Entry
-from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, count_text, counted, counts_text, minus

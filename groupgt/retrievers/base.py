@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,11 +105,6 @@ def rows_of(queries: Sequence[str]) -> list[dict[str, Any]]:
     """Return the values that a retriever receives with each query, by column."""
     columns = columns_of(queries)
     return [{name: values[row] for name, values in columns.items()} for row in range(len(queries))]
-
-
-def as_json(value: Any) -> str:
-    """Return a value as JSON. Dates and similar values become text."""
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True, eq=False)

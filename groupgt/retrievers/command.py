@@ -19,9 +19,10 @@ from typing import IO, Annotated, Any
 from annotated_types import MinLen
 
 from groupgt.errors import ConfigError, RetrieverError, display
+from groupgt.model.values import as_json
 from groupgt.options import Clash, Doc
 from groupgt.retrievers import base
-from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, Timeout, as_json, as_pairs
+from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Send, Timeout, as_pairs
 from groupgt.runtime import ended
 
 # The number of lines on standard error that a message shows, and of bytes in which they are looked for.

@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 from annotated_types import Ge, Le
 
 from groupgt.errors import RetrieverError, display
+from groupgt.model.values import as_json
 from groupgt.options import Called, Clash, Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import SHOWN_CHARS, IdField, RetrieverPlugin, ScoreField, Seconds, Send, as_pairs
@@ -99,7 +100,7 @@ class Http:
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """Return the rankings from the server. groupgt passes at most `batch` queries at a time."""
         sent = {"queries": list(queries), "k": k, **base.columns_of(queries)}
-        response, content = self._answer(base.as_json(sent).encode())
+        response, content = self._answer(as_json(sent).encode())
         text = content.decode("utf-8", "replace")
         if response.status != 200:
             again = f" in {self.tries}" if response.status in BUSY else ""

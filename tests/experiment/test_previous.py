@@ -526,7 +526,8 @@ def test_a_run_whose_gates_failed_does_not_become_the_baseline(tmp_path: Path) -
     home, out = tmp_path / "now", tmp_path / "now" / "out"
     first = ran(home, {"a": GOOD}, gates=f"[{DROP}]").folder
     failed = ran(home, {"a": BAD}, gates=f"[{DROP}]", against=out)
-    assert first is not None and failed.folder is not None
+    assert first is not None
+    assert failed.folder is not None
     assert not failed.passed
     with pytest.warns(GroupgtWarning, match="1 newer run left out, because gates failed"):
         again = ran(home, {"a": BAD}, gates=f"[{DROP}]", against=out)

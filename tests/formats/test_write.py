@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+import math
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import groupgt
@@ -82,3 +86,22 @@ def test_names_of_groups_are_kept_in_rows_and_what_is_lost_is_told(tmp_path: Pat
     assert read == [{"alternatives": ["a"], "name": "first_world"}]
     # Two groups of one name have numbers.
     assert again([named[1], named[1]]) == (["the names of groups"], [["b"], ["b"]])
+
+
+def test_columns_that_json_cannot_hold_are_written_as_text(tmp_path: Path) -> None:
+    cells: dict[str, Any] = {
+        "day": datetime.date(2024, 2, 29),
+        "at": datetime.datetime(2024, 2, 29, 3),
+        "price": Decimal("1.50"),
+        "raw": b"a",
+        "year": math.nan,
+        "numbers": [0.5, math.nan],
+    }
+    rows = {"qid": ["q"], "retrieval_gt": [[["a"]]], **{name: [cell] for name, cell in cells.items()}}
+    pl.DataFrame(rows).write_parquet(tmp_path / "t.parquet")
+    truth = groupgt.read_ground_truth(tmp_path / "t.parquet")
+    assert (truth.columns["day"], truth.columns["year"]) == ([cells["day"]], [None])
+    write.jsonl.write_ground_truth(tmp_path / "t.jsonl", truth)
+    written = groupgt.read_ground_truth(tmp_path / "t.jsonl").columns
+    text = {"day": "2024-02-29", "at": "2024-02-29 03:00:00", "price": "1.50", "raw": "b'a'"}
+    assert {name: column[0] for name, column in written.items()} == {**text, "year": None, "numbers": [0.5, None]}

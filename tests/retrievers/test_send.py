@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -235,7 +236,7 @@ def test_a_request_has_a_list_for_each_column(monkeypatch: pytest.MonkeyPatch) -
         return SimpleNamespace(status=200), b"[[],[]]"
 
     monkeypatch.setattr(http.Http, "_answer", answer)
-    queries = Queries(["one", "two"], ["q1", "q2"], {"day": [datetime.date(2024, 2, 29), None]})
+    queries = Queries(["one", "two"], ["q1", "q2"], {"day": [datetime.date(2024, 2, 29), math.nan]})
     client = http.Http(Setting(Corpus([], [])), http.Options("http://localhost"))
     client.retrieve(queries.sending(["day", "qid"]), 5)
     client.retrieve(["one", "two"], 5)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any
 
-from groupgt.render.exports import nulls
+from groupgt.model.values import nulls
 from groupgt.render.page.data import Dataset
 from groupgt.render.tables import fixed
 
