@@ -126,14 +126,14 @@ def run_command(
     out.write_file(junit, lambda path: write_text(path, junit_report(outcome) + "\n"))
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
     hide = outcome.experiment.hide
-    out.say(hide.message(f"wrote results to {outcome.folder}{page}"))
+    out.say(hide.message(f"wrote results to {outcome.folder}{page}" if outcome.folder else "wrote no result folder"))
     if hint := ways_to_keep(outcome):
         out.say(hide.sure(hint))
     for gate in outcome.gates:
         if not gate.passed:
             out.say(hide.sure(f"gate {gate.gate} failed: {gate_reason(gate)}"))
     if not outcome.passed:
-        raise SystemExit(1)
+        raise SystemExit(2 if all(gate.passed for gate in outcome.gates) else 1)
 
 
 def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous: bool) -> None:

@@ -207,8 +207,8 @@ class Outcome(Result):
 
     @property
     def passed(self) -> bool:
-        """Return True if every gate passed."""
-        return all(gate.passed for gate in self.gates)
+        """Return True if every gate passed and every data set has results."""
+        return all(gate.passed for gate in self.gates) and all(self.evaluations.values())
 
     @property
     def retrieved(self) -> int:

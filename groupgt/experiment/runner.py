@@ -212,8 +212,7 @@ def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluated:
         raise RetrieverError(
             f"dataset {dataset!r}: system {name!r} returned no results for any of "
             f"{counted(judged, 'query', 'queries')} that have ground truth. Check that its index is filled "
-            "and that query ids match, and check its language, tokenizer, thresholds and filters. To continue without "
-            "it, set `on_error: skip`"
+            "and that query ids match, and check its language, tokenizer, thresholds and filters"
         )
     return evaluation
 

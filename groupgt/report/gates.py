@@ -423,6 +423,9 @@ def junit_report(outcome: Outcome) -> str:
         failing = list(_failing(outcome, gate, with_texts=True))
         lines = [reason(gate), *(["Queries that fail it, worst first:", *failing] if failing else [])]
         cases.append((case[0], f"{case[1]}{again}", JUNIT[status(gate)], "\n".join(lines) if is_told else ""))
+    for dataset, failed in outcome.failed.items():
+        if not outcome.evaluations[dataset]:
+            cases += [(f"{dataset}.{system}", "results", "error", why) for system, why in failed.items()]
     notes = [each.text for each in chain.from_iterable(outcome.warnings.values())]
     if reused := times.reused(outcome):
         notes.append(reused)

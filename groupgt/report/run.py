@@ -50,8 +50,8 @@ def run_experiment(
             check whether code or services have changed. Raises `ConfigError` if no run has the same options, changes,
             queries and corpora.
         allow_code: Allow the file to run custom code.
-        against: Result folder of an earlier run, or a folder with several runs (the newest one whose gates passed is
-            used). Every system is compared with its previous version.
+        against: Result folder of an earlier run, or a folder with several runs (the newest that passed is used). Every
+            system is compared with its previous version.
         allow_no_previous: Accept an `against` folder without an earlier run, as in a first run. Nothing is compared,
             and gates that need an earlier run are skipped.
         progress: Progress callback.
@@ -66,6 +66,7 @@ def run_experiment(
         outcome = running.outcome(changes, jobs, previous)
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
         parent = folder / slug(experiment.title)
-        outcome = replace(outcome, folder=write_results(outcome, parent, files_of(outcome, parent)))
+        if any(outcome.evaluations.values()):
+            outcome = replace(outcome, folder=write_results(outcome, parent, files_of(outcome, parent)))
         running.finish()
         return outcome

@@ -160,7 +160,7 @@ class ResultFolder:
 
     @property
     def has_passed(self) -> bool:
-        """Return whether every gate of the run passed. Folders of earlier versions do not say."""
+        """Return whether the run passed. Folders of earlier versions do not say."""
         try:
             return bool(self._from_timings("passed"))
         except (OSError, ValueError, KeyError):

@@ -18,7 +18,7 @@ from groupgt.store.stamped import LATEST
 
 
 def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = False) -> Previous:
-    """Read the newest run of an experiment whose gates passed, or the result folder that `path` names itself.
+    """Read the newest run of an experiment that passed, or the result folder that `path` names itself.
 
     Raise `ConfigError` without a run, unless that is allowed.
     """
@@ -35,14 +35,14 @@ def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = Fals
                 failed.append(str(folder.path))
                 continue
             if failed:
-                left = f"{counted(len(failed), 'newer run')} left out, because gates failed"
+                left = f"left out {counted(len(failed), 'newer run')} that did not pass"
                 warn(f"--against {path}: {left}; to accept that result, use --against {failed[0]}")
             datasets = {dataset: former_of(folder, dataset, experiment) for dataset in folder.manifest.counts}
             return Previous(folder.stamp, datasets, folder.manifest.files)
         there = dict.fromkeys(Manifest.at(folder).config["name"] for folder in folders_of([path]))
         missing = f"expected a run of {experiment.title}, found {shortlist(list(there), 3)}"
         if failed:
-            missing = f"gates failed in every run; to accept the newest result, use --against {failed[0]}"
+            missing = f"no run in it passed; to accept the newest result, use --against {failed[0]}"
     if allow_none:
         return Previous()
     raise ConfigError(f"--against {path}: {missing}; for a first run, use --allow-no-previous")

@@ -69,6 +69,7 @@ def manifest_of(outcome: Outcome) -> Any:
         counts={
             dataset: {system: evaluation.counts for system, evaluation in by_system.items()}
             for dataset, by_system in outcome.evaluations.items()
+            if by_system
         },
         convention=experiment.convention,
         warnings={dataset: kept for dataset in outcome.evaluations if (kept := list(_warned(outcome, dataset)))},

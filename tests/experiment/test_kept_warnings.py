@@ -59,6 +59,28 @@ def test_a_folder_remembers_a_system_that_failed(file: Path, capsys: pytest.Capt
     assert "warning: live failed and has no results" in " ".join("".join(capsys.readouterr()).split())
 
 
+def test_a_data_set_without_results_blocks_the_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`e` has other queries than the results, so its only system fails."""
+    other = {"qid": "x", "query": "other", "retrieval_gt": [["fares"]]}
+    (file.parent / "other.jsonl").write_text(json.dumps(other) + "\n", encoding="utf-8")
+    text = FILE.replace("path: stored.trec}}, live: {use: bm25}", "path: stored.trec}, on_error: skip}")
+    text = text.replace("gate: [{system: stored, metric: recall@2, min: 0}]\n", "").replace("[json, report]", "[csv]")
+    both, alone = ("datasets: {d: {ground_truth: truth.jsonl}, ", "datasets: {")
+    for start, folders in ((alone, 0), (both, 1)):
+        names = f"{start}e: {{ground_truth: other.jsonl}}}}"
+        file.write_text(
+            text.replace("datasets: {d: {ground_truth: truth.jsonl, corpus: corpus.jsonl}}", names), encoding="utf-8"
+        )
+        with pytest.raises(SystemExit, match="2"):
+            main(["run", str(file), "--junit", str(file.with_name("j.xml"))])
+        assert len(list((file.parent / "out").glob("ferry/*/manifest.json"))) == folders
+        (case,) = ET.parse(file.with_name("j.xml")).getroot().iter("testcase")
+        assert (case.get("classname"), [each.tag for each in case]) == ("e.stored", ["error"])
+    capsys.readouterr()
+    assert not main(["report", str(file.parent / "out")])
+    assert "recall@2" in capsys.readouterr().out
+
+
 def test_a_folder_whose_baseline_failed_makes_no_other_comparison(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -529,11 +529,11 @@ def test_a_run_whose_gates_failed_does_not_become_the_baseline(tmp_path: Path) -
     assert first is not None
     assert failed.folder is not None
     assert not failed.passed
-    with pytest.warns(GroupgtWarning, match="1 newer run left out, because gates failed"):
+    with pytest.warns(GroupgtWarning, match="left out 1 newer run that did not pass"):
         again = ran(home, {"a": BAD}, gates=f"[{DROP}]", against=out)
     assert (again.previous, again.passed) == (first.name, False)
     shutil.rmtree(first)
-    with pytest.raises(ConfigError, match="gates failed in every run; to accept the newest result, use --against"):
+    with pytest.raises(ConfigError, match="no run in it passed; to accept the newest result, use --against"):
         ran(home, {"a": BAD}, gates=f"[{DROP}]", against=out)
     # A folder that is named itself was accepted.
     assert ran(home, {"a": BAD}, gates=f"[{DROP}]", against=failed.folder).passed
