@@ -71,7 +71,7 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
         for name, each in evaluations.items()
     )
     for (missing, total, rule), names in runs_of.items():
-        if not missing or (rule == "skip" and missing != total):
+        if not missing or (rule == "skip" and 2 * missing <= total):
             continue
         who = f"{shortlist(names, NAMED)} {'has' if len(names) == 1 else 'have'}"
         if missing == total:
@@ -79,6 +79,8 @@ def warnings_about(evaluations: Mapping[str, Evaluated]) -> Iterator[str]:
             continue
         most = ", more than half" if 2 * missing > total else ""
         then = "which score 0 (policy missing=zero; missing=skip excludes them)"
+        if rule == "skip":
+            then = "which means exclude (policy missing=skip; missing=zero scores them as 0)"
         lacking = np.all([evaluations[name].populations.missing for name in names], axis=0)
         example = (
             f" (such as {shown(evaluations[names[0]].truth.qids[int(lacking.argmax())])})" if lacking.any() else ""

@@ -143,9 +143,13 @@ def test_queries_without_results_are_said_above_the_table(answered: int, said: s
 
 
 @pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
-def test_a_run_that_skips_what_is_missing_is_not_doubtful() -> None:
-    found = groupgt.evaluate_runs(FOUR, {"some": {"q0": ["d0"]}}, ["recall"], policy={"missing": "skip"})
-    assert "no results" not in found.text()
+def test_a_run_that_skips_what_is_missing_is_doubtful_if_it_skips_more_than_half() -> None:
+    half = {"q0": ["d0"], "q1": ["d1"]}
+    skip = {"missing": "skip"}
+    assert "no results" not in groupgt.evaluate_runs(FOUR, {"some": half}, ["recall"], policy=skip).text()
+    found = groupgt.evaluate_runs(FOUR, {"some": {"q0": ["d0"]}}, ["recall"], policy=skip)
+    first = "warning: some has no results for 3 of 4 queries (such as 'q1'), more than half, which means exclude ("
+    assert " ".join(found.text().split()).startswith(first)
 
 
 def test_other_doubts_stand_above_the_table_too() -> None:
