@@ -178,7 +178,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     judgments, populations = truth.judgments, Populations(truth.judgments)
     groups_by_query = _relevant_groups(truth)
     equal, nested = _redundant_groups(truth, groups_by_query)
-    twice = _asked_twice(truth, groups_by_query)
+    same, differing = _asked_twice(truth, groups_by_query)
     # The relevant rows that belong to sets needed together, and these sets.
     in_sets = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)] if truth.set_of is not None else ()
     sets = len(np.unique(in_sets))
@@ -187,7 +187,6 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     for doc in (name for name, form in zip(truth.ids, truth.forms or repeat(None)) if form is None):
         spellings.setdefault(unknown_ids.fold(doc), set()).add(doc)
     pairs = [sorted(names)[:2] for names in spellings.values() if len(names) > 1]
-    pair = " and ".join(repr(_cut(name)) for name in pairs[0]) if pairs else ""
     # A document that was judged alone is a group of its own.
     is_alone = truth.shape == "flat" or NONRELEVANT in truth.keys
     named = np.array([len(ids) for ids in truth.harmful or ()], dtype=np.int64)
@@ -209,10 +208,11 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         *([_problem("groups with a blank id", truth.blank, fails=True)] if truth.blank else []),
         _failing("duplicate ids in a group", truth.repeated_ids),
         _finding("documents in several groups of one query", _shared_documents(truth)),
-        *([_problem("queries with the same text, but different ground truth", twice)] if truth.texts else []),
+        *([_problem("queries with the same text and ground truth", same)] if truth.texts else []),
+        *([_problem("queries with the same text, but different ground truth", differing)] if truth.texts else []),
         _problem("queries with two identical groups", equal),
         _problem("queries with a group inside another", nested),
-        Finding("ids that differ in spaces, case or Unicode form", len(pairs), pair, suspicious=True),
+        _near("ids that differ in spaces, case or Unicode form", pairs),
     ]
 
 
@@ -233,13 +233,13 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     refused = list(filter(None, faults))
     for fault in refused:
         warn(fault)
-    unknown_ids.warn_of_no_match(truth, run, request, seen)
+    near = _near("ids that nearly match the ground truth", unknown_ids.warn_of_no_match(truth, run, request, seen))
     largest: dict[str, Finding] = {}
     for finding in chain.from_iterable(_check_trial(truth, *pair, request) for pair in zip(trials, labelled)):
         other = largest.setdefault(finding.what, finding)
         largest[finding.what] = max(other, finding, key=lambda each: (each.count, each.example))
     stopped = [_failing(REFUSED, len(refused))] if refused else []
-    return [*stopped, *(each for each in largest.values() if each.count or each.what != COMMENTS)]
+    return [*stopped, *(each for each in largest.values() if each.count or each.what != COMMENTS), near]
 
 
 def _check_trial(truth: GroundTruth, run: Run, labelled: Labelled, request: Request) -> list[Finding]:
@@ -288,6 +288,11 @@ def _problem(what: str, names: Sequence[str], *, fails: bool = False) -> Finding
     return replace(_finding(what, names), suspicious=True, fails=fails)
 
 
+def _near(what: str, pairs: Sequence[Sequence[str]]) -> Finding:
+    pair = " and ".join(repr(_cut(name)) for name in pairs[0]) if pairs else ""
+    return Finding(what, len(pairs), pair, suspicious=True)
+
+
 def _failing(what: str, count: int, example: str = "") -> Finding:
     return Finding(what, count, example if count else "", suspicious=True, fails=True)
 
@@ -332,15 +337,17 @@ def _relevant_groups(truth: GroundTruth) -> Groups:
     return groups_by_query
 
 
-def _asked_twice(truth: GroundTruth, groups_by_query: Groups) -> list[str]:
-    """Return pairs of queries that have the same text but different relevant groups."""
+def _asked_twice(truth: GroundTruth, groups_by_query: Groups) -> tuple[list[str], list[str]]:
+    """Return pairs of queries with the same text: those with the same relevant groups, and those with different ones."""
     of_text: dict[str, list[int]] = {}
     for query, text in enumerate(truth.texts or ()):
         of_text.setdefault(normal_text(text or "").casefold(), []).append(query)
     pairs = ((first, query) for text, (first, *others) in of_text.items() if text for query in others)
     needed = {query: set(groups) for query, groups in groups_by_query.items()}
-    differing = [(one, other) for one, other in pairs if needed.get(one) != needed.get(other)]
-    return [f"{truth.qids[one]} and {truth.qids[other]}" for one, other in differing]
+    found: tuple[list[str], list[str]] = [], []
+    for one, other in pairs:
+        found[needed.get(one) != needed.get(other)].append(f"{truth.qids[one]} and {truth.qids[other]}")
+    return found
 
 
 def _redundant_groups(truth: GroundTruth, groups_by_query: Groups) -> tuple[list[str], list[str]]:

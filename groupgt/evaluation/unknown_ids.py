@@ -125,26 +125,30 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
     truth.judgments.once(("unreachable", labeller), warn_once)
 
 
+# Ids of the ground truth, each with an id of the results that nearly matches.
+Pairs = list[tuple[str, str]]
 # Labellers that compare ids.
 OF_IDS = ("id", "parents")
 
 
-def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> None:
-    """Warn about ids that nearly match, with an example pair, and about results that match nothing at all."""
+def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> Pairs:
+    """Warn about ids that nearly match, and about results that match nothing at all. Return the pairs of near ids."""
     labeller = request.labeller
     if not seen.present.any():
-        return
+        return []
     missing = np.flatnonzero(truth.judgments.defined & ~seen.present).tolist()
-    near = ""
+    queries = _near_queries(truth, run, seen, missing) if seen.extra_names and missing else []
+    documents, note = Pairs(), ""
     if labeller.name == "id" or (labeller.name in OF_IDS and seen.no_match):
-        near = _near_documents(truth, run, request, seen)
+        documents, note = _near_documents(truth, run, request, seen)
+    near = _shown("document", documents) + note
     if seen.no_match and truth.ids:
         near = _no_match(truth, run, labeller, seen, near)
     elif labeller.name in OF_IDS and not near:
         near = _few_matches(truth, run, seen)
-    for finding in (_near_queries(truth, run, seen, missing) if seen.extra_names and missing else "", near):
-        if finding:
-            warn(f"{_title(run)}{finding}", "no hits")
+    for finding in filter(None, (_shown("query", queries), near)):
+        warn(f"{_title(run)}{finding}", "no hits")
+    return [*queries, *documents]
 
 
 def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, seen: Seen, near: str) -> str:
@@ -201,7 +205,7 @@ def fault_of_queries(truth: GroundTruth, run: Run, seen: Seen) -> str:
     qids = _sample(run, LOOKED_AT)
     if not qids or not truth.index.keys().isdisjoint(qids):
         return ""
-    near = _near_queries(truth, run, seen, range(len(truth)))
+    near = _shown("query", _near_queries(truth, run, seen, range(len(truth))))
     first = next(chain(seen.extra_names, qids))
     what = "no query of the run is in the ground truth"
     if first in truth.left_out:
@@ -210,22 +214,21 @@ def fault_of_queries(truth: GroundTruth, run: Run, seen: Seen) -> str:
     return f"{_title(run)}{what}{f', but {near}' if near else f': {example}'}"
 
 
-def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[int]) -> str:
-    """Describe queries in the run and in the ground truth whose ids nearly match."""
+def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[int]) -> Pairs:
+    """Pair queries in the run and in the ground truth whose ids nearly match."""
     qids = dict.fromkeys((*seen.extra_names, *_sample(run, LOOKED_AT)))
     others = {_key(qid): qid for qid in qids if qid not in truth.index}
-    pairs = [(qid, others[key]) for qid in map(truth.qids.__getitem__, missing) if (key := _key(qid)) in others]
-    return _shown("query", pairs)
+    return [(qid, others[key]) for qid in map(truth.qids.__getitem__, missing) if (key := _key(qid)) in others]
 
 
-def _near_documents(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> str:
-    """Describe relevant, harmful and excluded ids that match no result but nearly match a result of their query."""
+def _near_documents(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> tuple[Pairs, str]:
+    """Pair relevant, harmful and excluded ids that match no result with results of their query that nearly match."""
     named = (truth.is_relevant | truth.is_harmful) & seen.present[truth.query_of]
     alternatives = np.flatnonzero(named & ~seen.is_hit)
     excluded = [(query, name) for query, ids in enumerate(truth.excluded or ()) for name in ids if seen.present[query]]
     queries = np.append(truth.query_of[alternatives], np.array([query for query, _ in excluded], dtype=np.int64))
     if run.is_remote or not len(queries):
-        return ""
+        return [], ""
     order = np.argsort(queries, kind="stable")
     queries = queries[order]
     starts = np.flatnonzero(np.diff(queries, prepend=-1))
@@ -239,15 +242,14 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, seen: Seen) 
     looked_at = [qid for qid, results in sample.items() if results and qid in unmatched]
     pairs = [pair for qid in looked_at for pair in _near_results(unmatched[qid], sample[qid])]
     if not pairs:
-        return ""
+        return [], ""
     # A result that is judged itself, an id that is also a result, and two passages of a corpus differ indeed.
     judged, results = set(truth.ids), set(_documents(run))
     passages = request.passages
     pairs = [pair for pair in pairs if pair[0] not in results and pair[1] not in judged]
     pairs = [pair for pair in pairs if not (pair[0] in passages and pair[1] in passages)]
-    near = _shown("document", pairs)
     note = f"; only {len(looked_at):,} of {len(distinct):,} queries with an unmatched id were compared"
-    return near + note if len(looked_at) < len(distinct) else near
+    return pairs, note if len(looked_at) < len(distinct) else ""
 
 
 def _near_results(names: Sequence[str], results: Sequence[str]) -> list[tuple[str, str]]:

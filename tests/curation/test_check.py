@@ -123,8 +123,20 @@ def test_one_question_with_two_truths_is_counted(tmp_path: Path) -> None:
     )
     table = tmp_path / "t.jsonl"
     table.write_text("".join(json.dumps(dict(zip(("qid", "query", "retrieval_gt"), row))) + "\n" for row in rows))
-    (same,) = (each for each in check_truth(groupgt.read_ground_truth(table)) if "same text" in each.what)
-    assert (same.count, same.example, same.suspicious) == (1, "a and b", True)
+    found = [each for each in check_truth(groupgt.read_ground_truth(table)) if "same text" in each.what]
+    assert [(each.count, each.example, each.suspicious) for each in found] == [
+        (1, "a and c", True),
+        (1, "a and b", True),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+def test_ids_that_nearly_match_are_counted() -> None:
+    """Two documents differ in case, and so does the query `R`; none of them fails the check."""
+    truth = {"q": [["d1"], ["d2"], ["d3"]], "r": [["d1"]]}
+    found = groupgt.check(truth, {"q": ["D1", "D2", "d3"], "R": ["d1"]})
+    (near,) = (each for each in found.findings["run"] if "nearly" in each.what)
+    assert (near.count, near.example, near.suspicious, near.fails) == (3, "'r' and 'R'", True, False)
 
 
 def test_cells_are_short() -> None:
