@@ -338,7 +338,7 @@ def _relevant_groups(truth: GroundTruth) -> Groups:
 
 
 def _asked_twice(truth: GroundTruth, groups_by_query: Groups) -> tuple[list[str], list[str]]:
-    """Return pairs of queries with the same text: those with the same relevant groups, and those with different ones."""
+    """Return pairs of queries with the same text: those with the same relevant groups, and those with others."""
     of_text: dict[str, list[int]] = {}
     for query, text in enumerate(truth.texts or ()):
         of_text.setdefault(normal_text(text or "").casefold(), []).append(query)

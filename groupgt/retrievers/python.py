@@ -16,7 +16,7 @@ from groupgt.errors import ConfigError, RetrieverError
 from groupgt.model.documents import result_of
 from groupgt.model.policy import Policy
 from groupgt.model.ranking import places_in_order
-from groupgt.model.validity import finite_number
+from groupgt.model.validity import finite_number, number_of
 from groupgt.options import Clash, Doc
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin
@@ -334,6 +334,8 @@ class Called:
 
 def _is_ranking(cell: Sequence[Any]) -> bool:
     """Return whether a result is itself a ranking, which is a list of ids or of pairs, not an (id, score) pair."""
+    if [isinstance(part, str) and number_of(part) is not None for part in cell] == [False, True]:
+        return False  # its score is text, which is reported
     return any(isinstance(part, (list, tuple)) for part in cell) or all(isinstance(part, str) for part in cell)
 
 

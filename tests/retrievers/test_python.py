@@ -579,6 +579,14 @@ output: {formats: []}
     assert reciprocal == [0.5, 1.0]
 
 
+@pytest.mark.parametrize("answer", [[("d1", "0.9"), ("d2", "0.3")], [["d1", "0.9"], ["d2", "0.3"]]])
+def test_a_score_that_is_text_is_named(tmp_path: Path, answer: Any) -> None:
+    (tmp_path / "mine.py").write_text(f"def single(query, k): return {answer}")
+    imported("mine:single", tmp_path)
+    with pytest.raises(groupgt.RetrieverError, match="expected a finite score at rank 1, found '0.9'"):
+        ask("s", made(Setting(Corpus([], [])), Options("mine:single")), Queries(["one?"], ["q1"]), 2)
+
+
 @pytest.mark.parametrize(("ties", "expected"), [("id", ["c", "b", "a"]), ("input", ["c", "a", "b"])])
 def test_equal_scores_of_a_mapping_follow_the_policy(tmp_path: Path, ties: str, expected: list[str]) -> None:
     """By id, in descending order, `b` ranks above `a`; the function gives `a` first."""
