@@ -119,6 +119,7 @@ class Options(base.Options):
     def way(self, target: Any) -> tuple[str, Sequence[str]]:
         """Describe how a target is called, and name the columns that are known to be passed before the call."""
         if _is_factory(target, self.factory):
+            _keywords(target, self)
             way = f"factory {signature_of(target)}" + ("" if self.each is None else f", {way_of(self.each)}")
             return way, self.send
         called = _called(target, self)
@@ -169,18 +170,25 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
     """Call a factory and return its result."""
-    parameters = _parameters(factory)
-    values = dict(options.options)
-    keywords: dict[str, Any] = {"options": values} if "options" in parameters else values
-    if "corpus" in parameters:
+    keywords = _keywords(factory, options)
+    if "corpus" in _parameters(factory):
         if not len(setting.corpus):
             raise RetrieverError(f"{options.target} takes a corpus, but the data set has no corpus")
         keywords["corpus"] = setting.corpus
+    return factory(**keywords)
+
+
+def _keywords(factory: Any, options: Options) -> dict[str, Any]:
+    """Return the arguments of a factory, with None for the corpus, or raise an error if it does not take them."""
+    parameters, values = _parameters(factory), dict(options.options)
+    keywords: dict[str, Any] = {"options": values} if "options" in parameters else values
+    if "corpus" in parameters:
+        keywords["corpus"] = None
     if mismatch := _mismatch(factory, **keywords):
         call = f"{options.target}({', '.join(keywords)})"
         what = f"expected a factory that can be called as {call}, found {signature_of(factory)}: {mismatch}"
         raise RetrieverError(f"{options.target}: {what}")
-    return factory(**keywords)
+    return keywords
 
 
 def _is_factory(target: Any, is_declared: bool | None) -> bool:

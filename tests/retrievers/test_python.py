@@ -579,12 +579,22 @@ output: {formats: []}
     assert reciprocal == [0.5, 1.0]
 
 
+def test_what_a_factory_lacks_is_known_before_it_is_called() -> None:
+    def build(corpus: Corpus, tenant: str) -> None:
+        raise AssertionError
+
+    with pytest.raises(groupgt.RetrieverError, match="missing a required argument: 'tenant'"):
+        Options("mine:build").way(build)
+    assert Options("mine:build", {"tenant": "t"}).way(build)[0].startswith("factory build(")
+
+
 @pytest.mark.parametrize("answer", [[("d1", "0.9"), ("d2", "0.3")], [["d1", "0.9"], ["d2", "0.3"]]])
 def test_a_score_that_is_text_is_named(tmp_path: Path, answer: Any) -> None:
     (tmp_path / "mine.py").write_text(f"def single(query, k): return {answer}")
     imported("mine:single", tmp_path)
-    with pytest.raises(groupgt.RetrieverError, match="expected a finite score at rank 1, found '0.9'"):
-        ask("s", made(Setting(Corpus([], [])), Options("mine:single")), Queries(["one?"], ["q1"]), 2)
+    single = made(Setting(Corpus([], [])), Options("mine:single"))
+    with pytest.raises(groupgt.RetrieverError, match=r"expected a finite score at rank 1, found '0\.9'"):
+        ask("s", single, Queries(["one?"], ["q1"]), 2)
 
 
 @pytest.mark.parametrize(("ties", "expected"), [("id", ["c", "b", "a"]), ("input", ["c", "a", "b"])])
