@@ -125,20 +125,18 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
     truth.judgments.once(("unreachable", labeller), warn_once)
 
 
-# Ids of the ground truth, each with an id of the results that nearly matches.
-Pairs = list[tuple[str, str]]
 # Labellers that compare ids.
 OF_IDS = ("id", "parents")
 
 
-def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> Pairs:
+def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> list[tuple[str, str]]:
     """Warn about ids that nearly match, and about results that match nothing at all. Return the pairs of near ids."""
     labeller = request.labeller
     if not seen.present.any():
         return []
     missing = np.flatnonzero(truth.judgments.defined & ~seen.present).tolist()
     queries = _near_queries(truth, run, seen, missing) if seen.extra_names and missing else []
-    documents, note = Pairs(), ""
+    documents, note = list[tuple[str, str]](), ""
     if labeller.name == "id" or (labeller.name in OF_IDS and seen.no_match):
         documents, note = _near_documents(truth, run, request, seen)
     near = _shown("document", documents) + note
@@ -214,14 +212,14 @@ def fault_of_queries(truth: GroundTruth, run: Run, seen: Seen) -> str:
     return f"{_title(run)}{what}{f', but {near}' if near else f': {example}'}"
 
 
-def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[int]) -> Pairs:
+def _near_queries(truth: GroundTruth, run: Run, seen: Seen, missing: Iterable[int]) -> list[tuple[str, str]]:
     """Pair queries in the run and in the ground truth whose ids nearly match."""
     qids = dict.fromkeys((*seen.extra_names, *_sample(run, LOOKED_AT)))
     others = {_key(qid): qid for qid in qids if qid not in truth.index}
     return [(qid, others[key]) for qid in map(truth.qids.__getitem__, missing) if (key := _key(qid)) in others]
 
 
-def _near_documents(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> tuple[Pairs, str]:
+def _near_documents(truth: GroundTruth, run: Run, request: Request, seen: Seen) -> tuple[list[tuple[str, str]], str]:
     """Pair relevant, harmful and excluded ids that match no result with results of their query that nearly match."""
     named = (truth.is_relevant | truth.is_harmful) & seen.present[truth.query_of]
     alternatives = np.flatnonzero(named & ~seen.is_hit)

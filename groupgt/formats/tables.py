@@ -24,7 +24,7 @@ from groupgt.model.groups import ANSWERABLE, STATED
 from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_text, is_grade, number_of, plain, unjudged
-from groupgt.model.values import normal_text
+from groupgt.model.values import normal_text, nulls
 from groupgt.model.written import SHAPES, Shape
 from groupgt.records import record
 
@@ -171,10 +171,6 @@ def cells_of(table: Table, name: str | None, rows: int | None = None) -> list[An
     return [None if cell is ABSENT else cell for cell in table.column(name)]
 
 
-def _without_nan(cell: Any) -> Any:
-    return None if isinstance(cell, float) and math.isnan(cell) else cell
-
-
 def _lists(table: Table) -> tuple[Lists, Callable[[str, str], list[Any]]]:
     """Return a reader for the lists of ids in a table, and a function that returns the lists for a role."""
     lists, declared = Lists(table.faults), columns_in(table.names, table.declared)
@@ -244,7 +240,7 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     others = {key: name for key, name in zip(keys, table.names) if key not in OWN}
     columns: dict[str, Any] = {what: column(role, roles[role]) for what, role in named.items()}
     columns["texts"] = texts if any(text is not None for text in texts) else None
-    columns["columns"] = {key: list(map(_without_nan, cells_of(table, name))) for key, name in others.items()}
+    columns["columns"] = {key: nulls(cells_of(table, name)) for key, name in others.items()}
     with table.faults.merging(DataError):
         qids = _qids(table, roles, len(groups))
         truth = GroundTruth.from_rows(qids, groups, policy, place=table.place, **columns)

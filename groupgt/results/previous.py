@@ -18,10 +18,7 @@ from groupgt.store.stamped import LATEST
 
 
 def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = False) -> Previous:
-    """Read the newest run of an experiment that passed, or the result folder that `path` names itself.
-
-    Raise `ConfigError` without a run, unless that is allowed.
-    """
+    """Read the newest run that passed, or the one that `path` names. Raise `ConfigError` unless none is allowed."""
     if not path.exists():
         siblings = path.absolute().parent
         names = [each.name for each in siblings.iterdir() if each.is_dir()] if siblings.is_dir() else []
@@ -29,20 +26,24 @@ def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = Fals
     elif path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
         missing = "expected a result folder, found an empty folder"
     else:
-        failed: list[str] = []
+        failed: list[ResultFolder] = []
+        chosen: ResultFolder | None = None
         for folder in earlier_runs(path, experiment):
-            if not folder.has_passed and folder.path != path:
-                failed.append(str(folder.path))
-                continue
-            if failed:
-                left = f"left out {counted(len(failed), 'newer run')} that did not pass"
-                warn(f"--against {path}: {left}; to accept that result, use --against {failed[0]}")
-            datasets = {dataset: former_of(folder, dataset, experiment) for dataset in folder.manifest.counts}
-            return Previous(folder.stamp, datasets, folder.manifest.files)
+            if folder.has_passed or folder.path == path:
+                chosen = folder
+                break
+            failed.append(folder)
+        if failed and chosen is None:
+            warn(f"--against {path}: no run in it passed, so groupgt compares with the newest")
+            chosen = failed[0]
+        elif failed:
+            what = f"left out {counted(len(failed), 'newer run')} that did not pass; to accept that result, use"
+            warn(f"--against {path}: {what} --against {failed[0].path}")
+        if chosen is not None:
+            datasets = {dataset: former_of(chosen, dataset, experiment) for dataset in chosen.manifest.counts}
+            return Previous(chosen.stamp, datasets, chosen.manifest.files)
         there = dict.fromkeys(Manifest.at(folder).config["name"] for folder in folders_of([path]))
         missing = f"expected a run of {experiment.title}, found {shortlist(list(there), 3)}"
-        if failed:
-            missing = f"no run in it passed; to accept the newest result, use --against {failed[0]}"
     if allow_none:
         return Previous()
     raise ConfigError(f"--against {path}: {missing}; for a first run, use --allow-no-previous")

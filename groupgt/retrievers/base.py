@@ -111,8 +111,7 @@ def rows_of(queries: Sequence[str]) -> list[dict[str, Any]]:
 class Setting:
     """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed.
 
-    `folder` is the folder of the experiment file. If scores are `ascending` (distances), lower scores are better. The
-    `policy` orders equal scores.
+    `folder` is that of the experiment file. If scores are `ascending`, lower ones are better. `policy` orders ties.
     """
 
     corpus: Corpus
