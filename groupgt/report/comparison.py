@@ -173,7 +173,7 @@ def changed(
     """Yield the items of a pull request summary: the table of systems, and the queries to look at first."""
     rows = standings.standings(comparison, gates)
     best = [row for row in rows if row.kind != "baseline"][: standings.BEST]
-    shown = [row for row in rows if row in best or row.kind == "baseline"]
+    shown = [row for row in rows if row in best or row.kind == "baseline" or row.name == decision.system]
     yield standings.markdown_table(comparison, shown)
     if len(shown) < len(rows):
         yield Folded(f"All {len(rows):,} systems", [standings.markdown_table(comparison, rows)])

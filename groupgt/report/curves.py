@@ -25,11 +25,9 @@ CURVES = ("recall", "complete", "ndcg")
 LINES = 8
 
 
-def shown_systems(systems: Systems) -> dict[str, Evaluated]:
-    """Select the systems to draw: the first few, plus any that must always be shown."""
-    if len(systems.evaluations) <= LINES:
-        return dict(systems.evaluations)
-    names = {*systems.names[: LINES - len(systems.always)], *systems.always}
+def shown_systems(systems: Systems, subject: str = "") -> dict[str, Evaluated]:
+    """Select the systems to draw: those to highlight, and the first of the others."""
+    names = list(dict.fromkeys([*_named(systems, subject), *systems.names]))[:LINES]
     return {name: each for name, each in systems.evaluations.items() if name in names}
 
 
@@ -44,9 +42,9 @@ def _budgets(systems: Systems) -> list[Budget]:
     return sorted(budgets, key=lambda each: (each.unit, each.amount))
 
 
-def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = ()) -> Figure:
+def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = (), subject: str = "") -> Figure:
     """Draw metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a given unit."""
-    shown = shown_systems(systems)
+    shown = shown_systems(systems, subject)
     cutoffs: Sequence[int | Budget] = depths_of(shown.values())
     if unit != "results":
         cutoffs = [budget for budget in _budgets(systems) if budget.unit == unit]
@@ -66,19 +64,19 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
                 mean = finite(mean_at(each, replace(metric, cutoff=cutoff)))
                 amount = cutoff.amount if isinstance(cutoff, Budget) else cutoff
                 rows.append({"system": name, "metric": curve, "k": amount, "value": mean})
-    return figures.depth(rows, about(systems, ", ".join(curves), _note(systems, shown)), unit, _named(systems))
+    return figures.depth(rows, about(systems, ", ".join(curves), _note(systems, shown)), unit, _named(systems, subject))
 
 
-def ecdf(systems: Systems) -> Figure:
+def ecdf(systems: Systems, subject: str = "") -> Figure:
     """Draw, by rank, the fraction of queries that have a first hit and the fraction that are complete."""
-    shown = shown_systems(systems)
+    shown = shown_systems(systems, subject)
     rows: list[dict[str, Any]] = []
     for name, each in shown.items():
         reached, weights = ranks_reached(each)
         for kind, ranks in reached.items():
             shares = cumulative(ranks, weights)
             rows += [{"system": name, "kind": kind, "rank": rank, "share": share} for rank, share in shares]
-    return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
+    return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems, subject))
 
 
 def precision_recall(systems: Systems) -> Figure:
@@ -91,9 +89,9 @@ def precision_recall(systems: Systems) -> Figure:
     return figures.precision_recall(rows, about(systems, "iprec", _note(systems, shown)), _named(systems))
 
 
-def _named(systems: Systems) -> list[str]:
-    """Name the systems to highlight among many: the best system and the baseline."""
-    return list(dict.fromkeys([name for name in (systems.best, *systems.always) if name]))
+def _named(systems: Systems, subject: str = "") -> list[str]:
+    """Name the systems to highlight among many: the subject (by default the best system) and the baseline."""
+    return list(dict.fromkeys([name for name in (subject or systems.best, *systems.always) if name]))
 
 
 def _note(systems: Systems, shown: Mapping[str, Evaluated]) -> str:

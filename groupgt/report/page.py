@@ -73,6 +73,8 @@ def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Data
     evaluated, is_compared = bool(systems.evaluations), len(systems.names) > 1 and bool(systems.baseline)
     missing = len(systems.qids) - len(kept)
     decision = added.decision or decide(systems)
+    place = decision.place(systems)
+    subject = "" if place is None else systems.names[place]
     notes = typeset(differences.notes(systems, decision.note)) if added.notes is None else list(added.notes)
     return {
         "name": name,
@@ -84,7 +86,7 @@ def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Data
         "gates_title": added.gates_title,
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": systems.names.index(systems.baseline) if is_compared else None,
-        "subject": decision.place(systems),
+        "subject": place,
         "metrics": [
             {
                 "name": text,
@@ -134,7 +136,7 @@ def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Data
         "outcomes": added.outcomes,
         "cutoff": "" if systems.cutoff is None else f"@{systems.cutoff}",
         "facts": [*(facts(systems) if evaluated else [("convention", systems.convention)]), *added.facts],
-        "drawings": {**_drawings(systems), **{name: drawing(each) for name, each in added.figures.items()}},
+        "drawings": {**_drawings(systems, subject), **{name: drawing(each) for name, each in added.figures.items()}},
         "questions": _questions(systems, kept),
         "details": details(systems, kept) if evaluated else [],
         "passages": systems.passages,
@@ -232,14 +234,14 @@ def why_out(evaluations: Sequence[Evaluated], query: int) -> str:
     return ""
 
 
-def _drawings(systems: Systems) -> dict[str, data.Drawing]:
+def _drawings(systems: Systems, subject: str) -> dict[str, data.Drawing]:
     """Return the page's figures, as templates if their content depends on choices made on the page."""
     drawings: dict[str, data.Drawing] = {}
     if systems.evaluations:
-        drawings["depth"] = drawing(depth_curves(systems))
+        drawings["depth"] = drawing(depth_curves(systems, subject=subject))
         for unit in units(systems):
-            drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
-        drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
+            drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit, subject=subject))
+        drawings |= {"ecdf": drawing(ecdf(systems, subject)), "groups": template(groups_figure(systems, 1))}
         if systems.first.slicer.by:
             drawings["slices"] = template(figures.slices([], about(systems), domain=("$low", "$high")))
     if len(systems.names) > 1 and systems.baseline:

@@ -185,6 +185,9 @@ const MOST_BESIDE = 3;
 
 const isBeside = () => page.datasets.length > 1 && page.datasets.length <= MOST_BESIDE;
 
+/** Whether the decision is against a system, whose rows are shaded. @param {DatasetOnPage} set @param {string} name */
+const isFocus = (set, name) => ["Blocked", "Worse"].includes(set.decision.badge) && name === set.decision.system;
+
 /** Systems in rows, data sets side by side, their changes on one axis. */
 function beside() {
   const sets = page.datasets;
@@ -202,9 +205,8 @@ function beside() {
     ...keys.map((key) => h("td", { class: `${key} ${row ? row.kind.replace(" ", "-") : ""}` }, row ? (key === "place" ? changeBar(row, tables[place].ticks) : [row.cells[key] ?? "–", signOf(row.marks[key])]) : key === "mean" ? "–" : "")),
   ];
   const first = [...rows.values()].map((row) => /** @type {StandingRow} */ (row.find(Boolean)));
-  const focus = sets.filter((/** @type {DatasetOnPage} */ set) => ["Blocked", "Worse"].includes(set.decision.badge)).map((/** @type {DatasetOnPage} */ set) => set.decision.system);
   const body = first.map((/** @type {StandingRow} */ row) =>
-    h("tr", { class: focus.includes(row.name) ? "focus" : row.kind === "baseline" ? "baseline" : "" }, h("th", { scope: "row", class: "name-cell" }, named(row.base), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null), ...(rows.get(row.name) || []).flatMap(cells))
+    h("tr", { class: sets.some((/** @type {DatasetOnPage} */ set) => isFocus(set, row.name)) ? "focus" : row.kind === "baseline" ? "baseline" : "" }, h("th", { scope: "row", class: "name-cell" }, named(row.base), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null), ...(rows.get(row.name) || []).flatMap(cells))
   );
   const { title, baseline, interval } = tables[0];
   const legend = new Map(tables.flatMap((/** @type {Standings} */ each) => each.legend));
@@ -241,7 +243,7 @@ function standings(set) {
     { class: "standings" },
     h("caption", { class: "hidden" }, `Systems by ${set.metrics[set.primary].label}`),
     h("thead", null, h("tr", null, ...heads)),
-    ...ordered.map((row) => standingRow(row, columns, ticks, ["Blocked", "Worse"].includes(set.decision.badge) && row.name === set.decision.system)),
+    ...ordered.map((row) => standingRow(row, columns, ticks, isFocus(set, row.name))),
     ...set.failed.map((/** @type {[string, string]} */ [name, why]) =>
       h("tbody", { class: "failed" }, h("tr", null, h("th", { scope: "row", class: "name-cell" }, named(name)), h("td", { colspan: columns.length }, `failed: ${visible(why.split("\n")[0])}`)))
     )
@@ -256,8 +258,8 @@ function standings(set) {
   );
 }
 
-/** One system: its row, and the details that it opens. @param {StandingRow} row @param {[string, string][]} columns @param {[number, string, boolean][]} ticks @param {boolean} isFocus */
-function standingRow(row, columns, ticks, isFocus) {
+/** One system: its row, and the details that it opens. @param {StandingRow} row @param {[string, string][]} columns @param {[number, string, boolean][]} ticks @param {boolean} focused */
+function standingRow(row, columns, ticks, focused) {
   const id = `row-${encodeURIComponent(row.name)}`;
   const details = h("tr", { class: "details", id, hidden: true }, h("td", { colspan: columns.length + 1 }, h("dl", null, ...row.details.flatMap(fact), ...queriesOf("Lost", row.lost), ...queriesOf("Gained", row.gained))));
   const open = () => {
@@ -268,7 +270,7 @@ function standingRow(row, columns, ticks, isFocus) {
   const cells = columns.slice(1).map(([key]) => h("td", { class: `col ${key.replace(/\d/, "")}` }, row.cells[key] ?? "–", signOf(row.marks[key])));
   cells.splice(1, 0, h("td", { class: "col place" }, changeBar(row, ticks)));
   const line = h("tr", { onclick: (/** @type {any} */ event) => event.target.closest("a") || open() }, h("th", { scope: "row", class: "name-cell" }, opener), ...cells);
-  return h("tbody", { class: `${row.kind.replace(" ", "-")}${isFocus ? " focus" : ""}` }, line, details);
+  return h("tbody", { class: `${row.kind.replace(" ", "-")}${focused ? " focus" : ""}` }, line, details);
 }
 
 /** @param {[string, string]} pair */

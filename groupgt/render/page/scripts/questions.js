@@ -150,14 +150,12 @@ function shownText(set, shown, a, b) {
   return `, on which ${brief(set.systems[a].name, 60)} is ${shown} than ${brief(set.systems[b].name, 60)}`;
 }
 
-/** The systems that have a column: those asked for, else the best that fit, and the baseline. @param {DatasetOnPage} set @param {URLSearchParams} values @param {number[]} always */
+/** The systems that have a column: those asked for, else the best that fit, the system that views show first, and the baseline. @param {DatasetOnPage} set @param {URLSearchParams} values @param {number[]} always */
 function shownSystems(set, values, always) {
   const asked_ = values.getAll("col").map((each) => systemAt(set, each, -1)).filter((each) => each >= 0);
-  const first = asked_.length ? asked_ : set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).slice(0, fitting());
-  // The baseline replaces the last one.
-  if (!asked_.length && set.baseline !== null && !first.includes(set.baseline)) first[first.length - 1] = set.baseline;
-  const wanted = new Set([...always, ...first]);
-  return [...wanted].sort((x, y) => x - y);
+  const every = set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place);
+  const first = new Set([...always, ...(asked_.length ? asked_ : [set.subject, set.baseline, ...every].filter(known))]);
+  return [...first].slice(0, asked_.length ? every.length : Math.max(fitting(), always.length)).sort((x, y) => x - y);
 }
 
 /** @param {DatasetOnPage} set @param {number[]} systems_ */

@@ -69,7 +69,7 @@ async function systems() {
     ...(gates.length ? ["gates"] : []),
   ];
   const body = rows.map((/** @type {Plain} */ { each, place }) => [
-    h("th", { scope: "row" }, systemName(set, each, place)),
+    h("th", { scope: "row", class: isFocus(set, each.name) ? "focus" : "" }, systemName(set, each, place)),
     ...columns.map((/** @type {number} */ metric, /** @type {number} */ at) => meanCell(set, place, metric, ends[at])),
     ...timed.map((/** @type {string} */ _, /** @type {number} */ at) => h("td", { class: "number" }, took[each.name]?.texts[at] ?? "–")),
     ...(gates.length ? [gateCell(gates, each.name)] : []),
