@@ -121,6 +121,14 @@ def sentence_text(sentence: Sentence) -> str:
     return start + "".join(sentence["parts"])
 
 
+def typeset(sentences: Iterable[Sentence]) -> list[Sentence]:
+    """Return sentences with real minus signs, but leave names unchanged."""
+    return [
+        {**each, "parts": [part if place % 2 else tables.minus(part) for place, part in enumerate(each["parts"])]}
+        for each in sentences
+    ]
+
+
 def _card_text(card: Card, style: str) -> str:
     """Render a card. In Markdown, a card is a heading and paragraphs, with real minus signs."""
     sentence = "".join(card.sentence)
@@ -152,6 +160,8 @@ def rendered(item: Bare, style: str) -> str:
             return printable(_card_text(item, style))
         item = _card_text(item, style)
     plain = item.text if isinstance(item, (Heading, Foot)) else item
+    if isinstance(plain, Verdict) and style in tables.MARKDOWN:
+        plain = Verdict(typeset(plain.sentences))
     text = printable("\n".join(map(sentence_text, plain.sentences)) if isinstance(plain, Verdict) else plain)
     if style == "html":
         return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"

@@ -15,7 +15,7 @@ from groupgt.evaluation.result import Evaluated
 from groupgt.experiment.outcome import FAILED, GateResult, Outcome
 from groupgt.render import tables
 from groupgt.render.bars import Axis
-from groupgt.render.document import Detail, Heading, Item, Verdict, document
+from groupgt.render.document import Detail, Heading, Item, Verdict, document, typeset
 from groupgt.render.drawing import Drawable, Figure, drawing
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
@@ -41,7 +41,7 @@ from groupgt.report.decision import Decision, decisions, overall, overall_card
 from groupgt.report.drawings import of_comparison
 from groupgt.report.page import Added
 from groupgt.report.results import means_grid, results_of
-from groupgt.report.sentences import enumerated, grouped, sentence_of, typeset, warning
+from groupgt.report.sentences import enumerated, grouped, sentence_of, warning
 from groupgt.report.stages import items as staged
 from groupgt.report.tracking import tracked_pairs
 
@@ -297,7 +297,7 @@ def page_of(outcome: Outcome) -> data.Page:
             ("seed", str(outcome.experiment.config.seed)),
             *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
         ],
-        "across": list(across.verdict_of(outcome)),
+        "across": typeset(across.verdict_of(outcome)),
         "overall": whole and (whole[0].badge, whole[0].sentence, whole[1]),
         "gates_title": gates.page_title(shown, outcome.experiment.config.baseline),
         "times": sure(_times(outcome)),

@@ -10,13 +10,13 @@ from groupgt.errors import first_of
 from groupgt.metrics import views
 from groupgt.model.values import nulls
 from groupgt.render.columns import level_text
-from groupgt.render.document import Detail, Item, Verdict
+from groupgt.render.document import Detail, Item, Verdict, typeset
 from groupgt.render.drawing import Figure, drawing
 from groupgt.render.entries import Entries, Entry
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, Table, count_text, counted, counts_text, minus
-from groupgt.report.sentences import NAMED, appended, at_cutoff, sentence_of, subject, typeset, unit_of
+from groupgt.report.sentences import NAMED, appended, at_cutoff, sentence_of, subject, unit_of
 
 ASSOCIATION = (
     "This is only an association. Harder queries tend to fail at both retrieval and answering, so better "

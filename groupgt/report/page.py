@@ -21,15 +21,15 @@ from groupgt.model.hits import Floats, Ints
 from groupgt.render import figures
 from groupgt.render.bars import Axis
 from groupgt.render.columns import columns_of, texts_of
+from groupgt.render.document import typeset
 from groupgt.render.drawing import Figure, drawing, template
 from groupgt.render.page import data
-from groupgt.render.tables import fixed, span
+from groupgt.render.tables import fixed, minus, span
 from groupgt.report import contrasts, differences, headroom, priorities, standings, trials
 from groupgt.report.curves import depth_curves, ecdf, units
 from groupgt.report.decision import Decision, decide
 from groupgt.report.means import about, corrected_notes, evaluated_of
 from groupgt.report.misses import details, groups_figure
-from groupgt.report.sentences import typeset
 
 # Maximum number of queries on the page; beyond it, the most informative ones are listed.
 LISTED = 10_000
@@ -273,9 +273,9 @@ def _contrasts(systems: Systems) -> Iterator[list[Any]]:
                 yield [
                     *(names.index(a), names.index(b), metrics.index(text), within),
                     *(finite(contrast.delta), interval(contrast.delta_interval)),
-                    *([contrast.wins, contrast.ties, contrast.losses], texts_of(contrast)),
+                    *([contrast.wins, contrast.ties, contrast.losses], list(map(minus, texts_of(contrast)))),
                     *(contrast.standing, is_reversal),
-                    differences.of_two(a, b, contrast, systems.labels[text], *how) if is_said else None,
+                    typeset([differences.of_two(a, b, contrast, systems.labels[text], *how)])[0] if is_said else None,
                 ]
 
 

@@ -11,9 +11,9 @@ from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Against, Outcome
 from groupgt.experiment.previous import Previous
 from groupgt.render.columns import jsonable
-from groupgt.render.document import Detail, Item
+from groupgt.render.document import Detail, Item, typeset
 from groupgt.render.page import data
-from groupgt.render.tables import DIGITS, count_text, counted, fixed, shortlist, small, span
+from groupgt.render.tables import DIGITS, count_text, counted, fixed, minus, shortlist, small, span
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
 from groupgt.report.differences import Other, changes, too_few
 from groupgt.report.sentences import at_cutoff, grouped, sentence_of, warning
@@ -126,8 +126,8 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
     for name, text, then, now, each in beside_rows(against):
         metric = against.metrics[text].label(text, outcome.experiment.convention)
         means = [metric, f"{each.pairs:,}", fixed(then, DIGITS), fixed(now, DIGITS)]
-        row = [*means, delta_text(each), span(each.delta_interval, DIGITS), small(each.p_value, DIGITS)]
-        rows.setdefault(name, []).append(row)
+        change = map(minus, (delta_text(each), span(each.delta_interval, DIGITS)))
+        rows.setdefault(name, []).append([*means, *change, small(each.p_value, DIGITS)])
     contrasts, label = against.contrasts(), _label(outcome, against)
     systems: list[data.Former] = []
     for name, cells in rows.items():
@@ -137,7 +137,7 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
             {
                 "name": name,
                 "rows": cells,
-                "verdict": list(changes(alone, OTHER, label, against.settings)),
+                "verdict": typeset(changes(alone, OTHER, label, against.settings)),
                 "lost": list(lost[:NAMED]),
                 "more_lost": max(len(lost) - NAMED, 0),
                 "gained": list(gained[:NAMED]),

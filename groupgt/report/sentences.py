@@ -12,7 +12,7 @@ from groupgt.evaluation.misses import Failures
 from groupgt.evaluation.result import Evaluated
 from groupgt.evaluation.trials import noise_of
 from groupgt.model.validity import shown
-from groupgt.render.tables import counted, minus, p_text, shortlist
+from groupgt.render.tables import counted, p_text, shortlist
 
 if TYPE_CHECKING:
     from groupgt.render.page.data import Sentence
@@ -125,14 +125,6 @@ def subject(name: str) -> list[str]:
 def sentence_of(kind: str, *parts: str) -> Sentence:
     """Return a sentence of a kind. Every second part is a name."""
     return {"kind": kind, "parts": list(parts)}
-
-
-def typeset(sentences: Iterable[Sentence]) -> list[Sentence]:
-    """Return sentences with real minus signs, but leave names unchanged."""
-    return [
-        {**each, "parts": [part if place % 2 else minus(part) for place, part in enumerate(each["parts"])]}
-        for each in sentences
-    ]
 
 
 def warning(text: str) -> Sentence:

@@ -19,7 +19,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.config import Gate
 from groupgt.experiment.outcome import Drop, GateResult
-from groupgt.render.document import document
+from groupgt.render.document import Verdict, document
 from groupgt.render.layout import Screen
 from groupgt.report import gates as told
 from groupgt.report.comparison import dataset_of
@@ -505,6 +505,16 @@ def test_a_comparison_says_the_same_everywhere() -> None:
     ).replace("@&#8203;", "@")
     shown = dataset_of(WORSE.by(), "own")
     assert "".join(shown["decision"]["sentence"]) == decision.text
+
+
+def test_a_summary_shows_the_system_of_the_card_and_minus_signs() -> None:
+    """Of six systems, the worst by mean is the one that the card is about."""
+    table = compared({"released": GOOD, **{f"near{place}": NEAR for place in range(4)}, "bad": BAD}).summary()
+    shown, folded = (re.findall(r"(?m)^\| *\**(\w+)", part) for part in table.split("<details>")[:2])
+    assert sorted(shown) == ["System", "bad", "near0", "near1", "near2", "released"]
+    assert len(folded) == 7
+    sentence = Verdict([{"kind": "loss", "parts": ["By slice: ", "run -1", " is worse, -0.438."]}])
+    assert document([sentence], "github") == "- By slice: run -1 is worse, \u22120.438."
 
 
 def test_names() -> None:

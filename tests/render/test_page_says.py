@@ -110,10 +110,10 @@ def check_contrasts(table: Systems, shown: Any) -> None:
         own = rows[first, second, metric, within]
         for (*_, fields, decision, _, sentence), value in ((own, delta), (turned, -delta)):
             by_name = dict(zip(shown["contrasts"]["names"], fields, strict=True))
-            assert by_name["delta"] == signed(value)
+            assert by_name["delta"] == minus(signed(value))
             assert by_name["confidence"] == f"{100 * each.confidence:.3g}% CI"
             told = sentence_text(sentence).replace("\u00a0", " ")
-            assert f": {signed(value, 3)} in {table.labels[text]} (" in told
+            assert f": {minus(signed(value, 3))} in {table.labels[text]} (" in told
             assert math.isnan(each.p_value) or p_text(each.p_value, 3) in told
             assert ("significantly better" in told) == (decision == "better")
     assert seen == len(table.others) + sum(row.against is not None for row in table.rows)
