@@ -181,7 +181,9 @@ def changed(
     if note := standings.lost_and_gained_note(comparison, rows):
         yield f"{note} ▲▼: significant."
     if noise := trials.sentences(comparison):
-        yield "\n".join([*noise, "Counts of complete, lost and gained queries are means over trials."])
+        yield "\n".join(noise)
+    if note := trials.counts_note(comparison):
+        yield note
     if comparison.basis:
         yield "\n".join(corrected_notes(comparison.first, compared=True))
 

@@ -134,6 +134,7 @@ def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Data
         "headroom": headroom.page_rows(systems) if is_compared else [],
         "previous": added.previous,
         "outcomes": added.outcomes,
+        "trials_note": trials.counts_note(systems),
         "cutoff": "" if systems.cutoff is None else f"@{systems.cutoff}",
         "facts": [*(facts(systems) if evaluated else [("convention", systems.convention)]), *added.facts],
         "drawings": {**_drawings(systems, subject), **{name: drawing(each) for name, each in added.figures.items()}},

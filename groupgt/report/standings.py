@@ -116,8 +116,6 @@ def lost_and_gained_note(systems: Systems, rows: Sequence[Standing]) -> str:
     text = f"Lost / gained: queries complete{at_cutoff(systems.cutoff)} only in the baseline / only in the system"
     if failures.populations_differ:
         text += ", of queries evaluated in both"
-    if max(failures.trials) > 1:
-        text += ", as means over trials"
     return f"{text}."
 
 

@@ -58,6 +58,12 @@ def of_systems(systems: Systems) -> dict[str, Evaluated]:
     return {name: each for name, each in systems.evaluations.items() if each.repeats}
 
 
+def counts_note(systems: Systems) -> str:
+    """Explain counts of queries if any system has trials. Otherwise, the text is empty."""
+    has_trials = systems.failures is not None and max(systems.failures.trials) > 1
+    return "Counts of complete, lost and gained queries are means over trials." if has_trials else ""
+
+
 def blocks(
     evaluations: Mapping[str, Evaluated], metrics: Sequence[str], settings: Settings | None = None, digits: int = 4
 ) -> Iterator[Block]:

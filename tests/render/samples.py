@@ -227,6 +227,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "headroom": [],
         "previous": None,
         "outcomes": None,
+        "trials_note": "",
         "cutoff": "@10",
         "facts": [("convention", "coverage")],
         "drawings": {},

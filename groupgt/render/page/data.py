@@ -308,6 +308,7 @@ class Shown(TypedDict):
     headroom: list[list[str]]
     previous: Previous | None
     outcomes: Outcomes | None
+    trials_note: str
     cutoff: str
     facts: list[tuple[str, str]]
     drawings: dict[str, Drawing]

@@ -180,6 +180,9 @@ function sliceTable(set, first, second, metric) {
   if (!rows.length) return null;
   const ends = rows.flatMap((/** @type {Plain} */ row) => [...(row.each.interval || []), row.each.delta, 0]).filter(known);
   const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  // Slices by different columns may have different levels.
+  const isOneLevel = new Set(rows.map((/** @type {Plain} */ row) => level(row.each))).size === 1;
+  const isTurned = rows.some((/** @type {Plain} */ row) => row.each.reversal);
   const body = rows.map((/** @type {{part: Plain, each: Contrast}} */ { part, each }) => {
     const stands = standing(each);
     const isSignificant = stands !== "not significant";
@@ -187,7 +190,7 @@ function sliceTable(set, first, second, metric) {
       h("th", { scope: "row" }, h("a", { href: link("questions", { [`by:${part.by}`]: part.value }) }, `${brief(part.by, 40)} = `, named(part.value, 60))),
       h("td", { class: "number" }, each.texts.pairs),
       h("td", { class: `number mean ${stands}` }, h("span", null, `${each.texts.delta}${isSignificant ? " *" : ""}`), bar(each.delta, each.interval, low, high)),
-      h("td", { class: "number" }, each.texts.delta_interval),
+      h("td", { class: "number" }, isOneLevel ? null : `${level(each)} `, each.texts.delta_interval),
       h("td", { class: "number" }, each.texts.p_value),
       h("td", { class: "number" }, `${each.texts.wins}/${each.texts.ties}/${each.texts.losses}`),
       each.reversal ? "reversal" : "",
@@ -198,7 +201,7 @@ function sliceTable(set, first, second, metric) {
   const below = ["p-values are corrected over all slices", ...(isAny ? ["* significant"] : []), ...(isTurned ? ["reversal: the sign differs from the overall difference"] : [])];
   return section(
     "By slice",
-    table(["slice", ...["queries", "difference", level(rows[0].each), "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
+    table(["slice", ...["queries", "difference", isOneLevel ? level(rows[0].each) : "CI", "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ...(isTurned ? ["sign"] : [])], body, "Differences by slice"),
     h("p", { class: "soft" }, `${below.join("; ")}.`)
   );
 }

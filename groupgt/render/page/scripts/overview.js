@@ -208,7 +208,7 @@ function beside() {
   const body = first.map((/** @type {StandingRow} */ row) =>
     h("tr", { class: sets.some((/** @type {DatasetOnPage} */ set) => isFocus(set, row.name)) ? "focus" : row.kind === "baseline" ? "baseline" : "" }, h("th", { scope: "row", class: "name-cell" }, named(row.base), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null), ...(rows.get(row.name) || []).flatMap(cells))
   );
-  const { title, baseline, interval } = tables[0];
+  const { title, baseline } = tables[0];
   const legend = new Map(tables.flatMap((/** @type {Standings} */ each) => each.legend));
   return h(
     "section",
@@ -222,9 +222,19 @@ function beside() {
       h("thead", null, h("tr", null, h("th", { rowspan: 2, scope: "col", class: "name-cell" }, "System"), ...sets.map((/** @type {DatasetOnPage} */ set) => h("th", { scope: "colgroup", colspan: keys.length, class: "over" }, h("a", { href: link("overview", { d: set.name }) }, named(set.name)), " ", h("span", { class: "small" }, visible(set.population))))), h("tr", null, ...heads)),
       h("tbody", null, ...body)
     ),
-    h("p", { class: "small foot" }, ...[...legend].map(([kind, words]) => h("span", { class: "sign-of" }, legendSign(kind), words)), interval ? h("span", { class: "sign-of" }, `whiskers: ${interval}`) : null)
+    h("p", { class: "small foot" }, ...[...legend].map(([kind, words]) => h("span", { class: "sign-of" }, legendSign(kind), words)), ...whiskers(sets), ...countsOver(sets))
   );
 }
+
+/** What whiskers are, on each data set if they differ. @param {DatasetOnPage[]} sets */
+function whiskers(sets) {
+  const told = sets.map((set) => set.standings.interval);
+  const isOne = new Set(told).size === 1;
+  return told.flatMap((text, place) => (text && !(isOne && place) ? [h("span", { class: "sign-of" }, `whiskers: ${text}`, isOne ? null : [" on ", named(sets[place].name)])] : []));
+}
+
+/** The note on counts over trials. @param {DatasetOnPage[]} sets */
+const countsOver = (sets) => [...new Set(sets.map((set) => set.trials_note))].flatMap((text) => (text ? [` ${text}`] : []));
 
 /** What follows a value that differs significantly. @param {string | undefined} sign */
 const signOf = (sign) => (sign ? h("i", { class: "mark-sign" }, sign, hidden(sign === "▲" ? " significantly better" : " significantly worse")) : null);
@@ -254,7 +264,7 @@ function standings(set) {
     { class: "board" },
     h("div", { class: "board-head" }, h("h2", null, title, baseline ? h("span", { class: "unbroken" }, named(baseline)) : null), choose),
     h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Systems" }, whole),
-    h("p", { class: "small foot" }, ...signs, interval ? h("span", { class: "sign-of" }, `whiskers: ${interval}`) : null, note ? h("br") : null, visible(note))
+    h("p", { class: "small foot" }, ...signs, ...whiskers([set]), ...(note ? [h("br"), visible(note)] : []), ...countsOver([set]))
   );
 }
 

@@ -117,7 +117,7 @@ async function questions() {
       metricField(set, metric),
       search("q", "Search", values.get("q") || "", (value) => change({ q: value || null, page: null }, true))
     ),
-    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.complete.length ? ` Complete: all groups covered ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
+    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.complete.length ? ` Complete: all groups covered ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : "", ...countsOver([set])),
     systems_.length < set.systems.length ? systemChooser(set, systems_) : null,
     byLabels(all),
     table(heads, body, "Queries and their values", "questions"),
