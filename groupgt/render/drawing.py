@@ -18,7 +18,7 @@ from groupgt.private import mapped
 from groupgt.records import record
 from groupgt.render.exports import check_ending, xml_text
 from groupgt.render.tables import fixed
-from groupgt.render.themes import CONFIG, THEMES, without_neutral
+from groupgt.render.themes import CONFIG, LABELS, THEMES, without_neutral
 
 if TYPE_CHECKING:
     from groupgt.render.page.data import Drawing
@@ -52,8 +52,8 @@ class Figure:
 
     def themed(self, theme: str, config: Mapping[str, Any] = CONFIG) -> dict[str, Any]:
         """Return the specification for a light or dark background."""
-        colors = {f"${name}": color for name, color in THEMES[theme].items()}
-        return dict(replaced({"$schema": SCHEMA, **self.template, "config": config}, colors))
+        texts = {f"${name}": color for name, color in THEMES[theme].items()} | LABELS
+        return dict(replaced({"$schema": SCHEMA, **self.template, "config": config}, texts))
 
     def styled(self, *, title: str | None = None, width: int | None = None, height: int | None = None) -> Figure:
         """Return a copy with a custom title (empty for none), or size in pixels.

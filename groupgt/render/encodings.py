@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupgt.render.drawing import Figure
+from groupgt.render.layout import middle_cut
 from groupgt.render.tables import fixed
 
 Rows = Sequence[Mapping[str, Any]]
@@ -18,7 +19,8 @@ COLORS = 8
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [6, 2, 1, 2, 1, 2])
 LOWEST, HIGHEST = 0.0, 1.0
 # Axes: slanted names above the figure, and numbers on a logarithmic scale.
-SLANTED: Layer = {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
+SLANTED: Layer = {"labelAngle": -35, "labelLimit": 240, "labelExpr": "$slanted", "orient": "top"}
+NAMES: Layer = {"labelExpr": "$name"}
 LOG_AXIS: Layer = {"tickCount": 6, "format": "~s", "grid": False}
 # With more lines than this, only some are named and the others are grey.
 FEW_LINES = 3
@@ -88,7 +90,7 @@ def across(field: str, **options: Any) -> Layer:
 
 def down(field: str, **options: Any) -> Layer:
     """Return a vertical axis of names."""
-    return nominal(field, title=None, **options)
+    return nominal(field, title=None, axis=NAMES, **options)
 
 
 def zero_line(axis: str) -> Layer:
@@ -140,7 +142,7 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
     # First fade the background of the name.
     halo = {"stroke": "$ground", "strokeWidth": 4, "strokeJoin": "round"}
     for side, shift in (("above", -9), ("below", 32)):
-        name = {"type": "text", "align": "right", "dy": shift, "limit": 190, "fontWeight": 600}
+        name = {"type": "text", "align": "right", "dy": shift, "fontWeight": 600}
         layers += [layer({**name, **behind}, text, {"field": "side", "equal": side}) for behind in (halo, {})]
     return layers
 
@@ -151,7 +153,7 @@ def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> lis
     for each in distinct(rows, panel):
         last = {row["system"]: row for row in labelled if row[panel] == each and row["system"] in named}
         for place, row in enumerate(sorted(last.values(), key=lambda row: -(row[value] or 0.0))):
-            row.update(label=row["system"], side="above" if place == 0 else "below")
+            row.update(label=middle_cut(row["system"], 30), side="above" if place == 0 else "below")
     return labelled
 
 
@@ -161,7 +163,8 @@ def by_system(systems: Sequence[str], field: str = "system") -> Layer:
     colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
     dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]
     # Show only the line in the legend: with points too, dashes would be drawn around their symbols.
-    key = {**legend(""), "title": None, "values": list(systems[:COLORS]), "symbolType": "stroke"} if count > 1 else None
+    shown = {"values": list(systems[:COLORS]), "symbolType": "stroke", "labelExpr": "$key"}
+    key = {**legend(""), **shown} if count > 1 else None
     return {
         "color": {**colored(field, list(systems), colors), "legend": key},
         "strokeDash": nominal(field, scale={"domain": list(systems), "range": dashes}, legend=key),
@@ -204,7 +207,7 @@ def stacked_bars(
 
 def panels(field: str, values: list[str], panel: Layer) -> Layer:
     """Repeat a figure for each value, side by side."""
-    return {"facet": down(field, sort=values), "columns": 3, "spec": panel}
+    return {"facet": nominal(field, title=None, sort=values), "columns": 3, "spec": panel}
 
 
 def heat_map(
@@ -223,7 +226,7 @@ def heat_map(
     )
     color["legend"] = {"title": None, "orient": "bottom", "format": f".{digits}f"}
     shared: Layer = {
-        "y": {"field": row, "type": "ordinal", "sort": None, "title": titles[0]},
+        "y": {"field": row, "type": "ordinal", "sort": None, "title": titles[0], "axis": NAMES},
         "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": SLANTED},
     }
     if titles != (None, None):

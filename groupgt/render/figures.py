@@ -134,7 +134,7 @@ def scatter(rows: Rows, about: About, first: str, second: str) -> Figure:
     marks = {**place, "color": color, "size": size, "tooltip": draw.tips(**columns)}
     sides = [draw.layer({**draw.points(60), "opacity": 0.8}, marks)]
     for side, shift, where in (("left", 10, f"datum.x < {middle}"), ("right", -10, f"datum.x >= {middle}")):
-        mark = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 180}
+        mark = {"type": "text", "align": side, "dx": shift, "color": "$ink"}
         sides.append(draw.layer(mark, {**place, "text": draw.nominal("name")}, f"datum.name && {where}"))
     line = draw.layer({"type": "line", "color": "$soft", "strokeDash": [5, 3]}, place)
     diagonal = {"data": {"name": "diagonal", "values": [{"x": end, "y": end} for end in ends]}, **line}

@@ -34,7 +34,7 @@ CONFIG: dict[str, Any] = {
         "tickColor": "$line",
         "labelFontSize": 11,
         "titleFontSize": 11,
-        "labelLimit": 260,
+        "labelLimit": 320,
         "labelPadding": 5,
     },
     "legend": {
@@ -43,7 +43,7 @@ CONFIG: dict[str, Any] = {
         "titleFontWeight": "normal",
         "labelFontSize": 11,
         "titleFontSize": 11,
-        "labelLimit": 260,
+        "labelLimit": 320,
         "orient": "bottom",
         "columns": 3,
         "labelOverlap": True,
@@ -53,6 +53,13 @@ CONFIG: dict[str, Any] = {
     "header": {"labelColor": "$ink", "titleColor": "$soft", "labelFontSize": 12},
     "text": {"fontSize": 11},
     "style": {"guide-label": {"fill": "$ink"}},
+}
+
+
+# Expressions that cut long names in their middle, because both ends identify them. The page measures names instead.
+LABELS = {
+    f"${kind}": f"truncate(datum.label, {most}, 'center')"
+    for kind, most in (("name", 40), ("slanted", 30), ("key", 40))
 }
 
 

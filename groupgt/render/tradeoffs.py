@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from groupgt.render import encodings as draw
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import About, Layer, Rows
+from groupgt.render.layout import middle_cut
 from groupgt.render.tables import count_text, fixed, shortlist
 
 
@@ -89,14 +90,15 @@ def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
     """Draw the means of each system on one side against those on the other, from rows of `system`, `x` and `y`."""
     values = [row["x"] for row in rows]
     middle = (min(values) + max(values)) / 2
-    placed = [{**row, "side": "left" if row["x"] < middle else "right"} for row in rows]
+    labelled = [{**row, "label": middle_cut(row["system"], 26)} for row in rows]
+    placed = [{**row, "side": "left" if row["x"] < middle else "right"} for row in labelled]
     scale = {"zero": False, "nice": False, "padding": 24}
     place = {key: draw.numeric(key, scale=scale, title=title) for key, title in zip("xy", titles)}
     columns = {"system": "system", "x": titles[0], "y": titles[1]}
     layers = [draw.layer(draw.points(70), {**place, "color": {"value": "$ink"}, "tooltip": draw.tips(**columns)})]
     for side, shift in (("left", 8), ("right", -8)):
-        name = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 160}
-        layers.append(draw.layer(name, {**place, "text": draw.nominal("system")}, f"datum.side === '{side}'"))
+        name = {"type": "text", "align": side, "dx": shift, "color": "$ink"}
+        layers.append(draw.layer(name, {**place, "text": draw.nominal("label")}, f"datum.side === '{side}'"))
     body: Layer = {"layer": layers, "height": 280}
     text = f"Means of {len(rows)} systems: {titles[1]} against {titles[0]}."
     return draw.figure_of("correlation", f"{titles[1]} against {titles[0]}", about, body, placed, columns, text)

@@ -24,7 +24,7 @@ from groupgt.render import figures
 from groupgt.render.columns import effect_text, level_text
 from groupgt.render.document import Block, Item, bare
 from groupgt.render.drawing import Figure, template
-from groupgt.render.layout import Strong
+from groupgt.render.layout import Strong, middle_cut
 from groupgt.render.page import data
 from groupgt.render.tables import BETTER, DIGITS, WORSE, Table, counted, fixed, shortlist, signed, small, span
 from groupgt.report.evidence import method_name
@@ -270,7 +270,7 @@ def scatter(systems: Systems, first: str | None = None, second: str | None = Non
     apart = sorted(places.items(), key=lambda item: -abs(item[0][1] - item[0][0]))
     rows: list[dict[str, Any]] = []
     for (x, y), qids in apart:
-        name = shortlist(qids, 1) if len(rows) < NAMED and abs(y - x) > SLACK else ""
+        name = middle_cut(shortlist(qids, 1), 30) if len(rows) < NAMED and abs(y - x) > SLACK else ""
         kind = _gain_kind(sign * (y - x))
         rows.append({"x": x, "y": y, "times": len(qids), "qids": shortlist(qids), "kind": kind, "name": name})
     return figures.scatter(rows, about(systems), chosen, against)

@@ -7,6 +7,7 @@ import itertools
 import json
 import lzma
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,16 @@ def test_the_schema_refuses_what_is_none() -> None:
     spec["layer"][0]["mark"]["type"] = "wand"
     assert not schema("5.6.1").is_valid(spec)
     assert not schema("6.4.3").is_valid(spec)
+
+
+def test_labels_keep_both_ends_of_names(tmp_path: Path) -> None:
+    """Names of 41 characters that differ at their end become 15 + 1 + 15 characters on the slanted axis."""
+    pytest.importorskip("vl_convert", reason="the extra groupgt[plots] is not installed")
+    names = [f"reranker-of-hybrid-search-version-2-top{most}" for most in (50, 99)]
+    rows = [{"slice": "all", "system": name, "value": 0.5, "queries": 1} for name in names]
+    figures.slices(rows, encodings.About("rank", 5, "trec", "")).save(tmp_path / "slices.svg")
+    labels = re.findall(r">([^<>]*…[^<>]*)</text>", (tmp_path / "slices.svg").read_text(encoding="utf-8"))
+    assert labels == [f"{name[:15]}…{name[-14:]}" for name in names]
 
 
 def test_samples_show_every_kind_of_figure() -> None:

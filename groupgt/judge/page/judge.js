@@ -140,7 +140,7 @@ function nextQuestion() {
 const digit = (number) => shown?.groups.findIndex((/** @type {Plain} */ each) => each.number === number) + 1;
 
 /** @param {Plain} each */
-const groupName = (each) => (each.name ? `${digit(each.number)} ${brief(each.name, 40)}` : `${digit(each.number)}`);
+const groupName = (each) => (each.name ? `${digit(each.number)} ${short(each.name, 40)}` : `${digit(each.number)}`);
 
 /** Moves the focus. @param {number} step */
 function move(step) {
@@ -462,7 +462,7 @@ function prior() {
 /** @param {Plain} group */
 function groupCard(group) {
   return h("li", null,
-    h("div", { class: "head" }, h("kbd", null, digit(group.number)), h("b", null, group.name ? h("bdi", null, brief(group.name, 80)) : `group ${digit(group.number)}`), h("button", { type: "button", class: "quiet", onclick: () => rename(group) }, "name", hidden(` group ${digit(group.number)}`))),
+    h("div", { class: "head" }, h("kbd", null, digit(group.number)), h("b", null, group.name ? h("bdi", null, short(group.name, 80)) : `group ${digit(group.number)}`), h("button", { type: "button", class: "quiet", onclick: () => rename(group) }, "name", hidden(` group ${digit(group.number)}`))),
     h("ul", null, ...group.docs.map((/** @type {string} */ doc) => h("li", null, h("button", { type: "button", class: "quiet", onclick: () => { current = doc; draw(); } }, named(doc, 60)))))
   );
 }

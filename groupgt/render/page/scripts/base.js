@@ -66,12 +66,18 @@ function brief(text, most = 120) {
   return whole.length > most ? `${whole.slice(0, most - 1)}…` : whole;
 }
 
+/** A name or id without its middle, because both ends identify it. @param {unknown} text @param {number} [most] */
+function short(text, most = 120) {
+  const whole = visible(text);
+  return whole.length > most ? `${whole.slice(0, Math.ceil((most - 1) / 2))}…${whole.slice(whole.length - Math.floor((most - 1) / 2))}` : whole;
+}
+
 /** A name or id, which keeps its direction to itself and breaks behind `[`, `,`, `_`, `/` and `+`, not within a word. @param {unknown} text @param {number} [most] */
 const named = (text, most = 120) =>
   h(
     "bdi",
     { class: "name", title: visible(text).length > most ? visible(text).slice(0, 2000) : null },
-    ...brief(text, most).split(/(?<=[[,_/+])/).flatMap((part, place) => [place ? h("wbr") : null, part])
+    ...short(text, most).split(/(?<=[[,_/+])/).flatMap((part, place) => [place ? h("wbr") : null, part])
   );
 
 /** @param {string} text */
@@ -107,7 +113,7 @@ const isCell = (cell) => cell instanceof HTMLElement && (cell.tagName === "TD" |
 /** @param {string} id @param {string} label @param {string[][]} options @param {string} chosen @param {(value: string) => void} change */
 function select(id, label, options, chosen, change) {
   const box = h("select", { id, onchange: (/** @type {any} */ event) => change(event.target.value) });
-  for (const [value, text] of options) box.append(h("option", { value, selected: value === chosen }, brief(text, 60)));
+  for (const [value, text] of options) box.append(h("option", { value, selected: value === chosen }, short(text, 60)));
   return h("label", { class: "field", for: id }, h("span", null, label), box);
 }
 

@@ -52,7 +52,7 @@ function deltaRows(questions, values, first, second) {
     const level = Math.sign(values.levels[mine] - values.levels[other]);
     const delta = level ? values.numbers[mine] - values.numbers[other] : 0;
     const texts = [values.texts[mine], values.texts[other]];
-    rows.push({ at, qid: brief(questions.qids[at], 60), delta, gain: level * Math.abs(delta), kind: ["worse", "same", "better"][level + 1], texts, place: 0 });
+    rows.push({ at, qid: short(questions.qids[at], 60), delta, gain: level * Math.abs(delta), kind: ["worse", "same", "better"][level + 1], texts, place: 0 });
   }
   rows.sort((a, b) => b.gain - a.gain || a.at - b.at);
   rows.forEach((row, place) => (row.place = place + 1));
@@ -93,7 +93,7 @@ function deltasFigure(set, metric, a, b, each, rows) {
     text: `${counted(rows.filter((row) => row.kind === "better").length, "query", "queries")} better, ${rows.filter((row) => row.kind === "worse").length} worse, of ${rows.length}.`,
     tables: { rows: rows.map(({ texts, ...row }) => row), mean },
     texts: { $label: `difference in ${label}` },
-    heads: ["place", "query", brief(a, 60), brief(b, 60)],
+    heads: ["place", "query", short(a, 60), short(b, 60)],
     rows: rows.map((row) => [row.place, row.qid, ...row.texts]),
     click: (/** @type {Plain} */ datum) => known(datum.at) && goTo(datum.at, [a, b]),
   });
@@ -136,14 +136,14 @@ function againstFigure(set, second, metric) {
     const each = place === second ? null : contrast(set, place, second, metric);
     if (!each || !known(each.delta)) return [];
     const [low, high] = each.interval || [null, null];
-    return [{ name: brief(system.name, 80), value: each.delta, low, high, kind: standing(each), each }];
+    return [{ name: visible(system.name), value: each.delta, low, high, kind: standing(each), each }];
   });
   if (rows.length < 2) return null;
   const { label } = set.metrics[metric];
   return figure({
     id: "against",
     drawing: set.drawings.differences,
-    title: `Every system vs. ${brief(set.systems[second].name, 60)}`,
+    title: `Every system vs. ${short(set.systems[second].name, 60)}`,
     lines: linesFor(set.drawings.differences, label, set.systems[second].queries[metric], level(set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => contrast(set, place, second, metric)).find(Boolean))),
     text: rows.map((/** @type {Plain} */ row) => `${row.name} ${row.each.texts.delta}, ${row.kind}`).join("; "),
     tables: { rows: rows.map(drawn) },
@@ -187,7 +187,7 @@ function sliceTable(set, first, second, metric) {
     const stands = standing(each);
     const isSignificant = stands !== "not significant";
     return [
-      h("th", { scope: "row" }, h("a", { href: link("questions", { [`by:${part.by}`]: part.value }) }, `${brief(part.by, 40)} = `, named(part.value, 60))),
+      h("th", { scope: "row" }, h("a", { href: link("questions", { [`by:${part.by}`]: part.value }) }, `${short(part.by, 40)} = `, named(part.value, 60))),
       h("td", { class: "number" }, each.texts.pairs),
       h("td", { class: `number mean ${stands}` }, h("span", null, `${each.texts.delta}${isSignificant ? " *" : ""}`), bar(each.delta, each.interval, low, high)),
       h("td", { class: "number" }, isOneLevel ? null : `${level(each)} `, each.texts.delta_interval),
@@ -210,11 +210,11 @@ function sliceTable(set, first, second, metric) {
 function outcomesOf(set, second, metric) {
   const rows = set.systems.flatMap((/** @type {Plain} */ system, /** @type {number} */ place) => {
     const each = place === second ? null : contrast(set, place, second, metric);
-    return each ? each.counts.map((count, at) => ({ system: brief(system.name, 80), outcome: ["better", "same", "worse"][at], count })) : [];
+    return each ? each.counts.map((count, at) => ({ system: visible(system.name), outcome: ["better", "same", "worse"][at], count })) : [];
   });
   if (!rows.length || !set.drawings.outcomes) return null;
   const { label } = set.metrics[metric];
-  const other = brief(set.systems[second].name, 60);
+  const other = short(set.systems[second].name, 60);
   return h(
     "div",
     { class: "figures" },

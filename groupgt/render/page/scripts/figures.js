@@ -29,6 +29,37 @@ function filled(value, texts, tables) {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, texts, tables)]));
 }
 
+const pen = document.createElement("canvas").getContext("2d");
+
+/** A name without its middle, of a width in pixels. @param {string} name @param {number} most */
+function measured(name, most) {
+  const width = (/** @type {string} */ text) => {
+    if (!pen) return 6 * text.length;
+    pen.font = "11px sans-serif";
+    return pen.measureText(text).width;
+  };
+  let text = name;
+  for (let letters = name.length; letters > 4 && width(text) > most; letters--) text = short(name, letters - 1);
+  return text;
+}
+
+/** An expression that shortens the labels of names, which stay distinct. @param {string[]} names @param {number} most */
+function labels(names, most) {
+  for (let size = most; ; size += 20) {
+    const texts = names.map((name) => measured(name, size));
+    if (new Set(texts).size < names.length) continue;
+    const cut = names.flatMap((name, place) => (texts[place] === name ? [] : [[name, texts[place]]]));
+    return `(${JSON.stringify(Object.fromEntries(cut))})[datum.label] || datum.label`;
+  }
+}
+
+/** The fields that are names on an axis or in a legend. @param {any} value @returns {string[]} */
+function namedFields(value) {
+  if (value === null || typeof value !== "object" || Array.isArray(value.values)) return [];
+  const own = value.field && [value.axis, value.legend].some((guide) => guide?.labelExpr) ? [value.field] : [];
+  return [...own, ...Object.values(value).flatMap(namedFields)];
+}
+
 /** Leaves what no row has out of legends. @param {any} value @param {Plain[]} rows */
 function onlyOccurring(value, rows) {
   if (value === null || typeof value !== "object") return;
@@ -43,7 +74,12 @@ function onlyOccurring(value, rows) {
 function specification(options, width, paper) {
   const theme = page.themes.light;
   const colors = Object.fromEntries(Object.keys(theme).map((key) => [`$${key}`, paper ? theme[key] : `var(--${key})`]));
-  const spec = filled(options.drawing.template, { ...colors, ...options.texts }, options.tables || {});
+  const { template } = options.drawing;
+  const rows = (options.tables || {}).rows || template.data.values;
+  const names = [...new Set(namedFields(template).flatMap((field) => rows.map((/** @type {Plain} */ row) => String(row[field]))))];
+  const narrow = width < 520;
+  const cuts = { $name: labels(names, Math.max(80, width * (narrow ? 0.42 : 0.4))), $slanted: labels(names, 180), $key: labels(names, Math.max(120, width * (narrow ? 0.8 : 0.28))) };
+  const spec = filled(template, { ...colors, ...cuts, ...options.texts }, options.tables || {});
   if ((options.tables || {}).rows) onlyOccurring(spec, options.tables.rows);
   const config = filled(page.config, colors, {});
   if (paper) spec.title = { text: visible(options.title), subtitle: options.lines };
@@ -52,10 +88,9 @@ function specification(options, width, paper) {
     config.background = null;
     config.padding = 4;
   }
-  const narrow = width < 520;
-  config.axis.labelLimit = Math.max(80, width * (narrow ? 0.42 : 0.4));
+  // Names are cut already.
+  config.axis.labelLimit = config.legend.labelLimit = 0;
   config.legend.columns = narrow ? 1 : 3;
-  config.legend.labelLimit = Math.max(120, width * (narrow ? 0.8 : 0.3));
   if (spec.facet) {
     const panels = options.panels || 3;
     spec.columns = width < 420 ? 1 : Math.min(panels, narrow ? 2 : 3);

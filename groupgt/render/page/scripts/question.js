@@ -54,7 +54,7 @@ async function question() {
   return [
     steps(all, kept, at, values),
     h("h1", { tabindex: -1, class: "asked" }, text ? [h("small", null, "Query ", named(all.qids[at], 200)), h("bdi", null, visible(text).slice(0, 2000))] : ["Query ", named(all.qids[at], 200)]),
-    h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
+    h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${short(by, 40)} = ${short(all.slices[by][at], 60)}`).join(" · ")),
     all.complete.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
     detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "groupgt omitted the results for this query to limit the file size." : "This page does not contain the results for this query. See \"Setup\" in the overview."),
@@ -229,7 +229,7 @@ function ranking(set, detail, passages, system) {
       : missed.length
       ? h("p", { class: "missing" }, h("span", { class: "sign", "aria-hidden": "true" }, "✕ "), set.cutoff ? `Missed ${set.cutoff}: ` : "Missed: ", missed.flatMap((/** @type {number} */ number, /** @type {number} */ place) => [place ? "; " : "", `group ${number + 1} `, `(${whereMet(detail, system, number, cutoff)[1].replace(/^[✕△] /, "")})`]))
       : h("p", { class: "whole-met" }, h("span", { class: "sign", "aria-hidden": "true" }, "✓ "), `Complete${set.cutoff ? ` ${set.cutoff}` : ""}.`),
-    h("table", null, h("caption", { class: "hidden" }, `Results of ${brief(set.systems[system].name)}`), h("thead", null, head), h("tbody", null, ...rows)),
+    h("table", null, h("caption", { class: "hidden" }, `Results of ${short(set.systems[system].name)}`), h("thead", null, head), h("tbody", null, ...rows)),
     rest > 0 ? h("p", { class: "soft" }, `${counted(rest, "more result")} ${rest === 1 ? "covers" : "cover"} no group.`) : null
   );
 }

@@ -112,7 +112,7 @@ async function questions() {
       showField(set, all, shown, a, b),
       ...Object.keys(all.slices).map((by, order) => {
         const found = [...new Set(all.slices[by])].sort();
-        return found.length > 200 ? null : select(`by-${order}`, brief(by, 40), [["", "any"], ...found.map((value) => /** @type {[string, string]} */ ([`=${value}`, String(value)]))], values.get(`by:${by}`) === null ? "" : `=${values.get(`by:${by}`)}`, (value) => change({ [`by:${by}`]: value ? value.slice(1) : null, page: null }));
+        return found.length > 200 ? null : select(`by-${order}`, short(by, 40), [["", "any"], ...found.map((value) => /** @type {[string, string]} */ ([`=${value}`, String(value)]))], values.get(`by:${by}`) === null ? "" : `=${values.get(`by:${by}`)}`, (value) => change({ [`by:${by}`]: value ? value.slice(1) : null, page: null }));
       }),
       metricField(set, metric),
       search("q", "Search", values.get("q") || "", (value) => change({ q: value || null, page: null }, true))
@@ -138,7 +138,7 @@ function showField(set, all, shown, a, b) {
   }
   if (set.systems.length > 1) {
     options.push(["differ", "on which systems differ"]);
-    const [x, y] = [brief(set.systems[a].name, 30), brief(set.systems[b].name, 30)];
+    const [x, y] = [short(set.systems[a].name, 30), short(set.systems[b].name, 30)];
     if (a !== b) options.push(["better", `${x} better than ${y}`], ["worse", `${x} worse than ${y}`]);
   }
   return select("show", "Show", options, shown, (value) => change({ show: value === "all" ? null : value, sort: value === "differ" ? "spread:down" : asked().values.get("sort"), page: null }));
@@ -147,7 +147,7 @@ function showField(set, all, shown, a, b) {
 /** @param {DatasetOnPage} set @param {string} shown @param {number} a @param {number} b */
 function shownText(set, shown, a, b) {
   if (shown !== "better" && shown !== "worse") return "";
-  return `, on which ${brief(set.systems[a].name, 60)} is ${shown} than ${brief(set.systems[b].name, 60)}`;
+  return `, on which ${short(set.systems[a].name, 60)} is ${shown} than ${short(set.systems[b].name, 60)}`;
 }
 
 /** The systems that have a column: those asked for, else the best that fit, the system that views show first, and the baseline. @param {DatasetOnPage} set @param {URLSearchParams} values @param {number[]} always */
@@ -204,7 +204,7 @@ function groupsFigure(set, all, kept) {
           const ranking = detail.rankings[place];
           const rank = ranking ? ranking.met.get(number) || null : null;
           const met = rankName(rank);
-          rows.push({ group: `${brief(all.qids[at], 30)}: ${brief(group.name, 40)}`, system: brief(system.name, 60), rank, met, text: String(rank || "✕"), at });
+          rows.push({ group: `${short(all.qids[at], 30)}: ${short(group.name, 40)}`, system: visible(system.name), rank, met, text: String(rank || "✕"), at });
         });
       });
     }
@@ -215,7 +215,7 @@ function groupsFigure(set, all, kept) {
         drawing: set.drawings.groups,
         title: "Covered groups by rank of the first hit",
         lines: linesFor(set.drawings.groups, "rank of the first hit", kept.length, `the first ${groups} groups of the queries listed`),
-        text: systems_.map((/** @type {Plain} */ system) => `${brief(system.name, 60)} covers ${rows.filter((row) => row.system === brief(system.name, 60) && row.rank !== null).length}`).join("; "),
+        text: systems_.map((/** @type {Plain} */ system) => `${visible(system.name)} covers ${rows.filter((row) => row.system === visible(system.name) && row.rank !== null).length}`).join("; "),
         tables: { rows },
         heads: ["group", "system", "rank of the first hit"],
         rows: rows.map((row) => [row.group, row.system, row.text]),

@@ -104,7 +104,7 @@ function systemName(set, system, place) {
     { class: "system" },
     target ? h("a", { href: target }, named(system.name, 80)) : named(system.name, 80),
     base ? h("span", { class: "tag" }, "baseline") : null,
-    system.about ? h("details", null, h("summary", null, "options", hidden(` of ${brief(system.name)}`)), h("p", null, visible(system.about))) : null
+    system.about ? h("details", null, h("summary", null, "options", hidden(` of ${short(system.name)}`)), h("p", null, visible(system.about))) : null
   );
 }
 
@@ -157,7 +157,7 @@ function slicesFigure(set, metric) {
   const rows = set.slices.flatMap((/** @type {Plain} */ part) =>
     set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
       const value = part.means[place][metric];
-      return { slice: `${brief(part.by, 30)} = ${brief(part.value, 40)} (${part.queries.toLocaleString("en")})`, system: brief(system.name, 60), value, queries: part.queries, text: part.texts[place][metric] };
+      return { slice: `${short(part.by, 30)} = ${short(part.value, 40)} (${part.queries.toLocaleString("en")})`, system: visible(system.name), value, queries: part.queries, text: part.texts[place][metric] };
     })
   );
   const { label, bounded } = set.metrics[metric];
