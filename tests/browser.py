@@ -32,6 +32,13 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 PATIENCE = 60
+# What is clicked and smaller than 24 px on a page.
+SMALL = (
+    "[...document.querySelectorAll('a[href], button, summary, select, input')].filter((each) =>"
+    " each.checkVisibility({contentVisibilityAuto: true}) && !each.matches('[type=checkbox], .skip')).map((each) =>"
+    " [each.getBoundingClientRect(), each]).filter(([box]) => box.width && (box.height < 24 || box.width < 24))"
+    ".map(([box, each]) => `${each.tagName} ${each.innerText} ${box.width} x ${box.height}`)"
+)
 
 
 def found() -> str | None:

@@ -16,7 +16,7 @@ from tests.snapshots import Snapshot
 
 pytest.importorskip("uvicorn", reason="the extra groupgt[judge] is not installed")
 
-from tests.browser import Tab
+from tests.browser import SMALL, Tab
 from tests.judge.acts import QUERIES, TEXTS
 
 pytestmark = pytest.mark.slow
@@ -151,6 +151,20 @@ def test_the_address_without_its_token_shows_nothing(tab: Tab, server: str, snap
     target.call("Page.navigate", url="about:blank")
     target.call("Page.navigate", url=server.partition("#")[0] + "#of-yesterday")
     target.wait("document.querySelector('h1')?.innerText === 'This address is not complete'")
+
+
+@pytest.mark.parametrize("width", [1280, 820, 390])
+def test_ids_keep_both_ends_and_targets_are_large(tab: Tab, server: str, width: int) -> None:
+    tab.size(width)
+    opened(tab, server)
+    press(tab, "n", "document.querySelector('.own li') !== null")
+    assert tab.run(SMALL) == []
+    # Two passages of one article, as the list of a group names them.
+    start = "support/refund-policy/article-0260/very/long/path/segment-sections"
+    ids = [f"{start}#chunk-{place:02}" for place in range(2)]
+    shown = tab.run(f"{json.dumps(ids)}.map((id) => named(id, 60).textContent)")
+    assert [len(each) for each in shown] == [60, 60]
+    assert shown == [f"{each[:30]}…{each[-29:]}" for each in ids]
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -16,7 +16,7 @@ import groupgt
 from groupgt.render.page.page import page_bytes
 from groupgt.report.comparison import dataset_of
 from groupgt.report.outcomes import page_part
-from tests.browser import Tab
+from tests.browser import SMALL, Tab
 from tests.experiment.test_previous import GOOD, ran, some, then
 from tests.render.samples import page
 from tests.render.test_page import HOSTILE
@@ -602,6 +602,103 @@ def test_long_names_and_outcomes_are_whole(tab: Tab, report: Path, blocked: Path
     )
     assert tab.run(over) == []
     assert tab.errors == []
+
+
+# Nine systems whose names differ only at their end, and the one that is worse on the larger data set.
+CROWD = [*(f"hybrid-rrf60+bge-reranker-v2-m3-top{place}00" for place in range(1, 10)), "candidate"]
+# Labels of figures that are cut at their end, and those that two names share.
+CUT = (
+    "[...document.querySelectorAll('figure')].flatMap((figure) => {"
+    " const texts = [...figure.querySelectorAll('.mark-text.role-axis-label text')].map((each) => each.textContent)"
+    ".filter((text) => text.includes('m3') || text.includes('…'));"
+    " return texts.filter((text, place) => text.endsWith('…') || texts.indexOf(text) < place); })"
+)
+AXE = (
+    "axe.run(document, {runOnly: ['scrollable-region-focusable', 'empty-table-header']}).then((all) =>"
+    " all.violations.map((each) => `${each.id}: ${each.nodes[0].html}`))"
+)
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report on two data sets of 30 and of 4 queries; the ninth system has two trials, one of them incomplete."""
+    datasets = []
+    for dataset, count in (("handbook", 30), ("faq", 4)):
+        qids = [f"{dataset}-{number}" for number in range(count)]
+        truth = groupgt.GroundTruth.from_rows(
+            qids,
+            [[["a"], ["b"]]] * count,
+            groupgt.Policy(),
+            columns={"type": [TYPES[number % 2] for number in range(count)]},
+        )
+        whole: dict[str, list[str]] = {qid: ["a", "b"] for qid in qids}
+        half: dict[str, list[str]] = {**whole, qids[0]: ["a", "x"]}
+        runs: dict[str, Any] = {name: whole if place < 7 else half for place, name in enumerate(CROWD)}
+        runs[CROWD[8]] = groupgt.Run.of_trials([groupgt.Run.of(whole), groupgt.Run.of(half)])
+        runs[CROWD[7]] = runs["candidate"] = {qid: ["x", "a"] for qid in qids}
+        table = groupgt.compare(
+            truth, runs, ["recall@2", "complete@2"], convention="coverage", by="type", resamples=999
+        )
+        datasets.append(dataset_of(table.by("recall@2"), dataset))
+    path = tmp_path_factory.mktemp("crowd") / "report.html"
+    path.write_bytes(page_bytes(page(*datasets)))
+    return path
+
+
+@pytest.mark.parametrize("width", [pytest.param(w, marks=() if w in (320, 820) else pytest.mark.slow) for w in WIDTHS])
+def test_targets_are_large_and_labels_whole(tab: Tab, crowd: Path, width: int) -> None:
+    """What is clicked is 24 px high and wide, figures keep both ends of names, and two rules of axe hold."""
+    modules = Path(os.environ.get("GROUPGT_NODE", "")) / "axe-core" / "axe.min.js"
+    tab.size(width)
+    for view in ("overview", "systems", "comparison", "questions", "question"):
+        tab.open(crowd, f"#{view}")
+        tab.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        tab.settled()
+        assert (view, tab.run(SMALL)) == (view, [])
+        assert (view, tab.run(CUT)) == (view, [])
+        if modules.is_file():
+            tab.run(modules.read_text(encoding="utf-8"))
+            assert (view, tab.run(AXE)) == (view, [])
+    assert tab.errors == []
+
+
+def test_the_subject_is_chosen_on_every_tab(tab: Tab, crowd: Path) -> None:
+    """Of ten systems, the tabs keep the one that the card is about, and the baseline."""
+    tab.size(1280)
+    tab.open(crowd, "#overview?d=handbook")
+    tab.settled()
+    subject = tab.run("page.datasets[0].decision.system")
+    assert subject in (CROWD[7], "candidate")
+    tab.view("systems?d=handbook")
+    assert tab.texts(".systems .focus .system a") == [subject]
+    drawn = tab.run("page.datasets[0].drawings.depth.template.data.values")
+    assert len({row["system"] for row in drawn}) == 8
+    assert {row["system"] for row in drawn if "label" in row} == {CROWD[0], subject}
+    tab.view("comparison?d=handbook")
+    assert not re.search(r"(?<![\w.-])-[0-9]", tab.text("main"))
+    for width in (390, 1280):
+        tab.size(width)
+        tab.open(crowd, "#questions?d=handbook")
+        tab.settled()
+        names = plain(tab.texts("table.questions thead .name"))
+        assert {CROWD[0], subject} <= set(names)
+        assert len(names) == (2 if width == 390 else 6)
+    assert tab.errors == []
+
+
+def test_each_data_set_has_its_level_and_counts_over_trials_are_told(tab: Tab, crowd: Path) -> None:
+    """Two of nine differences are significant on 30 queries, none on 4: 0.05 / 7 and 0.05 / 9."""
+    tab.size(1280)
+    tab.open(crowd)
+    tab.settled()
+    foot = tab.text(".board .foot")
+    assert "whiskers: 99.3% CI of the change on handbook" in foot
+    assert "whiskers: 99.4% CI of the change on faq" in foot
+    note = "Counts of complete, lost and gained queries are means over trials."
+    assert foot.count(note) == 1
+    assert plain(tab.texts(".beside td.complete"))[14] == "29.5/30"
+    tab.view("questions?d=handbook")
+    assert tab.text("[role=status]").endswith(note)
 
 
 @pytest.mark.parametrize("width", [320, pytest.param(820, marks=pytest.mark.slow), 1440])

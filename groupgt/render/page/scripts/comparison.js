@@ -194,10 +194,9 @@ function sliceTable(set, first, second, metric) {
       h("td", { class: "number" }, each.texts.p_value),
       h("td", { class: "number" }, `${each.texts.wins}/${each.texts.ties}/${each.texts.losses}`),
       each.reversal ? "reversal" : "",
-    ];
+    ].slice(0, isTurned ? 7 : 6);
   });
   const isAny = rows.some((/** @type {Plain} */ row) => standing(row.each) !== "not significant");
-  const isTurned = body.some((/** @type {Child[]} */ cells) => cells[6]);
   const below = ["p-values are corrected over all slices", ...(isAny ? ["* significant"] : []), ...(isTurned ? ["reversal: the sign differs from the overall difference"] : [])];
   return section(
     "By slice",

@@ -128,6 +128,7 @@ function waiting(options) {
 function figure(options) {
   const plot = h("div", { class: "plot", "aria-hidden": "true" }, waiting(options));
   const label = `${options.id}-title`;
+  const plane = h("div", { class: "plane", role: "group", "aria-labelledby": label }, plot);
   /** @param {string} kind */
   const save = (kind) => h("button", { type: "button", class: "quiet", onclick: () => saved(options, kind) }, kind.toUpperCase(), hidden(` of ${options.title}`));
   const data = h("details", null, h("summary", null, "Data as a table", hidden(` of ${options.title}`)));
@@ -138,13 +139,13 @@ function figure(options) {
     "figure",
     { role: "group", "aria-labelledby": label },
     h("figcaption", null, h("h2", { id: label }, visible(options.title)), ...captions(options).map((line) => h("p", null, visible(line)))),
-    h("div", { class: "plane" }, plot),
+    plane,
     hidden(options.text),
     h("div", { class: "under" }, data, h("span", { class: "saves" }, "Save as ", save("svg"), save("png"), save("json")))
   );
   let drawn = 0;
   const draw = async () => {
-    const width = Math.max(plot.parentElement?.clientWidth || 0, options.least || 0);
+    const width = Math.max(plane.clientWidth, options.least || 0);
     if (!width || width === drawn) return;
     drawn = width;
     const embed = await loaded();
@@ -152,6 +153,9 @@ function figure(options) {
     if (options.click) {
       view.addEventListener("click", (/** @type {any} */ _, /** @type {any} */ item) => item && item.datum && options.click(item.datum));
     }
+    // What can be scrolled can be reached by keyboard.
+    if (plane.scrollWidth > plane.clientWidth) plane.tabIndex = 0;
+    else plane.removeAttribute("tabindex");
     plot.dataset.drawn = "yes";
   };
   drawings.push(draw);

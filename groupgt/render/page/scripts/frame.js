@@ -29,7 +29,7 @@ function header() {
 function footer() {
   const licenses = h("details", null, h("summary", null, "Third-party licenses"));
   licenses.addEventListener("toggle", async () => {
-    if (licenses.childElementCount < 2) licenses.append(h("pre", null, await inflated("library-licenses")));
+    if (licenses.childElementCount < 2) licenses.append(h("pre", { tabindex: 0 }, await inflated("library-licenses")));
   });
   return h("footer", null, h("p", null, `Made by groupgt, ${times.made}. Works offline.`), licenses);
 }
