@@ -115,7 +115,9 @@ def _groups(roles: Roles, row: Row, of_documents: Sequence[str]) -> list[Any]:
         ]
     if "group" not in roles.paths and "all" not in roles.paths:
         distinct = {repr(each): each for each in alternatives if each is not None}
-        return [each if isinstance(each, list) else [each] for each in distinct.values()]
+        # Ids in a list at retrieval_gt are a flat list, which the policy reads.
+        is_flat = of_documents == ["retrieval_gt"] and "grade" not in roles.paths
+        return [each if is_flat or isinstance(each, list) else [each] for each in distinct.values()]
     groups: dict[Any, Record] = {}
     keys: Found = []
     for position, value in roles.found("group", row):

@@ -339,3 +339,18 @@ def test_a_column_to_split_is_no_path() -> None:
 def test_a_result_without_a_score_has_none() -> None:
     first, second = (("hits[]", 0),), (("hits[]", 1),)
     assert paths.beside([(first, "a"), (second, "b")], [(second, 0.5)], "score", pytest.fail) == [None, 0.5]
+
+
+@pytest.mark.parametrize("column", ["gold[;]", "m.gold[;]", "lst", "lst[]", "m.lst[]"])
+def test_a_flat_list_is_read_as_the_policy_says_at_every_path(tmp_path: Path, column: str) -> None:
+    inner = {"gold": "a;b", "lst": ["a", "b"]}
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"qid": "q", **inner, "m": inner}))
+
+    def recall(policy: str) -> float:
+        columns = {"retrieval_gt": column}
+        return groupgt.evaluate(path, {"q": ["a", "x"]}, ["recall"], truth_columns=columns, policy=policy)["recall"]
+
+    assert (recall("flat_gt=and"), recall("flat_gt=or"), recall("autorag")) == (1 / 2, 1, 1)
+    with pytest.raises(groupgt.DataError, match="flat_gt=and"):
+        recall("default")
