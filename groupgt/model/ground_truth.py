@@ -230,7 +230,10 @@ class GroundTruth(Written):
             what = f"the ground truth has no groups with importance {unknown[0]!r}"
             raise ConfigError(f"policy importance: {what}; {has}{near_names(unknown[0], importances)}")
         kept = np.array([name in selected for name in self.importance or ()], dtype=np.bool_)
-        return self if kept.all() else replace(self.of_groups(kept), judged=self.per_query > 0)
+        # Harmful passages have no importance, and stay judged.
+        chosen = self.of_alternatives(np.flatnonzero(kept[self.group_of] | self.is_harmful))
+        kept[self.group_of[self.is_harmful]] = True
+        return replace(chosen.of_groups(kept), judged=self.per_query > 0)
 
     def of_groups(self, kept: Bools) -> GroundTruth:
         """Keep only these groups and their alternatives."""

@@ -180,3 +180,14 @@ def test_an_audit_corrects_no_metric_of_harm(truth: groupgt.GroundTruth) -> None
     assert list(found.corrected) == ["recall"]
     assert found.means_by_labels()["clean"] == 30 / 40
     assert found["clean"] == 30 / 40
+
+
+def test_they_count_whatever_importance_is_evaluated() -> None:
+    groups = [
+        {"alternatives": ["a"], "importance": "vital"},
+        {"alternatives": ["b", {"id": "y", "grade": 0}], "importance": "okay"},
+    ]
+    truth = groupgt.GroundTruth.of({"q": groups}, harmful_ids={"q": ["h", "y"]})
+    for policy in ("importance=vital", "importance=vital+okay"):
+        found = groupgt.evaluate(truth, {"q": ["h", "a", "y", "z"]}, ["harmful", "clean@1", "mrr.trec"], policy=policy)
+        assert dict(found.means) == {"harmful": 1 / 2, "clean@1": 0, "mrr.trec": 1 / 2}
