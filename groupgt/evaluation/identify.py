@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from groupgt.errors import ConfigError, MetricError, printable, without_warnings
 from groupgt.evaluation.estimates import mean_of
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.reading import refuse_swapped
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated, Evaluation
@@ -25,6 +26,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.policy import Policy
 from groupgt.model.values import means_over_trials, total
+from groupgt.options import Doc
 from groupgt.render.results import Result
 
 # How unusual each choice is in reports: the smaller, the earlier it is listed.
@@ -105,18 +107,23 @@ class Identified(Result):
         return printable(f"Identified({self.number}: {named}{more})")
 
 
-def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] = (), **options: Any) -> Identified:
+@takes_options(OneRunOptions)
+def identify(
+    truth: Truth,
+    run: OneRun,
+    number: Annotated[
+        str | float,
+        Doc('The number as reported, such as `".6131"` or `"61.3%"`; its digits determine its precision.'),
+    ],
+    metrics: Annotated[
+        Sequence[str], Doc("Names of metrics to try, with all conventions and cutoffs (default: all metrics).")
+    ] = (),
+    **options: Unpack[OneRunOptions],
+) -> Identified:
     """Identify the metric, convention, cutoff and policy that give a reported number on this data.
 
-    Tries the default settings of common tools, and known deviations in other tools. A number with few digits has many
-    explanations, so pass all available digits. Raises `ConfigError` if the number is invalid.
-
-    Args:
-        truth: The ground truth.
-        run: The run.
-        number: The number as reported, such as ``".6131"`` or ``"61.3%"``; its digits determine its precision.
-        metrics: Names of metrics to try, with all conventions and cutoffs (default: all metrics).
-        options: Further options for `Request.of`.
+    Tries the default settings of common tools, known deviations in other tools, and `policy`. A number with few digits
+    has many explanations, so pass all available digits. Raises `ConfigError` if the number is invalid.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"], ["d"]]}
     >>> run = {"q1": ["a", "x", "b"], "q2": ["x", "c", "y"]}
@@ -130,7 +137,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
-    """Find the settings that give a number on a request's data. The request's metrics and policy are ignored."""
+    """Find the settings that give a number on a request's data. The request's metrics are ignored."""
     low, high = _bounds(number)
     names = {parse_metric(text, "trec").name for text in metrics}
     settings_of: dict[bytes, list[Setting]] = {}
@@ -170,10 +177,17 @@ def _joined(same: list[Setting]) -> Setting:
 
 def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -> Iterator[Setting]:
     grades = truth.judgments.alternative_grade
-    kept = {name: getattr(request.policy, name) for name in ("flat_gt", "empty_groups", "absent")}
+    usual_policy = Policy()
+    kept: dict[str, Any] = {
+        name: getattr(request.policy, name) for name in ("flat_gt", "empty_groups", "absent", "extra")
+    }
+    kept["missing"] = "error" if request.policy.missing == "error" else "zero"
     base = Policy(undefined="zero", **kept)
+    # What is skipped is one of the populations, and what is only checked changes no value.
+    given = replace(request.policy, undefined="skip", **{name: getattr(usual_policy, name) for name in kept})
     policies = {
         "": base,
+        given.changes: replace(given, undefined="zero", **kept),
         "ties=input": replace(base, ties="input"),
         "duplicates=drop": replace(base, duplicates="drop"),
         "autorag": replace(base, ties="input", duplicates="keep"),
@@ -187,7 +201,7 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
     oddness_of = dict(_metrics(names, usual))
     system: Any = run
     for text, policy in policies.items():
-        chosen = [metric for metric in oddness_of if text != "autorag" or metric.convention == text]
+        chosen = [metric for metric in oddness_of if policy.duplicates != "keep" or metric.convention == "autorag"]
         if not chosen:
             continue
         how = replace(request, metrics={}, policy=policy, convention=usual, is_auto=False, by=())

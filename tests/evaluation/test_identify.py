@@ -104,3 +104,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit):
         main(["identify", *files, "abc"])
     assert "number: expected a number such as 0.6131 or 61.3%, found 'abc'" in capsys.readouterr().err
+
+
+def test_the_policy_given_is_tried_with_the_others() -> None:
+    truth = {"q": [[{"id": "a", "grade": 2}], [{"id": "b", "grade": 1}], [{"id": "n", "grade": 0}]]}
+    run = {"q": ["u", "v", "b", "a"]}
+    # With both settings, a has rank 2; with one or none, the first relevant result has rank 4, 1 or 3.
+    assert "mrr.autorag" not in [each.metric for each in groupgt.identify(truth, run, "0.5000", ["mrr"]).matches]
+    match = groupgt.identify(truth, run, "0.5000", ["mrr"], policy="level=2,unjudged=drop").matches[0]
+    assert (match.metric, match.policy) == ("mrr.autorag", "unjudged=drop, level=2")
+    with pytest.raises(TypeError, match="convention"):
+        groupgt.identify(truth, run, "0.5", convention="trec")  # type: ignore[call-arg]
+    with pytest.raises(groupgt.DataError):
+        groupgt.identify(truth, {**run, "z": ["a"]}, "0.5", policy="extra=error")
