@@ -91,7 +91,7 @@ def check_condensed(labeller: Labeller) -> None:
 
 def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
     """Remove unjudged results, but keep the original hits. Raise `ConfigError` if removal would be misleading."""
-    if not truth.judgments.rejected.any():
+    if not (truth.has_rejected or truth.judgments.rejected.any()):
         raise ConfigError(
             "unjudged=drop would keep only relevant results, because no document in the ground truth is judged "
             "non-relevant; choose unjudged=nonrelevant"

@@ -38,8 +38,9 @@ class GroundTruth(Written):
     set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each alternative, or −1 for alternatives in no
     set; otherwise, it is None. `comments` counts lines of the file that begin with `#` and are not rows. If the policy
     selects groups by importance, `judged` marks the queries that have alternatives in any group. `highest` is the
-    highest grade of the ground truth that these queries were selected from, and `selected_from` has the ids of all its
-    queries. `unsplit` has any text that was read as one id where a list of ids belongs, with its place.
+    highest grade of the ground truth that these queries were selected from, `has_rejected` is True if that judged any
+    document non-relevant, and `selected_from` has the ids of all its queries. `unsplit` has any text that was read as
+    one id where a list of ids belongs, with its place.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -212,7 +213,8 @@ class GroundTruth(Written):
         excluded, harmful = (ids and [ids[position] for position in positions] for ids in (self.excluded, self.harmful))
         judged = None if self.judged is None else self.judged[positions]
         chosen = replace(chosen, keys=self.keys, shape=self.shape, highest=self.judgments.highest_grade)
-        chosen = replace(chosen, selected_from=self.file_order)
+        rejected = self.has_rejected or bool(self.judgments.rejected.any())
+        chosen = replace(chosen, selected_from=self.file_order, has_rejected=rejected)
         return replace(chosen, excluded=excluded, harmful=harmful, judged=judged, unsplit=self.unsplit)
 
     def under(self, policy: Policy) -> GroundTruth:
@@ -225,7 +227,8 @@ class GroundTruth(Written):
 
     def _of_importance(self, selected: tuple[str, ...]) -> GroundTruth:
         importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
-        if unknown := [name for name in selected if name not in importances]:
+        unknown = [name for name in selected if name not in importances]
+        if unknown and self.selected_from is None:
             has = f"its groups have {listed(importances)}" if importances else "none of its groups has an importance"
             what = f"the ground truth has no groups with importance {unknown[0]!r}"
             raise ConfigError(f"policy importance: {what}; {has}{near_names(unknown[0], importances)}")

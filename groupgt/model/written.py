@@ -47,6 +47,7 @@ class Written:
     comments: int = 0
     judged: Bools | None = None
     highest: float | None = None
+    has_rejected: bool = False
     selected_from: list[str] | None = None
     unsplit: Unsplit = field(default_factory=dict)
 

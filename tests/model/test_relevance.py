@@ -394,3 +394,17 @@ def test_carriers_agree_on_them(tmp_path: Path) -> None:
             found = groupgt.evaluate(truth, tmp_path / name, metrics, policy=policy, engine=engine)
             for text in metrics:
                 assert found.values[text].tobytes() == expected.values[text].tobytes(), (name, engine, text)
+
+
+def test_a_query_alone_is_evaluated_as_beside_the_others() -> None:
+    groups = [
+        {"alternatives": [{"id": "a", "grade": 2}], "importance": "vital"},
+        {"alternatives": [{"id": "n", "grade": 0}], "importance": "vital"},
+    ]
+    other = [{"alternatives": ["b"], "importance": "okay"}]
+    policy = groupgt.Policy(unjudged="drop", importance=("vital", "okay"))
+    # Without the unjudged u, b is first.
+    truth = groupgt.GroundTruth.of({"q": groups, "r": other}, policy=policy).under(policy).select([1])
+    assert groupgt.evaluate(truth, {"r": ["u", "b"]}, ["mrr"], policy=policy)["mrr"] == 1
+    with pytest.raises(groupgt.ConfigError, match="non-relevant"):
+        groupgt.evaluate({"r": other}, {"r": ["u", "b"]}, ["mrr"], policy="unjudged=drop")
