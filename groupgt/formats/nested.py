@@ -62,13 +62,17 @@ class Roles:
         where = ""
         for where, record in records:
             outer = Row(record, record, (), self.named, partial(faults.add, where))
-            values: Found = [((), record)] if self.rows is None else self.rows.find(outer)
+            values: Found = [((), record)]
+            around = values
+            if self.rows is not None:
+                values, around = self.rows.find(outer), self.rows.around.find(outer._replace(fault=lambda _: None))
             if values:
                 self._led.add("rows")
-            for number, (position, value) in enumerate(values, 1):
+            enclosing = beside(values, around, "record", outer.fault)
+            for number, ((position, value), of_row) in enumerate(zip(values, enclosing), 1):
                 place = where if self.rows is None else f"{where}: row {number}"
                 keys = [key for _, key in position]
-                yield place, outer._replace(value=value, keys=keys, fault=partial(faults.add, place))
+                yield place, outer._replace(value=value, outer=of_row, keys=keys, fault=partial(faults.add, place))
         if where and not faults:
             for role in sorted(self.texts.keys() - self._led):
                 if self.needed or "?" not in self.texts[role]:

@@ -81,6 +81,14 @@ class Path:
         """All names in the path."""
         return [name for step in self.steps if step.kind == "member" for name in step.names]
 
+    @cached_property
+    def around(self) -> Path:
+        """The path to the record around the values: the element or value that they lie in, or the start."""
+        within = [at for at, step in enumerate(self.steps[:-1]) if step.kind not in ("member", "key")]
+        path = Path(".")
+        path.steps = self.steps[: max(within, default=-1) + 1]
+        return path
+
     @property
     def first(self) -> tuple[str, ...]:
         """The names at the start of the path (after `[]`), or nothing if it starts with something else."""

@@ -354,3 +354,22 @@ def test_a_flat_list_is_read_as_the_policy_says_at_every_path(tmp_path: Path, co
     assert (recall("flat_gt=and"), recall("flat_gt=or"), recall("autorag")) == (1 / 2, 1, 1)
     with pytest.raises(groupgt.DataError, match="flat_gt=and"):
         recall("default")
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        ("sets[].items[].qa[]", ["i0", "i1"]),
+        ("sets[].items[]", ["s", "s"]),
+        ("sets[0].items[].meta", ["i0", "i1"]),
+        ("sets[]", ["top"]),
+    ],
+)
+def test_the_record_around_the_row_is_one_level_out(tmp_path: Path, rows: str, texts: list[str]) -> None:
+    items = [{"name": f"i{n}", "qa": [{"version": 1}], "meta": {}} for n in range(2)]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"name": "top", "sets": [{"name": "s", "items": items}]}))
+    columns = {"rows": rows, "qid": "@" if rows == "sets[].items[]" else "^name", "query": "^name", "doc_id": "^name"}
+    assert groupgt.read_ground_truth(path, columns=columns).texts == texts
+    with pytest.raises(groupgt.DataError, match="expected the key version, found name"):
+        groupgt.read_ground_truth(path, columns=columns | {"query": "^version"})
